@@ -1,5 +1,6 @@
-//! What estimates of routes are worth: what was expected of a try and what came of it, by kind of route and by framework. From that the next estimates are learned: a
-//! model's word counts as much as so many outcomes. Pure.
+//! What estimates of routes are worth: what was expected of a try and what came of it, by kind of
+//! route and by framework. From that the next estimates are learned: a model's word counts as much
+//! as so many outcomes. Pure.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// The mean squared error (Brier score) of what the model said, and of what was learned: 0 is right each time, 0.25 is worth no more than a coin.
+    /// Returns the mean squared error (Brier score) of what the model said, and of what was
+    /// learned: 0 is right each time, 0.25 is worth no more than a coin.
     pub fn brier(&self) -> [f64; 2] {
         let tried = f64::from(self.came.tried.max(1));
         self.errors.map(|sum| sum / tried)
@@ -37,7 +39,7 @@ impl Record {
 pub struct Records(BTreeMap<String, Record>);
 
 impl Records {
-    /// What verdicts among these events say.
+    /// Returns what verdicts among these events say.
     pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut records = Self::default();
         for event in events {
@@ -64,17 +66,18 @@ impl Records {
         }
     }
 
-    /// All of them, by kind.
+    /// Returns all of them, by kind.
     pub fn all(&self) -> impl Iterator<Item = (&str, &Record)> {
         self.0.iter().map(|(kind, record)| (kind.as_str(), record))
     }
 
-    /// The chance of a route of this kind, of which a model says this; none: nothing came of such ones yet.
+    /// Returns the chance of a route of this kind, of which a model says this; none: nothing came
+    /// of such ones yet.
     pub fn learned(&self, kind: &str, said: f64) -> Option<f64> {
         learned(self.tries(kind), said)
     }
 
-    /// What came of tries of this kind.
+    /// Returns what came of tries of this kind.
     pub fn tries(&self, kind: &str) -> Tries {
         self.0
             .get(kind)
@@ -83,7 +86,8 @@ impl Records {
     }
 }
 
-/// The chance of a route of which a model says this, and of whose kind this came; none: nothing did yet.
+/// Returns the chance of a route of which a model says this, and of whose kind this came; none:
+/// nothing did yet.
 pub fn learned(came: Tries, said: f64) -> Option<f64> {
     let Tries { tried, worked } = came;
     (tried > 0).then(|| (said * WORD + f64::from(worked)) / (WORD + f64::from(tried)))

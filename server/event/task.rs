@@ -1,4 +1,5 @@
-//! What is said of a task of a mission, step by step, and how that reads. How it is written into events is `fact/task.rs`. Pure.
+//! What is said of a task of a mission, step by step, and how that reads. How it is written into
+//! events is `fact/task.rs`. Pure.
 
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +79,8 @@ pub enum TaskNews {
         /// The figures that decided it.
         figures: Figures,
     },
-    /// The program of the framework that is made for it was run with several values of its parameters.
+    /// The program of the framework that is made for it was run with several values of its
+    /// parameters.
     Tuned {
         /// What each came to, in the order in which they were tried.
         runs: Vec<Tuning>,
@@ -140,7 +142,7 @@ pub struct ToolStep {
     pub came: String,
 }
 
-/// What is left of a mission.
+/// Returns what is left of a mission.
 fn left(figures: &Figures) -> String {
     let calls = counted(figures.calls_left, "call");
     format!(
@@ -159,7 +161,8 @@ impl TaskNews {
         }
     }
 
-    /// Returns what it is called, and what it says, of the task with this id. Its text is both, so that it is found by either.
+    /// Returns what it is called, and what it says, of the task with this id. Its text is both, so
+    /// that it is found by either.
     pub fn words(&self, task: TaskId) -> (String, String) {
         (self.name(task), self.content())
     }
@@ -254,7 +257,7 @@ impl TaskNews {
         }
     }
 
-    /// Whether somebody thought it while the task was worked on.
+    /// Returns whether somebody thought it while the task was worked on.
     pub const fn is_thought(&self) -> bool {
         match self {
             Self::Made(_)

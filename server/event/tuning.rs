@@ -1,4 +1,5 @@
-//! The free parameters of a program: it is tried with several sets of values, and the best is kept. Pure.
+//! The free parameters of a program: it is tried with several sets of values, and the best is kept.
+//! Pure.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,8 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// The place of the best of these: one that passes the check before others, then the one with the highest score, then the first.
+    /// Returns the place of the best of these: one that passes the check before others, then the
+    /// one with the highest score, then the first.
     pub fn best(all: &[Self]) -> Option<usize> {
         let worth = |it: &Self| (it.answer.is_some(), it.passes == Some(true));
         let score = |it: &Self| it.score.unwrap_or(f64::NEG_INFINITY);

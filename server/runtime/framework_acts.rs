@@ -1,5 +1,6 @@
-//! What is said of frameworks, as plain functions over the log: missions say it, and so do people (`runtime/frameworks.rs`). Each act is an event, stored only
-//! while the framework is as it was seen.
+//! What is said of frameworks, as plain functions over the log: missions say it, and so do people
+//! (`runtime/frameworks.rs`). Each act is an event, stored only while the framework is as it was
+//! seen.
 
 use uuid::Uuid;
 
@@ -35,7 +36,8 @@ pub async fn create(
     }
 }
 
-/// Tells what came of a task that a framework is for, by an event with this id: one that is in the log already is not told again.
+/// Tells what came of a task that a framework is for, by an event with this id: one that is in the
+/// log already is not told again.
 pub async fn tell_outcome(
     store: &dyn Store,
     space: &Space,
@@ -63,7 +65,7 @@ pub async fn tell_outcome(
     Err(overtaken(id))
 }
 
-/// A framework that is there.
+/// Returns a framework that is there.
 pub async fn known(store: &dyn Store, space: &Space, id: &str) -> Result<FrameworkRow, Refused> {
     let row = store.framework(space, id).await?;
     row.ok_or_else(|| Refused::NotFound(format!("framework {id}")))
@@ -98,7 +100,7 @@ pub async fn stored(store: &dyn Store, space: &Space, draft: Draft) -> Result<Ev
     Err(StoreError::Broken(text.into()).into())
 }
 
-/// What is so as long as nobody else says something of it.
+/// Returns what is so as long as nobody else says something of it.
 pub fn is_at(row: &FrameworkRow) -> Condition {
     Condition::FrameworkAt {
         id: row.id.clone(),

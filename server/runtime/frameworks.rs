@@ -1,5 +1,5 @@
-//! What people do to frameworks: create, change, remove, and tell what came of a like task (`runtime/framework_acts.rs`). Which one a task is like is found in
-//! `recall/frameworks.rs`.
+//! What people do to frameworks: create, change, remove, and tell what came of a like task
+//! (`runtime/framework_acts.rs`). Which one a task is like is found in `recall/frameworks.rs`.
 
 use super::framework_acts::{TRIES, create, is_at, known, overtaken, set, stored, tell_outcome};
 use super::handle::Runtime;
@@ -70,7 +70,7 @@ impl Runtime {
         tell_outcome(&**self.store(), space, id, (came, id::fresh())).await
     }
 
-    /// A framework as the caller expects it to be.
+    /// Returns a framework as the caller expects it to be.
     async fn framework_at(
         &self,
         space: &Space,

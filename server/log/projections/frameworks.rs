@@ -1,4 +1,5 @@
-//! Frameworks of a space as they stand now: what each says, and what came of like tasks with it and without it.
+//! Frameworks of a space as they stand now: what each says, and what came of like tasks with it and
+//! without it.
 
 use std::borrow::Cow;
 
@@ -148,30 +149,30 @@ fn read_name(row: &Row) -> Result<FrameworkName, StoreError> {
     })
 }
 
-/// What an append has to read to know whether a framework is as somebody saw it.
+/// Returns what an append has to read to know whether a framework is as somebody saw it.
 pub(in crate::log) fn of_id(space: &Space, id: &str) -> Select {
     Select::of(&TABLE, space).equal("id", id)
 }
 
-/// What an append has to read to know how many frameworks a space has.
+/// Returns what an append has to read to know how many frameworks a space has.
 pub(in crate::log) fn ids(space: &Space) -> Select {
     Select::of(&TABLE, space).distinct(&["space", "id", "changed"])
 }
 
-/// Whether a framework is there, and nothing has been said of it since that event.
+/// Returns whether a framework is there, and nothing has been said of it since that event.
 pub(in crate::log) fn is_at(seen: Seen<'_>, space: &Space, id: &str, changed: Seq) -> bool {
     let row = seen.row(&TABLE.changed(space, &ThreadId::default(), id));
     row.is_some_and(|row| *row.cell("changed") == Cell::from(changed))
 }
 
-/// Whether a space has fewer frameworks than so many.
+/// Returns whether a space has fewer frameworks than so many.
 pub(in crate::log) fn has_room(seen: Seen<'_>, space: &Space, most: usize) -> bool {
     seen.rows(&TABLE, space).take(most).count() < most
 }
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
-    /// One framework.
+    /// Returns one framework.
     pub async fn framework(
         &self,
         space: &Space,
@@ -181,7 +182,8 @@ impl dyn Store + '_ {
         rows.first().map(read).transpose()
     }
 
-    /// Frameworks in the order in which they were created, those after `after`, of one kind if it is named; at most `limit`.
+    /// Frameworks in the order in which they were created, those after `after`, of one kind if it
+    /// is named; at most `limit`.
     pub async fn frameworks(
         &self,
         space: &Space,
@@ -198,7 +200,8 @@ impl dyn Store + '_ {
         rows.iter().map(read).collect()
     }
 
-    /// What tells of each framework of a space for which tasks it is, in the order in which they were created.
+    /// Returns what tells of each framework of a space for which tasks it is, in the order in which
+    /// they were created.
     pub async fn framework_names(&self, space: &Space) -> Result<Vec<FrameworkName>, StoreError> {
         let columns = &["id", "name", "purpose", "changed"];
         let select = Select::of(&TABLE, space).distinct(columns);

@@ -1,5 +1,6 @@
-//! Tasks of missions. A row says where a task stands and how it is done; what was thought on the way is in its thread. Which tasks depend on a task
-//! follows from what each requires, so that both sides are always the same.
+//! Tasks of missions. A row says where a task stands and how it is done; what was thought on the
+//! way is in its thread. Which tasks depend on a task follows from what each requires, so that both
+//! sides are always the same.
 
 use std::collections::BTreeSet;
 
@@ -85,7 +86,7 @@ fn list(list: &impl Serialize) -> Cell {
     json!(list).to_string().into()
 }
 
-/// What may be absent, as JSON: an empty answer is one.
+/// Returns what may be absent, as JSON: an empty answer is one.
 fn some(value: Option<&impl Serialize>) -> Cell {
     value.map_or_else(|| "".into(), list)
 }
@@ -200,7 +201,7 @@ fn read(row: &Row) -> Result<TaskRow, StoreError> {
     })
 }
 
-/// What an append has to read to know how far these tasks of a mission are.
+/// Returns what an append has to read to know how far these tasks of a mission are.
 pub(in crate::log) fn of_ids(
     space: &Space,
     mission: &ThreadId,
@@ -215,7 +216,7 @@ fn row_key(space: &Space, mission: &ThreadId, task: TaskId) -> Key {
     (&TABLE, vec![space.into(), mission.into(), number(task.0)])
 }
 
-/// Whether a task is there and not over; `open`: and not begun either.
+/// Returns whether a task is there and not over; `open`: and not begun either.
 pub(in crate::log) fn is_to_come(
     seen: Seen<'_>,
     space: &Space,
@@ -228,7 +229,7 @@ pub(in crate::log) fn is_to_come(
     status.is_some_and(|status| status == TaskStatus::Open || (!open && !status.is_over()))
 }
 
-/// Whether a task was changed last at this time.
+/// Returns whether a task was changed last at this time.
 pub(in crate::log) fn is_at(
     seen: Seen<'_>,
     space: &Space,
@@ -242,7 +243,8 @@ pub(in crate::log) fn is_at(
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
-    /// The tasks of a mission behind this one, in the order in which they were made; at most `limit`.
+    /// Returns the tasks of a mission behind this one, in the order in which they were made; at
+    /// most `limit`.
     pub async fn tasks(
         &self,
         space: &Space,

@@ -1,5 +1,6 @@
-//! Missions as a kind of work: a thread whose only turn is the mission. It is taken up again after a crash by one server, as runs of pipelines are, and
-//! there goes on where it was. How a mission goes is `missions/flow.rs`; here is how one begins, and how it ends.
+//! Missions as a kind of work: a thread whose only turn is the mission. It is taken up again after
+//! a crash by one server, as runs of pipelines are, and there goes on where it was. How a mission
+//! goes is `missions/flow.rs`; here is how one begins, and how it ends.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::AtomicUsize;
@@ -73,7 +74,8 @@ mod steps;
 mod tasks;
 mod using;
 
-/// How often a mission is taken up again: one that ends its server each time must not do so for ever.
+/// How often a mission is taken up again: one that ends its server each time must not do so for
+/// ever.
 const RESUMES_MAX: u64 = 256;
 /// Most events that are stored at once when a mission leaves tasks behind.
 const LEFT_AT_ONCE: usize = 500;
@@ -105,7 +107,8 @@ impl Work for Missions {
         Some(self.places.take(space).await)
     }
 
-    /// A mission is cancelled by an event, which the server heeds that works on it. One that has ended stays as it is.
+    /// A mission is cancelled by an event, which the server heeds that works on it. One
+    /// that has ended stays as it is.
     async fn cancel(
         &self,
         space: &Space,
@@ -191,7 +194,7 @@ impl Missions {
         self.ground.known_thread(space, &thread).await
     }
 
-    /// A mission's turn: from where its log leaves off to its end, or until it is left.
+    /// Does a mission's turn: from where its log leaves off to its end, or until it is left.
     async fn take_mission(&self, claim: Claim) -> Result<Looked, StoreError> {
         let (row, fence, stop) = (claim.row, claim.fence, claim.stop);
         let store = &self.ground.store;

@@ -1,4 +1,5 @@
-//! Tasks whose answer is checked by agreement: tries that know nothing of each other, until enough of them come to the same (`event/agreement.rs`).
+//! Tasks whose answer is checked by agreement: tries that know nothing of each other, until enough
+//! of them come to the same (`event/agreement.rs`).
 
 use unhurried::{Context, NodeExecutionError, node};
 
@@ -15,7 +16,8 @@ use crate::event::mission::{Expected, Step, TaskId, sameness};
 const ANOTHER: &str = "another try came to it";
 const NO_OTHER: &str = "no other try came to it";
 
-/// Returns the answer that tries of a task agree on, earlier tries included. Without one, `wrong` has each try.
+/// Returns the answer that tries of a task agree on, earlier tries included. Without one, `wrong`
+/// has each try.
 pub(super) async fn agree(
     task: TaskId,
     how: &Considered,
@@ -57,7 +59,8 @@ pub(super) async fn agree(
     }
 }
 
-/// The verdict on an answer that was made beside those tries: another try came to it, or none did. The first of a task has none yet.
+/// Returns the verdict on an answer that was made beside those tries: another try came to it, or
+/// none did. The first of a task has none yet.
 #[node]
 pub(super) async fn agrees(
     task: TaskId,
@@ -75,7 +78,7 @@ pub(super) async fn agrees(
     judged(&desk, task, Decided::by("agreement", passes, why), expected)
 }
 
-/// What the tries so far come to, by what the mission has left.
+/// Returns what the tries so far come to, by what the mission has left.
 #[node]
 async fn counted(task: TaskId, tries: Vec<Option<String>>, desk: Desk) -> Agreed {
     let pool = desk.tasks.pool(desk.asker.calls_left());

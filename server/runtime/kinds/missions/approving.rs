@@ -1,5 +1,6 @@
-//! The plan of a mission before a person: which tasks it comes to is proposed, and none is made before somebody has approved them, perhaps as other ones.
-//! Nodes of the pipeline in `missions/flow.rs`.
+//! The plan of a mission before a person: which tasks it comes to is proposed, and none is made
+//! before somebody has approved them, perhaps as other ones. Nodes of the pipeline in
+//! `missions/flow.rs`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -38,7 +39,8 @@ pub(super) enum Approved {
     Rejected(String),
 }
 
-/// The plan that is put before people: what a model makes of the mission, or else the mission as its only task.
+/// Returns the plan that is put before people: what a model makes of the mission, or else the
+/// mission as its only task.
 #[node]
 pub(super) async fn propose(nothing: (), desk: Desk) -> Came<Json> {
     let () = nothing;
@@ -75,7 +77,8 @@ pub(super) async fn propose(nothing: (), desk: Desk) -> Came<Json> {
     Came::To(json!(plan))
 }
 
-/// Puts a plan before people, and waits for their verdict. That nobody gives one in time counts as no.
+/// Puts a plan before people, and waits for their verdict. That nobody gives one in time counts as
+/// no.
 #[node]
 pub(super) async fn approve(plan: Json, desk: Desk) -> Approved {
     let (mission, tool) = (&desk.journal.mission, MissionPlan::NAME);

@@ -1,4 +1,5 @@
-//! The asker of a mission: the models it asks, how long it waits for them, and what it may still use up.
+//! The asker of a mission: the models it asks, how long it waits for them, and what it may still
+//! use up.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +29,8 @@ impl Asker {
         window.saturating_sub(others).max(ROOM_LEAST)
     }
 
-    /// From now on the values of a prompt take at most half of what those of a refused one took, beside as many others.
+    /// From now on the values of a prompt take at most half of what those of a refused one took,
+    /// beside as many others.
     pub fn halve(&self, others: usize, values: usize) {
         let window = others + values / 2;
         self.window.fetch_min(window, Ordering::Relaxed);

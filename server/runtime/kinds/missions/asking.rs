@@ -1,5 +1,6 @@
-//! What a mission asks models: one strict call of one tool, again where what came of it is none, within the budget of the mission. Every call leaves
-//! its record beside the value of the node that made it.
+//! What a mission asks models: one strict call of one tool, again where what came of it is none,
+//! within the budget of the mission. Every call leaves its record beside the value of the node that
+//! made it.
 
 use std::time::Duration;
 
@@ -50,7 +51,8 @@ impl<T> Came<T> {
     }
 }
 
-/// A question that missions ask: the name of its node, which is that of its only tool, too, and its prompts.
+/// A question that missions ask: the name of its node, which is that of its only tool, too, and its
+/// prompts.
 #[derive(Clone, Copy)]
 pub(super) struct Form(&'static str, fn(&Prompts) -> (&Template, &Template));
 
@@ -131,7 +133,8 @@ fn size(values: &[(String, String)]) -> usize {
     values.iter().map(|(_, text)| text.len()).sum()
 }
 
-/// Asks a model for one call of a tool. What is no such call, or refused by `fits`, is asked for once more, with what was wrong.
+/// Asks a model for one call of a tool. What is no such call, or refused by `fits`, is asked for
+/// once more, with what was wrong.
 pub(super) async fn ask<T: DeserializeOwned + JsonSchema>(
     desk: &Desk,
     mut ask: Ask,
@@ -162,7 +165,8 @@ pub(super) async fn ask<T: DeserializeOwned + JsonSchema>(
     Came::ToNothing(wrong)
 }
 
-/// One answer: a call as it should be, or what is wrong with it. The error: there is no answer.
+/// Asks for one answer: a call as it should be, or what is wrong with it. The error: there is no
+/// answer.
 async fn ask_once<T: DeserializeOwned + JsonSchema>(
     desk: &Desk,
     ask: &Ask,
@@ -181,7 +185,8 @@ async fn ask_once<T: DeserializeOwned + JsonSchema>(
         let failure = match call(desk, ask.task, &question).await {
             Ended::Answered(answer) => return Ok(typed_answer(&question, &answer)),
             Ended::Failed(failure) => failure,
-            // The mission is being left, perhaps to go on elsewhere: this must not be taken for an answer.
+            // The mission is being left, perhaps to go on elsewhere: this must not be taken for an
+            // answer.
             Ended::Stopped => std::future::pending().await,
         };
         // One that does not get shorter is refused again.
@@ -200,7 +205,7 @@ async fn ask_once<T: DeserializeOwned + JsonSchema>(
     }
 }
 
-/// One call, and its record.
+/// Makes one call, and its record.
 async fn call(desk: &Desk, task: Option<TaskId>, question: &Question) -> Ended {
     let (place, ready) = ready(desk, task, question).await;
     let mind = &desk.ground.mind;

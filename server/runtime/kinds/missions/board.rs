@@ -1,5 +1,6 @@
-//! The board has the tasks of one mission as they are now, in memory: which of them may begin next, and what is known of each. The rows say the same;
-//! nothing stands here that they do not have. Pure.
+//! The board has the tasks of one mission as they are now, in memory: which of them may begin next,
+//! and what is known of each. The rows say the same; nothing stands here that they do not have.
+//! Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +21,8 @@ pub(super) struct TaskNow {
     pub status: TaskStatus,
     pub answer: Option<String>,
     pub reason: Option<String>,
-    /// Which frameworks were chosen for it that it has not begun to use; none: nobody chose in this life.
+    /// Which frameworks were chosen for it that it has not begun to use; none: nobody chose in this
+    /// life.
     pub chosen: Option<Vec<Chosen>>,
 }
 
@@ -199,7 +201,8 @@ impl Board {
         std::iter::successors(task.and_then(known), move |new| new.parent.and_then(known))
     }
 
-    /// Takes the next part that may begin: all that it requires is over. The lowest rank goes first, and of equals the one that was made first.
+    /// Takes the next part that may begin: all that it requires is over. The lowest rank goes
+    /// first, and of equals the one that was made first.
     pub fn take_next(&mut self, parent: Option<TaskId>) -> Option<TaskId> {
         // Its own parts, of one that was split before a crash, are worked off by itself.
         let is_done = |of: TaskId, required: &TaskId| {
@@ -216,7 +219,8 @@ impl Board {
         Some(next)
     }
 
-    /// Takes one in place of one that was taken before, and could not begin: people may have changed meanwhile which is next.
+    /// Takes one in place of one that was taken before, and could not begin: people may have
+    /// changed meanwhile which is next.
     pub fn take_instead(&mut self, taken: TaskId) -> Option<TaskId> {
         let now = self.get(taken)?;
         let parent = now.new.parent;
@@ -253,7 +257,8 @@ impl Board {
         }
     }
 
-    /// People do not want a task any more, nor its parts. It may have an answer that came too late to be stored.
+    /// People do not want a task any more, nor its parts. It may have an answer that came too late
+    /// to be stored.
     pub fn skip(&mut self, task: TaskId, reason: &str) {
         if self.get(task).is_none() {
             return;

@@ -1,5 +1,6 @@
-//! What is called for a task on the way to its answer: tools of other servers, those that only read. A call that a crash cut off may be made again; one that
-//! came to something is recorded, with that, and is not.
+//! What is called for a task on the way to its answer: tools of other servers, those that only
+//! read. A call that a crash cut off may be made again; one that came to something is recorded,
+//! with that, and is not.
 
 use serde_json::{Value as Json, json};
 
@@ -72,7 +73,8 @@ pub(super) async fn tools_told(desk: &Desk) -> Json {
     json!(told)
 }
 
-/// Calls a tool for a task, behind the steps among these notes: what came of it, as a note. The error: the try has wanted too many.
+/// Calls a tool for a task, behind the steps among these notes: what came of it, as a note. The
+/// error: the try has wanted too many.
 pub(super) async fn call_tool(
     desk: &Desk,
     task: TaskId,
@@ -106,7 +108,7 @@ pub(super) async fn call_tool(
     })
 }
 
-/// One call. The error says why it was not made.
+/// Makes one call. The error says why it was not made.
 async fn called(
     desk: &Desk,
     task: TaskId,

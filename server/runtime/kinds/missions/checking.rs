@@ -1,5 +1,5 @@
-//! How an answer is checked without a model: by the program or the query that was chosen before there was an answer. Where these decide nothing, a model
-//! does (`missions/steps.rs`).
+//! How an answer is checked without a model: by the program or the query that was chosen before
+//! there was an answer. Where these decide nothing, a model does (`missions/steps.rs`).
 
 use runner::request::{Answer, Error, Language, Request};
 use serde_json::{Value as Json, json};
@@ -38,7 +38,8 @@ impl Decided {
     }
 }
 
-/// Says what an answer was judged to be, and what of the try was expected. One that passes ends the task.
+/// Says what an answer was judged to be, and what of the try was expected. One that passes ends the
+/// task.
 pub(super) fn judged(
     desk: &Desk,
     task: TaskId,
@@ -57,7 +58,8 @@ pub(super) fn judged(
     Came::To(())
 }
 
-/// Returns what program or query say of an answer. The error says why they decide nothing; it is empty where none was to.
+/// Returns what program or query say of an answer. The error says why they decide nothing; it is
+/// empty where none was to.
 pub(super) async fn decided(desk: &Desk, check: &Check, answer: &str) -> Result<Decided, String> {
     match check {
         // Whether tries agree is seen elsewhere (`missions/agreeing.rs`).
@@ -88,7 +90,8 @@ async fn by_program(desk: &Desk, code: &str, answer: &str) -> Result<Decided, St
     Err(cut(&why, NOTE_MAX))
 }
 
-/// Returns what the knowledge base says to words, for who does a task: passages, or why there are none. Others wrote them.
+/// Returns what the knowledge base says to words, for who does a task: passages, or why there are
+/// none. Others wrote them.
 pub(super) async fn looked_up(desk: &Desk, words: &str) -> Json {
     let Some(search) = &desk.knowledge else {
         return json!("no knowledge base is configured: do without");

@@ -1,5 +1,6 @@
-//! What the answer to a task claims of the world: each fact is a hypothesis before the answer is judged, is tried like any other claim, and is knowledge only if
-//! it survives. A node of the pipeline in `missions/flow.rs`.
+//! What the answer to a task claims of the world: each fact is a hypothesis before the answer is
+//! judged, is tried like any other claim, and is knowledge only if it survives. A node of the
+//! pipeline in `missions/flow.rs`.
 
 use unhurried::{Context, NodeExecutionError, node};
 
@@ -30,7 +31,8 @@ pub(super) async fn claim_facts(
     Ok(())
 }
 
-/// Claims facts in the thread of a task, each once, and each by an append of its own: so no claims at once pass `memory.waiting` together.
+/// Claims facts in the thread of a task, each once, and each by an append of its own: so no claims
+/// at once pass `memory.waiting` together.
 #[node]
 pub(super) async fn claim(task: TaskId, facts: Vec<String>, desk: Desk) {
     let (journal, most) = (&desk.journal, desk.ground.options.tool_limits.claims);

@@ -37,7 +37,8 @@ pub(super) fn over(
     ]
 }
 
-/// Returns what is said of tasks that a mission leaves behind when it ends before they do. One that was not begun has no thread that could end.
+/// Returns what is said of tasks that a mission leaves behind when it ends before they do. One that
+/// was not begun has no thread that could end.
 pub(super) fn left(mission: &ThreadId, board: &Board, why: &str) -> Vec<Draft> {
     let over = |(task, now): (TaskId, &TaskNow)| match now.status {
         TaskStatus::InProgress => over(mission, task, None, Some(why.to_owned())).to_vec(),

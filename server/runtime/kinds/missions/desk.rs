@@ -1,4 +1,5 @@
-//! The desk has what the nodes of one mission work with, each a value of its own. Cheap to clone; it is given to nodes as an argument.
+//! The desk has what the nodes of one mission work with, each a value of its own. Cheap to clone;
+//! it is given to nodes as an argument.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

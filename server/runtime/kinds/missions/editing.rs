@@ -1,5 +1,5 @@
-//! What people do to missions while they run: change a task before it begins, skip one, have a mission rest and go on. Each is an event, which the server
-//! hears that works on the mission.
+//! What people do to missions while they run: change a task before it begins, skip one, have a
+//! mission rest and go on. Each is an event, which the server hears that works on the mission.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,8 +86,9 @@ impl Changing<'_> {
         Ok((row.ok_or_else(none)?, rows))
     }
 
-    /// Changes a task that has not begun. Of two who change it, or what it waits for, at the same time the later one looks again: neither loses what the other
-    /// said, and no circle is closed by both.
+    /// Changes a task that has not begun. Of two who change it, or what it waits for, at the same
+    /// time the later one looks again: neither loses what the other said, and no circle is closed
+    /// by both.
     pub async fn edit(&self, task: TaskId, edit: TaskEdit, by: &str) -> Result<(), Refused> {
         for _ in 0..TRIES {
             self.open().await?;
@@ -103,7 +104,8 @@ impl Changing<'_> {
         )))
     }
 
-    /// Skips a task that is not over, and its parts, also such as are made meanwhile. A part that ends meanwhile has ended.
+    /// Skips a task that is not over, and its parts, also such as are made meanwhile. A part that
+    /// ends meanwhile has ended.
     pub async fn skip(&self, task: TaskId) -> Result<(), Refused> {
         self.open().await?;
         let mut is_skipped = false;
@@ -187,7 +189,8 @@ fn said(appended: Result<Appended, StoreError>) -> Result<(), Refused> {
     }
 }
 
-/// Returns a task as it is to be, stored under the condition that nothing has become of it and of what it waits for.
+/// Returns a task as it is to be, stored under the condition that nothing has become of it and of
+/// what it waits for.
 fn edited(
     mission: &ThreadId,
     (row, rows): (TaskRow, &[TaskRow]),
@@ -227,7 +230,8 @@ fn edited(
     Ok(conditions.into_iter().fold(draft, Draft::only_if))
 }
 
-/// Returns what these tasks are and wait for, at any depth, as far as that can change: what has begun waits for nothing any more.
+/// Returns what these tasks are and wait for, at any depth, as far as that can change: what has
+/// begun waits for nothing any more.
 fn waited_for<'a>(rows: &'a [TaskRow], requires: &[TaskId]) -> impl Iterator<Item = &'a TaskRow> {
     let open = rows.iter().filter(|row| row.status == TaskStatus::Open);
     let open: BTreeMap<TaskId, &TaskRow> = open.map(|row| (row.new.task, row)).collect();
@@ -255,7 +259,8 @@ fn below(rows: &[TaskRow], task: TaskId) -> BTreeSet<TaskId> {
     below
 }
 
-/// Returns what skips a task, and ends its thread, as long as it is as this row says: neither over, nor begun where it has no thread yet.
+/// Returns what skips a task, and ends its thread, as long as it is as this row says: neither over,
+/// nor begun where it has no thread yet.
 fn skipped(mission: &ThreadId, row: &TaskRow) -> impl Iterator<Item = Draft> {
     let (task, has_begun) = (row.new.task, row.began > 0);
     let stands = Condition::TaskToCome {

@@ -1,6 +1,8 @@
-//! The mission as a pipeline: decompose; work off what may begin; for each task ask how, try route by route, best first, check each answer; and
-//! answer from all of it. What a step does is in `missions/planning.rs` and `missions/steps.rs`. Every step is a node whose value the journal of the run keeps, and each task is a flow
-//! of its own, so that a mission that was cut off goes on wherever each of its tasks was.
+//! The mission as a pipeline: decompose; work off what may begin; for each task ask how, try route
+//! by route, best first, check each answer; and answer from all of it. What a step does is in
+//! `missions/planning.rs` and `missions/steps.rs`. Every step is a node whose value the journal of
+//! the run keeps, and each task is a flow of its own, so that a mission that was cut off goes on
+//! wherever each of its tasks was.
 
 use futures_util::future::{BoxFuture, FutureExt as _};
 use unhurried::{Context, NodeExecutionError, Run};
@@ -24,8 +26,8 @@ use crate::words::failure::{Failure, FailureKind};
 type Place = tokio::sync::OwnedSemaphorePermit;
 type Done<T> = Result<T, NodeExecutionError>;
 
-/// Does a mission. Returns its answer, or why there is none: a budget is used up, there is no model to ask, or a person does not want it done as it was
-/// planned.
+/// Does a mission. Returns its answer, or why there is none: a budget is used up, there is no model
+/// to ask, or a person does not want it done as it was planned.
 pub(super) async fn mission(desk: Desk) -> Done<Result<String, Failure>> {
     let _at_work = desk.rest.at_work();
     let planned = match desk.wanted.plan {
@@ -51,7 +53,8 @@ pub(super) async fn mission(desk: Desk) -> Done<Result<String, Failure>> {
     Ok(Err(desk.asker.spent.get().cloned().unwrap_or_else(unsaid)))
 }
 
-/// Does the tasks of a mission, or the parts of a task: those side by side that may begin, each in a flow of its own.
+/// Does the tasks of a mission, or the parts of a task: those side by side that may begin, each in
+/// a flow of its own.
 fn work_off(desk: Desk, parent: Option<TaskId>) -> BoxFuture<'static, Done<()>> {
     let work = async move {
         let _waits = desk.rest.waits_for_others();
@@ -129,7 +132,8 @@ async fn work_on(desk: Desk, task: TaskId, mut place: Option<Place>) -> Done<()>
 
 /// What came of a try.
 enum Next {
-    /// An answer that passed its check, and whether it was the first one, which is what frameworks are compared by.
+    /// An answer that passed its check, and whether it was the first one, which is what frameworks
+    /// are compared by.
     Answer(String, bool),
     /// What follows is tried.
     On,
@@ -147,8 +151,9 @@ struct Way<'a> {
 }
 
 impl Way<'_> {
-    /// Tries the task until an answer passes its check: with the frameworks that it is like, by tries that agree, by each step of its ladder. Returns how it
-    /// ended, and whether its first try passed; none: nothing is begun any more.
+    /// Tries the task until an answer passes its check: with the frameworks that it is like, by
+    /// tries that agree, by each step of its ladder. Returns how it ended, and whether its first
+    /// try passed; none: nothing is begun any more.
     async fn go(&mut self, frames: &[Framed]) -> Done<Option<(Ended, bool)>> {
         let is_low = self.desk.tasks.value(self.task) == Value::Low;
         let known = frames.iter().filter(|it| it.with).cloned();
@@ -253,7 +258,8 @@ impl Way<'_> {
         Ok(Next::On)
     }
 
-    /// Tries the task with frameworks, if there are any: those that it is like, by the ordinary model, or the one that was made for it, by the high tier.
+    /// Tries the task with frameworks, if there are any: those that it is like, by the ordinary
+    /// model, or the one that was made for it, by the high tier.
     async fn with(&mut self, frames: Vec<Framed>, made: bool) -> Done<Next> {
         let Some(first) = frames.first() else {
             return Ok(Next::On);
@@ -269,7 +275,8 @@ impl Way<'_> {
         make(self.desk, self.task, redone, (&self.how.check, &self.wrong)).await
     }
 
-    /// Returns the answer of a try, if it passes the check; else `wrong` has the verdict, or nothing is begun any more.
+    /// Returns the answer of a try, if it passes the check; else `wrong` has the verdict, or
+    /// nothing is begun any more.
     async fn judged(&mut self, expected: Option<Expected>, tried: Came<Tried>) -> Done<Next> {
         let (desk, task) = (self.desk, self.task);
         let tried = match tried.noted(&desk.asker) {
@@ -308,7 +315,8 @@ impl Way<'_> {
     }
 }
 
-/// Returns what is expected of a step: of the task once it is split, where that was no route, nothing.
+/// Returns what is expected of a step: of the task once it is split, where that was no route,
+/// nothing.
 fn expected(routes: &[Route], step: Step) -> Option<Expected> {
     match step {
         Step::Whole(at) => routes.get(at).map(|route| route.expected(false)),

@@ -1,4 +1,5 @@
-//! The journal of a mission: what is said of it and of its tasks, stored with the value of the node that says it.
+//! The journal of a mission: what is said of it and of its tasks, stored with the value of the node
+//! that says it.
 
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
@@ -25,7 +26,8 @@ impl Journal {
         task.map_or_else(|| self.mission.clone(), |task| self.mission.of_task(task))
     }
 
-    /// What is said in the flow of a task, or of the mission: it is stored with the value of the node that runs there.
+    /// What is said in the flow of a task, or of the mission: it is stored with the value of the
+    /// node that runs there.
     pub fn beside(&self, task: Option<TaskId>, drafts: impl IntoIterator<Item = Draft>) {
         let flow = task.map_or_else(String::new, |task| task.to_string());
         self.ledger.beside(&flow, drafts);
@@ -64,7 +66,8 @@ impl Journal {
         self.ledger.joins_next(&task.to_string());
     }
 
-    /// Returns what the store has. If it failed the mission stands still until it is dropped, and is taken up again later.
+    /// Returns what the store has. If it failed the mission stands still until it is dropped, and
+    /// is taken up again later.
     pub async fn found<T>(&self, read: Result<T, StoreError>) -> T {
         match read {
             Ok(found) => found,

@@ -1,5 +1,7 @@
-//! How a framework is made: of a task that nothing solved, not even the high tier, and of the calls of tools by which one was solved. For the first a rule
-//! decides whether, a model writes it or declines, its program is run and mended, and of several values of its parameters the best are kept. Nodes of the pipeline in `missions/flow.rs`.
+//! How a framework is made: of a task that nothing solved, not even the high tier, and of the calls
+//! of tools by which one was solved. For the first a rule decides whether, a model writes it or
+//! declines, its program is run and mended, and of several values of its parameters the best are
+//! kept. Nodes of the pipeline in `missions/flow.rs`.
 
 use runner::request::Language;
 use serde::{Deserialize, Serialize};
@@ -86,7 +88,8 @@ pub(super) async fn make(
     Ok(None)
 }
 
-/// Whether a framework is made for a task: only one of the value high makes one, and by a rule over figures. `redone`: the high tier was asked, too.
+/// Returns whether a framework is made for a task: only one of the value high makes one, and by a
+/// rule over figures. `redone`: the high tier was asked, too.
 #[node]
 pub(super) async fn may_make(task: TaskId, redone: bool, desk: Desk) -> bool {
     if !is_worth_one(&desk, task, "to make a framework") {
@@ -99,7 +102,7 @@ pub(super) async fn may_make(task: TaskId, redone: bool, desk: Desk) -> bool {
     made
 }
 
-/// One call for a framework, and a run of its program if it has one.
+/// Makes one call for a framework, and a run of its program if it has one.
 #[node]
 pub(super) async fn write(
     task: TaskId,
@@ -156,7 +159,8 @@ pub(super) async fn write(
     }
 }
 
-/// Runs a program with all sets of values but the first, with which it was run already, and keeps the best.
+/// Runs a program with all sets of values but the first, with which it was run already, and keeps
+/// the best.
 #[node]
 pub(super) async fn tune(task: TaskId, sketch: Sketch, check: Check, desk: Desk) -> Option<Tuned> {
     let mut program = sketch.program?;
@@ -191,7 +195,8 @@ pub(super) async fn tune(task: TaskId, sketch: Sketch, check: Check, desk: Desk)
     Some(Tuned { code, runs, best })
 }
 
-/// How the parameters of a program are chosen, in the words of a model that sees what each set came to.
+/// Returns how the parameters of a program are chosen, in the words of a model that sees what each
+/// set came to.
 #[node]
 pub(super) async fn guide(task: TaskId, sketch: Sketch, tuned: Tuned, desk: Desk) -> String {
     let best = tuned.runs.get(tuned.best);
@@ -238,7 +243,8 @@ pub(super) async fn keep(
     is_kept.then(|| Framed::new(id, framework, true, Tries::default()))
 }
 
-/// Makes a framework of the calls of tools by which a task was solved, if its value allows that, and it is like none that has steps.
+/// Makes a framework of the calls of tools by which a task was solved, if its value allows that,
+/// and it is like none that has steps.
 pub(super) async fn learn(
     desk: &Desk,
     task: TaskId,

@@ -1,4 +1,5 @@
-//! How a mission asks people, and hears them: a request is put before them once, also over crashes, and whoever waits for it is known to wait.
+//! How a mission asks people, and hears them: a request is put before them once, also over crashes,
+//! and whoever waits for it is known to wait.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -67,8 +68,9 @@ pub(super) async fn ask_people(desk: &Desk, task: TaskId, question: &str) -> Opt
     ask_for(desk, (id, asked), (stands, tag::ANSWER), answer).await
 }
 
-/// Puts a request before people by the event with this id, and waits until one with this tag settles it. A request that was made before a crash is
-/// made no second time. `stands`: what is so as long as it is not settled.
+/// Puts a request before people by the event with this id, and waits until one with this tag
+/// settles it. A request that was made before a crash is made no second time. `stands`: what is so
+/// as long as it is not settled.
 pub(super) async fn ask_for<T>(
     desk: &Desk,
     (id, asked): (Uuid, Draft),
@@ -81,7 +83,8 @@ pub(super) async fn ask_for<T>(
     if known.is_none() {
         journal.ledger.write(asked).await;
     }
-    // Who looks for what is due, and for people who went meanwhile, is told as of any other request.
+    // Who looks for what is due, and for people who went meanwhile, is told as of any other
+    // request.
     if let Some(event) = journal.found(store.event(space, id).await).await {
         desk.ground.waker.on_stored()(space, &event);
     }
@@ -101,7 +104,8 @@ pub(super) async fn ask_for<T>(
     }
 }
 
-/// Hears what people say of the tasks of a mission while it is worked on: what was told of the mission since, and what is behind that, from the log.
+/// Hears what people say of the tasks of a mission while it is worked on: what was told of the
+/// mission since, and what is behind that, from the log.
 pub(super) async fn follow(desk: &Desk, mut follower: Follower, mut seen: Seq) -> Infallible {
     loop {
         match follower.after(seen, HEARD_AT_ONCE as usize) {
@@ -123,7 +127,7 @@ pub(super) async fn follow(desk: &Desk, mut follower: Follower, mut seen: Seq) -
     }
 }
 
-/// The same for what was said after `seen`, as the log has it now. Returns how far that is.
+/// Hears the same of what was said after `seen`, as the log has it now. Returns how far that is.
 async fn hear_behind(desk: &Desk, seen: Seq) -> Result<Seq, StoreError> {
     let (store, space) = (&desk.ground.store, &desk.space);
     let head = store.head(space).await?.seq;

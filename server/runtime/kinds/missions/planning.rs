@@ -1,5 +1,6 @@
-//! The steps that plan: what parts a mission or a task has, how a task may be done, what becomes of one behind a failed one. Nodes of the pipeline in
-//! `missions/flow.rs`, as those of `missions/steps.rs` are.
+//! The steps that plan: what parts a mission or a task has, how a task may be done, what becomes of
+//! one behind a failed one. Nodes of the pipeline in `missions/flow.rs`, as those of
+//! `missions/steps.rs` are.
 
 use serde_json::json;
 use unhurried::node;
@@ -12,7 +13,8 @@ use crate::event::draft::Draft;
 use crate::event::mission::{NewTask, TEXT_MAX, TaskId, TaskStatus, Value};
 use crate::event::task::TaskNews;
 
-/// The parts of the mission, or of a task. Nothing comes of it where there is no room for them.
+/// Makes the parts of the mission, or of a task. Nothing comes of it where there is no room for
+/// them.
 #[node]
 pub(super) async fn decompose(parent: Option<TaskId>, desk: Desk) -> Came<Vec<TaskId>> {
     let (depth, most) = (desk.options().depth, desk.options().tasks as usize);
@@ -45,7 +47,7 @@ pub(super) async fn decompose(parent: Option<TaskId>, desk: Desk) -> Came<Vec<Ta
     }
 }
 
-/// Whether a task can do without one that failed, once.
+/// Returns whether a task can do without one that failed, once.
 #[node]
 pub(super) async fn replan(task: TaskId, failed: TaskId, desk: Desk) -> Came<()> {
     let question = Ask::of(REPLAN, task)
@@ -76,14 +78,16 @@ pub(super) async fn replan(task: TaskId, failed: TaskId, desk: Desk) -> Came<()>
     Came::To(())
 }
 
-/// Asks the user what a task cannot be done without, and waits for the answer, or until nobody waits any more: none.
+/// Asks the user what a task cannot be done without, and waits for the answer, or until nobody
+/// waits any more: none.
 #[node]
 pub(super) async fn ask_user(task: TaskId, question: String, desk: Desk) -> Said {
     let answer = ask_people(&desk, task, &question).await;
     Said { question, answer }
 }
 
-/// Whether a task is to be split, what the user would have to say, by which routes it may be done, and how its answer will be checked: one call, four events.
+/// Returns whether a task is to be split, what the user would have to say, by which routes it may
+/// be done, and how its answer will be checked: one call, four events.
 #[node]
 pub(super) async fn consider(task: TaskId, said: Option<Said>, desk: Desk) -> Came<Considered> {
     refresh(&desk, task).await;

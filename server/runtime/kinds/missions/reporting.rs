@@ -1,4 +1,5 @@
-//! The answer to a mission from all its tasks: by one call, or where these do not fit one prompt, by a call for each part of them, one after the other.
+//! The answer to a mission from all its tasks: by one call, or where these do not fit one prompt,
+//! by a call for each part of them, one after the other.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -47,7 +48,8 @@ pub(super) async fn report(desk: &Desk) -> Result<Option<String>, NodeExecutionE
     Ok(Some(texts.join("\n\n")))
 }
 
-/// The answer from as many tasks behind the first so many as fit one prompt; where calls are few, from as many as leave a call for each of the others.
+/// Returns the answer from as many tasks behind the first so many as fit one prompt; where calls
+/// are few, from as many as leave a call for each of the others.
 #[node]
 pub(super) async fn answer(done: usize, desk: Desk) -> Came<Part> {
     let question = Ask::of(ANSWER, None).quoted("mission", &desk.wanted.mission);

@@ -1,5 +1,5 @@
-//! When a mission rests: as soon as all that it could do waits for people. Then its lease is given back, and nothing is held for it until people have
-//! said something.
+//! When a mission rests: as soon as all that it could do waits for people. Then its lease is given
+//! back, and nothing is held for it until people have said something.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ struct State {
     awaited: BTreeMap<Uuid, Vec<Condition>>,
 }
 
-/// As long as it is there, one flow more is at work, or one less: it waits for people, or for others of the mission.
+/// As long as it is there, one flow more is at work, or one less: it waits for people, or for
+/// others of the mission.
 pub(super) struct Counted {
     rest: Rest,
     by: isize,
@@ -33,12 +34,13 @@ impl Rest {
         self.counted(1, None)
     }
 
-    /// The flow that says it waits for others.
+    /// The flow that says this waits for others.
     pub fn waits_for_others(&self) -> Counted {
         self.counted(-1, None)
     }
 
-    /// The flow that says it waits for what people say to a request, as long as all of this is so.
+    /// The flow that says this waits for what people say to a request, as long as all of this
+    /// is so.
     pub fn waits_for_people(&self, request: Uuid, stands: Vec<Condition>) -> Counted {
         self.counted(-1, Some((request, stands)))
     }
@@ -52,7 +54,8 @@ impl Rest {
         Counted { rest, by, request }
     }
 
-    /// Waits until all that is left to do waits for people. Returns what has to be so for the mission to rest.
+    /// Waits until all that is left to do waits for people. Returns what has to be so for the
+    /// mission to rest.
     pub async fn all_wait_for_people(&self) -> Vec<Condition> {
         let mut state = self.0.subscribe();
         let rests = state

@@ -1,5 +1,6 @@
-//! What models say of missions and tasks, as they may say it, and what of that is used: it is data, shortened, counted and held against the tasks that
-//! there are. Who asks them is `missions/asking.rs`.
+//! What models say of missions and tasks, as they may say it, and what of that is used: it is data,
+//! shortened, counted and held against the tasks that there are. Who asks them is
+//! `missions/asking.rs`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -111,12 +112,12 @@ pub(super) struct Said {
     pub answer: Option<String>,
 }
 
-/// A text, shortened, if it says something.
+/// Returns a text, shortened, if it says something.
 pub(super) fn some(text: &str, most: usize) -> Option<String> {
     Some(cut(text, most)).filter(|text| !text.is_empty())
 }
 
-/// A chance as a model says it, and what was wrong with it, if something was.
+/// Returns a chance as a model says it, and what was wrong with it, if something was.
 fn estimate(said: &Json) -> (f64, Option<String>) {
     match said.as_f64() {
         Some(chance) if (0.0..=1.0).contains(&chance) => (chance, None),
@@ -132,7 +133,8 @@ fn estimate(said: &Json) -> (f64, Option<String>) {
 }
 
 impl Consider {
-    /// Returns what can be used of it: at most `most` routes, no two alike; a chance that is none is 0 or the nearest that is one.
+    /// Returns what can be used of it: at most `most` routes, no two alike; a chance that is none
+    /// is 0 or the nearest that is one.
     pub fn read(self, task: TaskId, most: usize) -> (Considered, Vec<Refusal>) {
         let (mut routes, mut refused) = (Vec::<Route>::new(), Vec::new());
         let mut chance = |name: &str, said: &Json| {
@@ -235,7 +237,8 @@ impl Considered {
 }
 
 impl Decompose {
-    /// Returns the tasks that are made of it, at most `room`, and what was refused, by name. None is worth more than `most`.
+    /// Returns the tasks that are made of it, at most `room`, and what was refused, by name. None
+    /// is worth more than `most`.
     pub(super) fn read(
         self,
         board: &Board,

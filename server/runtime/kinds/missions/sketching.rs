@@ -1,4 +1,5 @@
-//! What a model says of a framework that is to be made, and what of it can be used. Who asks for it is `missions/making.rs`. Pure.
+//! What a model says of a framework that is to be made, and what of it can be used. Who asks for it
+//! is `missions/making.rs`. Pure.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,7 +66,7 @@ pub(super) struct Programmed {
 }
 
 impl Write {
-    /// What can be kept of it; none: it declines.
+    /// Returns what can be kept of it; none: it declines.
     pub fn read(&self) -> Result<Option<Sketch>, String> {
         if self.kind == Kind::None {
             return Ok(None);
@@ -107,7 +108,7 @@ impl Write {
         })
     }
 
-    /// Its sets of values; the error says which one is left out, and why.
+    /// Returns its sets of values; the error says which one is left out, and why.
     fn sets(&self) -> impl Iterator<Item = Result<Json, (usize, String)>> {
         let read = |text: &String| match text.chars().count() > SET_MAX {
             true => Err(format!("it has more than {SET_MAX} characters")),
@@ -117,7 +118,7 @@ impl Write {
         all.map(move |(at, text)| read(text).map_err(|why| (at, why)))
     }
 
-    /// The sets of values that are left out.
+    /// Returns the sets of values that are left out.
     pub fn left_out(&self) -> impl Iterator<Item = (String, String)> {
         let wrong = self.sets().filter_map(Result::err);
         wrong.map(|(at, why)| (format!("the set of parameters {at}"), why))
@@ -134,7 +135,7 @@ impl Guideline {
 }
 
 impl Programmed {
-    /// Its input, with these values.
+    /// Returns its input, with these values.
     pub fn with(&self, set: Option<&Json>) -> Json {
         let mut input = self.input.clone();
         if let Some(set) = set {
@@ -144,7 +145,8 @@ impl Programmed {
     }
 }
 
-/// The program with these values as those of its parameters, where its input has no others. Its first line, if it has one of these already, is replaced.
+/// Returns the program with these values as those of its parameters, where its input has no others.
+/// Its first line, if it has one of these already, is replaced.
 pub(super) fn tuned(code: &str, set: Option<&Json>) -> String {
     const BEFORE: &str = "const parameters = { ...";
     let code = match code.split_once('\n') {

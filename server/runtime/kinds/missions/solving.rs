@@ -1,5 +1,6 @@
-//! How a task is tried: one call after the other, each a node of the pipeline in `missions/flow.rs`, until there is an answer or none will come. A program is
-//! run, words to search for are looked up, tools are called. Whether an answer will do is in `missions/steps.rs`.
+//! How a task is tried: one call after the other, each a node of the pipeline in
+//! `missions/flow.rs`, until there is an answer or none will come. A program is run, words to
+//! search for are looked up, tools are called. Whether an answer will do is in `missions/steps.rs`.
 
 use runner::request::Language;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,8 @@ use crate::event::statement::cut;
 use crate::event::task::{TaskNews, ToolStep};
 use crate::model::provider::Tier;
 
-/// So often is an answer asked for, one whose program ends in an error or that has to be looked up first: of the ordinary model, and of the high tier.
+/// So often is an answer asked for, one whose program ends in an error or that has to be looked up
+/// first: of the ordinary model, and of the high tier.
 pub(super) const PROGRAMS: usize = 3;
 const PROGRAMS_HIGH: usize = 6;
 
@@ -61,8 +63,9 @@ impl Considered {
     }
 }
 
-/// Tries a task by one step. A program in an answer is run, its value is the answer; one that ends in an error is asked for again, with the error. Words
-/// to search the knowledge base for are answered with what it finds, calls of tools with what they come to.
+/// Tries a task by one step. A program in an answer is run, its value is the answer; one that ends
+/// in an error is asked for again, with the error. Words to search the knowledge base for are
+/// answered with what it finds, calls of tools with what they come to.
 pub(super) async fn solve(
     desk: &Desk,
     task: TaskId,
@@ -80,8 +83,9 @@ pub(super) async fn solve(
     until_answered(how.told(wrong), most, once).await
 }
 
-/// Asks for an answer, each time with what came of the times before and whether it is the last one, until there is one or none will come. Calls of tools are
-/// not counted here: they have a limit of their own.
+/// Asks for an answer, each time with what came of the times before and whether it is the last one,
+/// until there is one or none will come. Calls of tools are not counted here: they have a limit of
+/// their own.
 pub(super) async fn until_answered(
     wrong: &[Verdict],
     most: usize,
@@ -114,7 +118,7 @@ pub(super) enum Solved {
     Again(Json),
 }
 
-/// One call for an answer.
+/// Makes one call for an answer.
 #[node]
 pub(super) async fn solve_once(
     task: TaskId,
@@ -218,7 +222,8 @@ impl<'a> Called<'a> {
         Came::ToNothing(why)
     }
 
-    /// Returns what comes of what a model says: the answer, which is recorded, or what it is asked again with. The error says why neither does.
+    /// Returns what comes of what a model says: the answer, which is recorded, or what it is asked
+    /// again with. The error says why neither does.
     pub async fn solved(&self, desk: &Desk, said: Said, notes: &[Json]) -> Result<Solved, String> {
         let some = |text: &str| Some(cut(text, ANSWER_MAX)).filter(|it| !it.is_empty());
         let tool = said
@@ -263,7 +268,8 @@ pub(super) struct Computed {
     pub score: Option<f64>,
 }
 
-/// Returns what a program comes to: the answer in its value and how good that is, where it says so; else what it printed, or its value.
+/// Returns what a program comes to: the answer in its value and how good that is, where it says so;
+/// else what it printed, or its value.
 pub(super) async fn run(
     desk: &Desk,
     language: Language,

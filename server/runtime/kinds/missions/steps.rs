@@ -1,5 +1,6 @@
-//! The steps of a mission: each asks a model or decides by a rule, says what came of it, and is a node of the pipeline in `missions/flow.rs`. What depends on
-//! anything but its arguments and the values of steps before is decided in here, so that the journal has it.
+//! The steps of a mission: each asks a model or decides by a rule, says what came of it, and is a
+//! node of the pipeline in `missions/flow.rs`. What depends on anything but its arguments and the
+//! values of steps before is decided in here, so that the journal has it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -58,7 +59,7 @@ pub(super) async fn begin(task: TaskId, desk: Desk) -> Option<TaskId> {
     behind
 }
 
-/// Whether a task is tried once more by the high tier: a rule over figures.
+/// Returns whether a task is tried once more by the high tier: a rule over figures.
 #[node]
 pub(super) async fn retry(task: TaskId, desk: Desk) -> bool {
     let figures = desk.figures();
@@ -67,7 +68,8 @@ pub(super) async fn retry(task: TaskId, desk: Desk) -> bool {
     made
 }
 
-/// Whether an answer will do: by the check that was chosen before there was one, or where that decides nothing, by a model that sees task and answer only.
+/// Returns whether an answer will do: by the check that was chosen before there was one, or where
+/// that decides nothing, by a model that sees task and answer only.
 #[node]
 pub(super) async fn check(
     task: TaskId,

@@ -1,4 +1,5 @@
-//! The tasks of a mission as its flows share them: the board, what people change of it, and the places to work at.
+//! The tasks of a mission as its flows share them: the board, what people change of it, and the
+//! places to work at.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -55,7 +56,8 @@ impl Tasks {
         }
     }
 
-    /// Returns a task as those are told of it who work on it: with what was done before, and with its parts.
+    /// Returns a task as those are told of it who work on it: with what was done before, and with
+    /// its parts.
     pub fn described(&self, task: TaskId) -> String {
         let board = self.board();
         board.get(task).map_or_else(String::new, |now| {

@@ -1,5 +1,6 @@
-//! How frameworks are used: which ones a task is like, a try with those, and what is told of them when the task is over. Nodes of the pipeline in
-//! `missions/flow.rs`. How a framework is made is `missions/making.rs`.
+//! How frameworks are used: which ones a task is like, a try with those, and what is told of them
+//! when the task is over. Nodes of the pipeline in `missions/flow.rs`. How a framework is made is
+//! `missions/making.rs`.
 
 use runner::request::Language;
 use schemars::JsonSchema;
@@ -70,8 +71,8 @@ impl Framed {
         }
     }
 
-    /// Returns what is expected of a try with it, of a task that may be done by these routes: what a model says of the best of them, moved towards what came
-    /// of earlier tries with it.
+    /// Returns what is expected of a try with it, of a task that may be done by these routes: what
+    /// a model says of the best of them, moved towards what came of earlier tries with it.
     pub fn expected(&self, routes: &[Route]) -> Expected {
         let whole = routes.iter().filter(|it| !it.splits);
         let said = whole.map(|it| it.estimate).fold(0.0, f64::max);
@@ -107,7 +108,8 @@ struct Apply {
     facts: Vec<String>,
 }
 
-/// The frameworks that a task is like, and whether it is done with each. That is said of each before the task is tried.
+/// Returns the frameworks that a task is like, and whether it is done with each. That is said of
+/// each before the task is tried.
 #[node]
 pub(super) async fn look_up(task: TaskId, desk: Desk) -> Vec<Framed> {
     let words = |new: &NewTask| {
@@ -148,8 +150,9 @@ pub(super) async fn look_up(task: TaskId, desk: Desk) -> Vec<Framed> {
     framed
 }
 
-/// Tries a task with frameworks. One of them that has a program is run with what the model gives it; a run that ends in an error is asked for again. The
-/// steps of one with tools are made one by one.
+/// Tries a task with frameworks. One of them that has a program is run with what the model gives
+/// it; a run that ends in an error is asked for again. The steps of one with tools are made one by
+/// one.
 pub(super) async fn with_frameworks(
     desk: &Desk,
     task: TaskId,
@@ -163,7 +166,7 @@ pub(super) async fn with_frameworks(
     until_answered(wrong, PROGRAMS, once).await
 }
 
-/// One call with frameworks, and the run or the call of a tool that it asks for.
+/// Makes one call with frameworks, and the run or the call of a tool that it asks for.
 #[node]
 pub(super) async fn apply(
     task: TaskId,
@@ -255,7 +258,8 @@ pub(super) fn read_input(input: Option<&str>) -> Result<Json, String> {
     }
 }
 
-/// Tells what came of a task with the frameworks that it is like, and without those that it was not done with: whether its first try passed the check.
+/// Tells what came of a task with the frameworks that it is like, and without those that it was not
+/// done with: whether its first try passed the check.
 #[node]
 pub(super) async fn tell(task: TaskId, frames: Vec<Framed>, worked: bool, desk: Desk) {
     let thread = desk.journal.thread(Some(task));
@@ -296,7 +300,8 @@ pub(super) async fn frameworks_like(desk: &Desk, task: TaskId, text: &str) -> Ve
     }
 }
 
-/// Returns with which frameworks a task is done and without which, as long as this is kept: others choose beside it.
+/// Returns with which frameworks a task is done and without which, as long as this is kept: others
+/// choose beside it.
 pub(super) fn choices(desk: &Desk, task: TaskId, frames: &[Framed]) -> Vec<Chosen> {
     let choices = &desk.ground.recall.choices;
     let goes_on = |it: &Framed| choices.goes_on(&desk.space, &it.id, it.with);
