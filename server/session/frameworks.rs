@@ -1,4 +1,4 @@
-//! A session reads frameworks, creates, changes and removes them, asks which ones a task is like, and tells what came of it.
+//! A session reads frameworks, creates, changes and removes them, asks which ones a task is like, and tells the outcome.
 
 use super::handle::{Error, Session};
 use super::right::Right;
@@ -53,7 +53,7 @@ impl Session {
         Ok(runtime.remove_framework(self.space(), id, expected).await?)
     }
 
-    /// Tells what came of a task that a framework is for.
+    /// Tells the outcome of a task that a framework is for.
     pub async fn framework_outcome(&self, id: &str, came: &Outcome) -> Result<FrameworkRow, Error> {
         let runtime = self.runtime(Right::Speak)?;
         Ok(runtime.framework_outcome(self.space(), id, came).await?)

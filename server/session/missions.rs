@@ -9,7 +9,7 @@ use crate::runtime::kinds::missions::Changing;
 use crate::words::id::ThreadId;
 
 impl Session {
-    /// Begins a mission. What it may use up is at most what is configured.
+    /// Begins a mission. Its budget is at most the configured one.
     pub async fn start_mission(
         &self,
         mission: &str,
