@@ -1,6 +1,7 @@
-//! When tries of a task that know nothing of each other agree. Two that are right are alike, two that are wrong seldom are; so what two tries come to is
-//! convincing without anybody's judgement, and takes no more calls than a try and a verdict. Tries are pooled: an easy task leaves its calls to the
-//! hard ones. Pure; the arithmetic is in `docs/missions.md`.
+//! When tries of a task that know nothing of each other agree. Two that are right are alike, two
+//! that are wrong seldom are; so what two tries come to is convincing without anybody's judgement,
+//! and takes no more calls than a try and a verdict. Tries are pooled: an easy task leaves its
+//! calls to the hard ones. Pure; the arithmetic is in `docs/missions.md`.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use super::mission::sameness;
 
 /// Most tries of a task.
 pub const TRIES_MAX: usize = 12;
-/// Calls that every task keeps which has not begun; where it is asked whether there are some to spare, and what others want then that have begun.
+/// Calls that every task keeps which has not begun; where it is asked whether there are some to
+/// spare, and what others want then that have begun.
 const KEPT: u64 = 2;
 const SHARE: u64 = 4;
 const SHARE_BEGUN: u64 = 3;
@@ -42,8 +44,8 @@ pub enum Agreed {
     Never,
 }
 
-/// What these tries come to; `None` is one without an answer. Two agree; where another try came to something else, three have to, as long as the mission has
-/// calls enough.
+/// Returns what these tries come to; `None` is one without an answer. Two agree; where another try
+/// came to something else, three have to, as long as the mission has calls enough.
 pub fn agreed(tries: &[Option<String>], pool: Pool) -> Agreed {
     let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for (at, answer) in tries.iter().enumerate() {
@@ -72,7 +74,8 @@ pub fn agreed(tries: &[Option<String>], pool: Pool) -> Agreed {
 }
 
 impl Pool {
-    /// Whether a task may be tried once more: the try leaves those that have not begun what they keep, and the last answer its call.
+    /// Returns whether a task may be tried once more: the try leaves those that have not begun what
+    /// they keep, and the last answer its call.
     const fn allows_try(self) -> bool {
         self.calls >= self.open.saturating_mul(KEPT).saturating_add(2)
     }
@@ -133,7 +136,8 @@ mod tests {
         assert_eq!(come_to(&["12", "13", "12", "13"], 9, 0), Agreed::NotYet);
     }
 
-    /// To spare are calls beyond four for every task to come, three for every other one under way, a try, and the last answer.
+    /// To spare are calls beyond four for every task to come, three for every other one under way,
+    /// a try, and the last answer.
     #[test]
     fn what_is_contested_is_decided_by_two_where_others_need_the_calls() {
         assert_eq!(come_to(&["12", "13", "12"], 14, 3), Agreed::NotYet);

@@ -1,5 +1,6 @@
-//! What estimates of routes are worth: what was expected of a try and what came of it, by kind of route and by framework. From that the next estimates are learned: a
-//! model's word counts as much as so many outcomes. Pure.
+//! What estimates of routes are worth: what was expected of a try and what came of it, by kind of
+//! route and by framework. From that the next estimates are learned: a model's word counts as much
+//! as so many outcomes. Pure.
 
 use std::collections::BTreeMap;
 
@@ -18,24 +19,18 @@ const WORD: f64 = 10.0;
 /// What came of tries of one kind of route.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Record {
-    /// How many there were.
-    pub tried: u32,
-    /// How many of them passed.
-    pub worked: u32,
+    /// How many there were, and how many of them passed.
+    pub came: Tries,
     /// Sums of squared errors: of what the model said, and of what was learned.
     errors: [f64; 2],
 }
 
 impl Record {
-    /// The mean squared error (Brier score) of what the model said, and of what was learned: 0 is right each time, 0.25 is worth no more than a coin.
+    /// Returns the mean squared error (Brier score) of what the model said, and of what was
+    /// learned: 0 is right each time, 0.25 is worth no more than a coin.
     pub fn brier(&self) -> [f64; 2] {
-        self.errors.map(|sum| {
-            if self.tried == 0 {
-                0.0
-            } else {
-                sum / f64::from(self.tried)
-            }
-        })
+        let tried = f64::from(self.came.tried.max(1));
+        self.errors.map(|sum| sum / tried)
     }
 }
 
@@ -44,19 +39,15 @@ impl Record {
 pub struct Records(BTreeMap<String, Record>);
 
 impl Records {
-    /// What verdicts among these events say.
+    /// Returns what verdicts among these events say.
     pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut records = Self::default();
         for event in events {
-            if let Fact::Task(TaskFact {
-                what:
-                    TaskNews::Judged {
-                        passes,
-                        expected: Some(expected),
-                        ..
-                    },
-                ..
-            }) = event.fact()
+            if let Fact::Task(TaskFact { what, .. }) = event.fact()
+                && let TaskNews::Judged {
+                    passes, expected, ..
+                } = what
+                && let Some(expected) = expected
             {
                 records.note(&expected, passes);
             }
@@ -68,38 +59,35 @@ impl Records {
     pub fn note(&mut self, expected: &Expected, worked: bool) {
         let record = self.0.entry(expected.kind.clone()).or_default();
         let came = f64::from(u8::from(worked));
-        record.tried = record.tried.saturating_add(1);
-        record.worked = record.worked.saturating_add(u32::from(worked));
-        for (sum, chance) in record
-            .errors
-            .iter_mut()
-            .zip([expected.said, expected.learned])
-        {
+        record.came = record.came.and(worked);
+        let chances = [expected.said, expected.learned];
+        for (sum, chance) in record.errors.iter_mut().zip(chances) {
             *sum += (chance - came).powi(2);
         }
     }
 
-    /// All of them, by kind.
+    /// Returns all of them, by kind.
     pub fn all(&self) -> impl Iterator<Item = (&str, &Record)> {
         self.0.iter().map(|(kind, record)| (kind.as_str(), record))
     }
 
-    /// The chance of a route of this kind, of which a model says this; none: nothing came of such ones yet.
+    /// Returns the chance of a route of this kind, of which a model says this; none: nothing came
+    /// of such ones yet.
     pub fn learned(&self, kind: &str, said: f64) -> Option<f64> {
         learned(self.tries(kind), said)
     }
 
-    /// What came of tries of this kind.
+    /// Returns what came of tries of this kind.
     pub fn tries(&self, kind: &str) -> Tries {
-        let tries = |record: &Record| Tries {
-            tried: record.tried,
-            worked: record.worked,
-        };
-        self.0.get(kind).map(tries).unwrap_or_default()
+        self.0
+            .get(kind)
+            .map(|record| record.came)
+            .unwrap_or_default()
     }
 }
 
-/// The chance of a route of which a model says this, and of whose kind this came; none: nothing did yet.
+/// Returns the chance of a route of which a model says this, and of whose kind this came; none:
+/// nothing did yet.
 pub fn learned(came: Tries, said: f64) -> Option<f64> {
     let Tries { tried, worked } = came;
     (tried > 0).then(|| (said * WORD + f64::from(worked)) / (WORD + f64::from(tried)))
@@ -144,7 +132,7 @@ mod tests {
         }
         let (_, record) = records.all().next().unwrap();
         assert_eq!(
-            (record.tried, record.worked, record.brier()),
+            (record.came.tried, record.came.worked, record.brier()),
             (2, 1, [0.5, 0.125])
         );
     }

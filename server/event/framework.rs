@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::id::ThreadId;
+use crate::words::id::{Seq, ThreadId};
 
 /// Most characters of a name.
 pub const NAME_MAX: usize = 200;
@@ -17,7 +17,7 @@ pub const CODE_MAX: usize = 16 << 10;
 pub const PER_TASK: usize = 2;
 
 /// A framework, as it was created or changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Framework {
     /// What it is called.
     pub name: String,
@@ -36,10 +36,11 @@ pub struct Framework {
 }
 
 /// How a framework works.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Recipe {
     /// By its knowledge alone: the model is told it.
+    #[default]
     Text,
     /// By a program that is run.
     Program {
@@ -75,39 +76,36 @@ impl Recipe {
     }
 }
 
-/// What is to be changed of a framework: whatever is there.
-#[derive(Debug, Clone, Default)]
+/// What is to be changed of a framework; what is absent stays as it is. Another purpose, knowledge or recipe begins its probation anew.
+#[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct FrameworkChange {
     /// What it is called.
     pub name: Option<String>,
     /// For which tasks it is.
     pub purpose: Option<String>,
-    /// Its knowledge.
+    /// Its knowledge, all of it.
     pub knowledge: Option<Vec<String>>,
     /// How it works.
     pub recipe: Option<Recipe>,
+    /// The `seq` that was read before: if something has been said of it since, nothing is changed. Without it the last one wins.
+    #[schema(value_type = Option<i64>, example = 41)]
+    pub expected_seq: Option<Seq>,
 }
 
 impl Framework {
     /// The same with this changed. What has another purpose, knowledge or recipe is another hypothesis: its probation begins anew.
     #[must_use]
     pub fn with(&self, change: FrameworkChange) -> Self {
-        let FrameworkChange {
-            name,
-            purpose,
-            knowledge,
-            recipe,
-        } = change;
         let mut new = Self {
-            name: name.unwrap_or_else(|| self.name.clone()),
-            purpose: purpose.unwrap_or_else(|| self.purpose.clone()),
-            knowledge: knowledge.unwrap_or_else(|| self.knowledge.clone()),
-            recipe: recipe.unwrap_or_else(|| self.recipe.clone()),
+            name: change.name.unwrap_or_else(|| self.name.clone()),
+            purpose: change.purpose.unwrap_or_else(|| self.purpose.clone()),
+            knowledge: change.knowledge.unwrap_or_else(|| self.knowledge.clone()),
+            recipe: change.recipe.unwrap_or_else(|| self.recipe.clone()),
             ..self.clone()
         };
-        if (&new.purpose, &new.knowledge, &new.recipe)
-            != (&self.purpose, &self.knowledge, &self.recipe)
-        {
+        let is_named = new.purpose == self.purpose && new.knowledge == self.knowledge;
+        if !is_named || new.recipe != self.recipe {
             new.tally = Tally::default();
         }
         new
@@ -121,9 +119,8 @@ impl Framework {
     /// What a model is told of it.
     pub fn rendered(&self) -> String {
         let mut text = format!("{}\nFor: {}\n", self.name, self.purpose);
-        self.knowledge
-            .iter()
-            .for_each(|item| text.push_str(&format!("- {item}\n")));
+        let knowledge = self.knowledge.iter().map(|item| format!("- {item}\n"));
+        text.extend(knowledge);
         match &self.recipe {
             Recipe::Text => {}
             Recipe::Program {
@@ -138,9 +135,7 @@ impl Framework {
             }
             Recipe::ExternalTool { tool, steps } => {
                 text.push_str(&format!("With the tool {tool}:\n"));
-                (1..)
-                    .zip(steps)
-                    .for_each(|(at, step)| text.push_str(&format!("{at}. {step}\n")));
+                text.extend((1..).zip(steps).map(|(at, step)| format!("{at}. {step}\n")));
             }
         }
         text
@@ -219,10 +214,8 @@ impl Tries {
 
     /// The mean and the variance of the chance that it works, where every chance was as likely before the first try.
     fn chance(self) -> (f64, f64) {
-        let (worked, failed) = (
-            f64::from(self.worked) + 1.0,
-            f64::from(self.tried.saturating_sub(self.worked)) + 1.0,
-        );
+        let worked = f64::from(self.worked) + 1.0;
+        let failed = f64::from(self.tried.saturating_sub(self.worked)) + 1.0;
         let all = worked + failed;
         (worked / all, worked * failed / (all * all * (all + 1.0)))
     }
@@ -232,22 +225,20 @@ impl Tally {
     /// With one more like task, solved or not, with the framework or without.
     #[must_use]
     pub fn and(self, with: bool, worked: bool) -> Self {
-        match with {
-            true => Self {
-                with: self.with.and(worked),
-                ..self
-            },
-            false => Self {
-                without: self.without.and(worked),
-                ..self
-            },
-        }
+        let mut more = self;
+        let of = if with {
+            &mut more.with
+        } else {
+            &mut more.without
+        };
+        *of = of.and(worked);
+        more
     }
 
     /// How much better it is to use the framework, in standard deviations of what is known.
     pub fn advantage(self) -> f64 {
-        let ((with, spread_with), (without, spread_without)) =
-            (self.with.chance(), self.without.chance());
+        let (with, spread_with) = self.with.chance();
+        let (without, spread_without) = self.without.chance();
         (with - without) / (spread_with + spread_without).sqrt()
     }
 
@@ -268,16 +259,10 @@ impl Tally {
 
     /// Whether the next like task is to be solved with the framework, and why, beside those that are under way; none: it is not to be used at all.
     pub fn next(self, begun: Begun) -> Option<(bool, String)> {
-        let Tries {
-            tried: uses,
-            worked,
-        } = self.with;
-        let Tries {
-            tried,
-            worked: worked_without,
-        } = self.without;
+        let Self { with, without } = self;
         let mut so_far = format!(
-            "with it {worked} of {uses} like tasks worked, without it {worked_without} of {tried}"
+            "with it {} of {} like tasks worked, without it {} of {}",
+            with.worked, with.tried, without.worked, without.tried
         );
         if begun != Begun::default() {
             so_far.push_str(&format!(
@@ -285,33 +270,24 @@ impl Tally {
                 begun.with, begun.without
             ));
         }
-        let (uses, tried) = (
-            uses.saturating_add(begun.with),
-            tried.saturating_add(begun.without),
-        );
-        match self.standing() {
-            Standing::Dropped | Standing::Unusable => None,
+        let uses = with.tried.saturating_add(begun.with);
+        let tried = without.tried.saturating_add(begun.without);
+        let (is_with, why) = match self.standing() {
+            Standing::Dropped | Standing::Unusable => return None,
             // Nor is one that has never worked tried oftener side by side than one after the other.
             Standing::Probation => {
-                match uses * (ONE_OF - 1) < tried && (worked > 0 || uses < NEVER) {
-                    true => Some((
-                        true,
-                        format!("on probation, and this task is tried with it: {so_far}"),
-                    )),
-                    false => Some((
-                        false,
-                        format!("on probation, and this task is tried without it: {so_far}"),
-                    )),
-                }
+                let is_with = uses * (ONE_OF - 1) < tried && (with.worked > 0 || uses < NEVER);
+                let how = if is_with { "with" } else { "without" };
+                let why = format!("on probation, and this task is tried {how} it");
+                (is_with, why)
             }
-            Standing::Used => match (uses + tried) % COMPARED {
-                0 => Some((
-                    false,
-                    format!("one task of {COMPARED} is tried without it, to compare: {so_far}"),
-                )),
-                _ => Some((true, format!("it is the better way: {so_far}"))),
-            },
-        }
+            Standing::Used if (uses + tried).is_multiple_of(COMPARED) => {
+                let why = format!("one task of {COMPARED} is tried without it, to compare");
+                (false, why)
+            }
+            Standing::Used => (true, "it is the better way".to_owned()),
+        };
+        Some((is_with, format!("{why}: {so_far}")))
     }
 }
 
@@ -325,33 +301,27 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// With one more.
+    /// Returns the same with one more.
     #[must_use]
-    pub fn and(self, with: bool) -> Self {
-        match with {
-            true => Self {
-                with: self.with.saturating_add(1),
-                ..self
-            },
-            false => Self {
-                without: self.without.saturating_add(1),
-                ..self
-            },
-        }
+    pub fn and(mut self, with: bool) -> Self {
+        let count = self.count(with);
+        *count = count.saturating_add(1);
+        self
     }
 
-    /// With one less.
+    /// Returns the same with one less.
     #[must_use]
-    pub fn less(self, with: bool) -> Self {
-        match with {
-            true => Self {
-                with: self.with.saturating_sub(1),
-                ..self
-            },
-            false => Self {
-                without: self.without.saturating_sub(1),
-                ..self
-            },
+    pub fn less(mut self, with: bool) -> Self {
+        let count = self.count(with);
+        *count = count.saturating_sub(1);
+        self
+    }
+
+    fn count(&mut self, with: bool) -> &mut u32 {
+        if with {
+            &mut self.with
+        } else {
+            &mut self.without
         }
     }
 }

@@ -1,5 +1,6 @@
-//! The rules of the method that compare: which instrument tests a prediction, which predictions can be used, what says the same, what contradicts,
-//! what loses its ground, what holds at a time. Pure; how one trial goes is in `event/trial.rs`.
+//! The rules of the method that compare: which instrument tests a prediction, which predictions can
+//! be used, what says the same, what contradicts, what loses its ground, what holds at a time.
+//! Pure; how one trial goes is in `event/trial.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,49 +11,37 @@ use super::statement::{
 };
 use crate::words::time::Timestamp;
 
-/// The instrument for a prediction: an experiment where one can say something, and none that has carried the statement where another one can;
-/// after a trial in vain the next one. Reflection where there is no experiment.
+/// Returns the instrument for a prediction: an experiment where one can say something, and none
+/// that has carried the statement where another one can; after a trial in vain the next one.
+/// Reflection where there is no experiment.
 pub fn chosen(
     prediction: &Prediction,
     available: &BTreeSet<Instrument>,
     carried: &[Instrument],
     tries: u64,
 ) -> (Instrument, String) {
-    let experiments: Vec<Instrument> = Instrument::ALL
-        .into_iter()
-        .filter(|it| available.contains(it) && can(*it, prediction))
-        .collect();
-    let others: Vec<Instrument> = experiments
-        .iter()
-        .copied()
-        .filter(|it| !carried.contains(it))
-        .collect();
-    let from = if others.is_empty() {
-        &experiments
-    } else {
-        &others
-    };
-    let Some(last) = from.len().checked_sub(1) else {
+    let is_there = |it: &Instrument| available.contains(it) && can(*it, prediction);
+    let mut from: Vec<Instrument> = Instrument::ALL.into_iter().filter(is_there).collect();
+    if from.iter().any(|it| !carried.contains(it)) {
+        from.retain(|it| !carried.contains(it));
+    }
+    if from.is_empty() {
         let choice =
             "no experiment can say anything of it here: reflection looks for a counterexample";
         return (Instrument::Reflection, choice.into());
+    }
+    let instrument = from[usize::try_from(tries).unwrap_or(usize::MAX) % from.len()];
+    let name = instrument.as_str();
+    let which = match tries {
+        0 => format!(", and {name} is the first that can say it"),
+        tries => format!("; after {tries} in vain it is {name}"),
     };
-    let at = usize::try_from(tries).unwrap_or(usize::MAX) % (last + 1);
-    let instrument = from[at];
-    let choice = match tries {
-        0 => format!(
-            "an experiment comes before reflection, and {} is the first that can say it",
-            instrument.as_str()
-        ),
-        tries => format!(
-            "an experiment comes before reflection; after {tries} in vain it is {}",
-            instrument.as_str()
-        ),
-    };
+    let choice = format!("an experiment comes before reflection{which}");
     (instrument, choice)
 }
 
-/// Whether an instrument can say something of a prediction; reflection always does, and is asked last.
+/// Returns whether an instrument can say something of a prediction; reflection always does, and is
+/// asked last.
 pub fn can(instrument: Instrument, prediction: &Prediction) -> bool {
     match instrument {
         Instrument::Knowledge => prediction.search.is_some(),
@@ -62,8 +51,9 @@ pub fn can(instrument: Instrument, prediction: &Prediction) -> bool {
     }
 }
 
-/// Whether a statement waits for an instrument to come: nothing but reflection carries it or refuted it, or nothing has decided it, and it is not tried
-/// any more. `reopenings`: how often one that was refuted is tried again.
+/// Returns whether a statement waits for an instrument to come: nothing but reflection carries it
+/// or refuted it, or nothing has decided it, and it is not tried any more. `reopenings`: how often
+/// one that was refuted is tried again.
 pub fn waits_for_an_instrument(
     status: Status,
     judged: &Judged,
@@ -81,7 +71,7 @@ pub fn waits_for_an_instrument(
     is_open && due.is_none()
 }
 
-/// The instruments beside reflection that can say something of predictions.
+/// Returns the instruments beside reflection that can say something of predictions.
 pub fn testable(predictions: &[Prediction]) -> Vec<Instrument> {
     Instrument::ALL
         .into_iter()
@@ -89,7 +79,8 @@ pub fn testable(predictions: &[Prediction]) -> Vec<Instrument> {
         .collect()
 }
 
-/// The first of these that there was not when a statement was tried last, and that can say something of it. `testable`: those that can.
+/// Returns the first of these that there was not when a statement was tried last, and that can say
+/// something of it. `testable`: those that can.
 pub fn new_for(
     judged: &Judged,
     testable: &[Instrument],
@@ -99,7 +90,8 @@ pub fn new_for(
     available.iter().copied().find(is_new)
 }
 
-/// Whether a user who may answer did not claim it: whoever claims it is no instrument for it.
+/// Returns whether a user who may answer did not claim it: whoever claims it is no instrument for
+/// it.
 pub fn may_answer(claimed: &[Claimant], user: Option<&str>) -> bool {
     claimed.iter().all(|by| match (by, user) {
         (Claimant::Mind, _) => true,
@@ -109,8 +101,9 @@ pub fn may_answer(claimed: &[Claimant], user: Option<&str>) -> bool {
     })
 }
 
-/// The predictions that can be used, and why the others cannot. `valid`: when they are said to hold; `known`: triples that are held, with their time. A merge of
-/// names refuses none: it may be undone, and what was refused stays so.
+/// Returns the predictions that can be used, and why the others cannot. `valid`: when they are said
+/// to hold; `known`: triples that are held, with their time. A merge of names refuses none: it may
+/// be undone, and what was refused stays so.
 pub fn usable(
     statement: &str,
     predictions: Vec<(Prediction, Option<Triple>)>,
@@ -120,45 +113,12 @@ pub fn usable(
     let (mut taken, mut rejected): (Vec<Prediction>, Vec<String>) = (Vec::new(), Vec::new());
     for (mut prediction, triple) in predictions {
         if prediction.code.take_if(|code| !computes(code)).is_some() {
+            let text = &prediction.text;
             rejected.push(format!(
-                "the code of \"{}\": its value is the same whatever is so",
-                prediction.text
+                "the code of \"{text}\": its value is the same whatever is so"
             ));
         }
-        let text = folded(&prediction.text);
-        // Whether its relation has one object at a time, says what is held, not who predicts.
-        let contradicts = |triple: &Triple| {
-            let (predicted, names) = (
-                Triple {
-                    single: false,
-                    ..triple.clone()
-                },
-                Names::default(),
-            );
-            let is_against = |(held, of): &&(Triple, Valid)| {
-                contradict((&predicted, &valid), (held, of), &names)
-            };
-            known.iter().find(is_against).map(|(held, _)| held)
-        };
-        let why = if text.is_empty() {
-            Some("it says nothing".to_owned())
-        } else if text == folded(statement) {
-            Some("it is the statement again".to_owned())
-        } else if prediction.fails_if.trim().is_empty() || folded(&prediction.fails_if) == text {
-            Some("nothing could refute it".to_owned())
-        } else if taken.iter().any(|it| folded(&it.text) == text) {
-            Some("it is another prediction again".to_owned())
-        } else if let Some(held) = triple.as_ref().and_then(contradicts) {
-            Some(format!(
-                "it is known to be false: {} {} {} is held",
-                held.subject, held.relation, held.object
-            ))
-        } else if taken.len() == PREDICTIONS_MAX {
-            Some(format!("there are {PREDICTIONS_MAX} already"))
-        } else {
-            None
-        };
-        match why {
+        match why_useless(statement, (&prediction, triple), (valid, known), &taken) {
             None => taken.push(prediction),
             Some(why) => rejected.push(format!("\"{}\": {why}", prediction.text)),
         }
@@ -166,12 +126,54 @@ pub fn usable(
     (taken, rejected)
 }
 
-/// Whether two triples say the same of the same, by the names that they were said with: what is joined stays so when names are one no more.
+/// Returns why a prediction cannot be used beside those that were taken.
+fn why_useless(
+    statement: &str,
+    (prediction, triple): (&Prediction, Option<Triple>),
+    (valid, known): (Valid, &[(Triple, Valid)]),
+    taken: &[Prediction],
+) -> Option<String> {
+    let (text, fails_if) = (folded(&prediction.text), prediction.fails_if.trim());
+    // Whether its relation has one object at a time, says what is held, not who predicts.
+    let predicted = triple.map(|triple| Triple {
+        single: false,
+        ..triple
+    });
+    let is_against = |predicted: &Triple, (held, of): &(Triple, Valid)| {
+        contradict((predicted, &valid), (held, of), &Names::default())
+    };
+    let against = || {
+        let predicted = predicted.as_ref()?;
+        known.iter().find(|it| is_against(predicted, it))
+    };
+    let why = if text.is_empty() {
+        "it says nothing"
+    } else if text == folded(statement) {
+        "it is the statement again"
+    } else if fails_if.is_empty() || folded(fails_if) == text {
+        "nothing could refute it"
+    } else if taken.iter().any(|it| folded(&it.text) == text) {
+        "it is another prediction again"
+    } else if let Some((held, _)) = against() {
+        let (subject, relation, object) = (&held.subject, &held.relation, &held.object);
+        return Some(format!(
+            "it is known to be false: {subject} {relation} {object} is held"
+        ));
+    } else if taken.len() == PREDICTIONS_MAX {
+        return Some(format!("there are {PREDICTIONS_MAX} already"));
+    } else {
+        return None;
+    };
+    Some(why.to_owned())
+}
+
+/// Returns whether two triples say the same of the same, by the names that they were said with:
+/// what is joined stays so when names are one no more.
 pub fn is_same(one: &Triple, other: &Triple) -> bool {
     is_same_by(one, other, &Names::default())
 }
 
-/// Whether two triples say the same of the same. `names`: which are one.
+/// Returns whether two triples say the same of the same. `names`: which are one.
 pub fn is_same_by(one: &Triple, other: &Triple, names: &Names) -> bool {
     is_about_the_same(one, other, names) && names.is_one(&one.object, &other.object)
 }
@@ -180,13 +182,15 @@ fn is_about_the_same(one: &Triple, other: &Triple, names: &Names) -> bool {
     folded(&one.relation) == folded(&other.relation) && names.is_one(&one.subject, &other.subject)
 }
 
-/// Whether two statements cannot both hold, by their structure alone. `names`: which are one.
+/// Returns whether two statements cannot both hold, by their structure alone. `names`: which are
+/// one.
 pub fn contradict(one: (&Triple, &Valid), other: (&Triple, &Valid), names: &Names) -> bool {
     let is_against = || Value::of(one.0, *one.1).contradicts(&Value::of(other.0, *other.1), names);
     is_about_the_same(one.0, other.0, names) && is_against()
 }
 
-/// What a statement says of a subject and a relation, ready to be compared with what others say of the same.
+/// What a statement says of a subject and a relation, ready to be compared with what others say of
+/// the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
     object: String,
@@ -195,7 +199,7 @@ pub struct Value {
 }
 
 impl Value {
-    /// That of a triple at a time.
+    /// Returns that of a triple at a time.
     pub fn of(triple: &Triple, valid: Valid) -> Self {
         Self {
             object: normal(&triple.object),
@@ -204,7 +208,8 @@ impl Value {
         }
     }
 
-    /// Whether both cannot hold. They are about the same subject and relation. `names`: which are one.
+    /// Returns whether both cannot hold. They are about the same subject and relation. `names`:
+    /// which are one.
     pub fn contradicts(&self, other: &Self, names: &Names) -> bool {
         (self.single || other.single)
             && self.valid.overlaps(&other.valid)
@@ -212,8 +217,8 @@ impl Value {
     }
 }
 
-/// Whether a later value ends a statement instead of refuting it: one of the same subject and relation, in the words of the source, that begins
-/// after the statement did.
+/// Returns whether a later value ends a statement instead of refuting it: one of the same subject
+/// and relation, in the words of the source, that begins after the statement did.
 pub fn ends(triple: Option<&Triple>, valid: Valid, later: &Later, quote: Option<&str>) -> bool {
     let Some(triple) = triple.filter(|triple| triple.single) else {
         return false;
@@ -238,14 +243,15 @@ pub struct Link {
     pub is_held: bool,
 }
 
-/// What loses its ground with a statement: what is held and derived from it, at any depth, whatever stands between, each once. What is derived from
-/// one of them stands before it: of a work that was cut off anywhere nothing is held on what fell, and the rest is found again.
+/// Returns what loses its ground with a statement: what is held and derived from it, at any depth,
+/// whatever stands between, each once. What is derived from one of them stands before it: of a work
+/// that was cut off anywhere nothing is held on what fell, and the rest is found again.
 pub fn shaken(withdrawn: &str, links: &[Link]) -> Vec<String> {
     let mut of: BTreeMap<&str, Vec<&Link>> = BTreeMap::new();
     for link in links {
-        link.premises
-            .iter()
-            .for_each(|premise| of.entry(premise).or_default().push(link));
+        for premise in &link.premises {
+            of.entry(premise).or_default().push(link);
+        }
     }
     let next = |id: &str, at: usize| of.get(id).and_then(|links| links.get(at)).copied();
     let (mut seen, mut shaken) = (BTreeSet::from([withdrawn]), Vec::new());
@@ -265,8 +271,9 @@ pub fn shaken(withdrawn: &str, links: &[Link]) -> Vec<String> {
     shaken
 }
 
-/// The statements that give the value of a subject and a relation at a time, of those that are held and about both: of a single-valued relation
-/// those that began last, whatever the order in which they came. More than one: they contradict each other.
+/// Returns the statements that give the value of a subject and a relation at a time, of those that
+/// are held and about both: of a single-valued relation those that began last, whatever the order
+/// in which they came. More than one: they contradict each other.
 pub fn current<T>(held: Vec<T>, of: impl Fn(&T) -> (bool, Valid), at: Timestamp) -> Vec<T> {
     let valid: Vec<T> = held.into_iter().filter(|it| of(it).1.is_at(at)).collect();
     let is_single = valid.iter().any(|it| of(it).0);

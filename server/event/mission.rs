@@ -85,6 +85,34 @@ pub struct MissionBudget {
     pub time_ms: u64,
 }
 
+/// What a mission may use up.
+#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = CreateBudget)]
+pub struct BudgetWanted {
+    /// Model calls.
+    #[schema(minimum = 1)]
+    pub model_calls: Option<u64>,
+    /// Tokens, in and out.
+    #[schema(minimum = 1)]
+    pub tokens: Option<u64>,
+    /// Milliseconds of work.
+    #[schema(minimum = 1)]
+    pub time_ms: Option<u64>,
+}
+
+impl MissionBudget {
+    /// Returns the same, or less of it where less is wanted.
+    pub fn within(self, wanted: BudgetWanted) -> Self {
+        let least = |most: u64, wanted: Option<u64>| wanted.map_or(most, |it| it.min(most));
+        Self {
+            model_calls: least(self.model_calls, wanted.model_calls),
+            tokens: least(self.tokens, wanted.tokens),
+            time_ms: least(self.time_ms, wanted.time_ms),
+        }
+    }
+}
+
 /// A mission to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
@@ -106,7 +134,9 @@ pub struct Wanted {
 }
 
 /// The number of a task in its mission; ids are written `t1`, `t2`, … in the order in which tasks were made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 pub struct TaskId(pub u64);
 
 impl std::fmt::Display for TaskId {
@@ -118,15 +148,14 @@ impl std::fmt::Display for TaskId {
 impl TaskId {
     /// Reads what `Display` writes.
     pub fn parse(text: &str) -> Option<Self> {
-        let number = text
-            .strip_prefix('t')
-            .filter(|digits| !digits.starts_with(['0', '+']))?;
-        number.parse().ok().map(Self)
+        let number = text.strip_prefix('t')?;
+        let is_plain = !number.starts_with(['0', '+']);
+        number.parse().ok().filter(|_| is_plain).map(Self)
     }
 }
 
 /// A task to be.
-#[derive(Debug, Clone, PartialEq, Eq, Members)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Members)]
 pub struct NewTask {
     /// Its number.
     #[fact(tag = "", read = TaskId(raw.count("task")?))]
@@ -155,15 +184,19 @@ pub struct NewTask {
 }
 
 /// A change of a task; what is absent stays.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = EditTask)]
 pub struct TaskEdit {
     /// Its name.
     pub name: Option<String>,
     /// What is to be done.
+    #[schema(example = "Order the talks, the longest first.")]
     pub description: Option<String>,
-    /// The tasks that have to end before it begins.
-    pub requires: Option<Vec<TaskId>>,
-    /// Its place among its siblings.
+    /// The ids of the tasks beside it that have to end before it begins.
+    pub tasks_required: Option<Vec<String>>,
+    /// Its place among its siblings: the lowest goes first.
+    #[schema(minimum = 0, maximum = 1_000_000)]
     pub rank: Option<u64>,
 }
 
@@ -189,6 +222,15 @@ words!(TaskStatus {
 });
 
 impl TaskStatus {
+    /// Returns the status of a task that has ended, with an answer or without one.
+    pub const fn ended(is_answered: bool) -> Self {
+        if is_answered {
+            Self::Closed
+        } else {
+            Self::FailedWithCurrentAvailableInstruments
+        }
+    }
+
     /// Whether nothing is done for it any more.
     pub const fn is_over(self) -> bool {
         matches!(
@@ -215,6 +257,17 @@ pub struct Route {
 }
 
 impl Route {
+    /// Returns a way to do a task as a whole, of which nothing was learned.
+    pub fn whole(name: impl Into<String>, how: impl Into<String>, estimate: f64) -> Self {
+        Self {
+            name: name.into(),
+            how: how.into(),
+            estimate,
+            splits: false,
+            learned: None,
+        }
+    }
+
     /// The kind of route that this is.
     pub const fn kind(&self) -> &'static str {
         if self.splits { "split" } else { "whole" }
@@ -227,15 +280,10 @@ impl Route {
 
     /// What is expected of a try of it, by the high tier or the ordinary model.
     pub fn expected(&self, high: bool) -> Expected {
-        let (kind, said, learned) = (
-            if high { "high" } else { self.kind() },
-            self.estimate,
-            self.chance(),
-        );
         Expected {
-            kind: kind.to_owned(),
-            said,
-            learned,
+            kind: if high { "high" } else { self.kind() }.to_owned(),
+            said: self.estimate,
+            learned: self.chance(),
         }
     }
 }
@@ -304,43 +352,28 @@ pub enum Step {
     High(usize),
 }
 
-/// In which order a task is tried: routes by falling chance, as they were listed where these are equal; the high tier; split, if that was no
-/// route. Every step is taken once.
-#[derive(Debug, Clone)]
-pub struct Ladder(std::vec::IntoIter<Step>);
-
-impl Ladder {
-    /// Of these routes. `high`: the task is worth the high tier.
-    pub fn of(routes: &[Route], high: bool) -> Self {
-        let mut order: Vec<usize> = (0..routes.len()).collect();
-        order.sort_by(|a, b| routes[*b].chance().total_cmp(&routes[*a].chance()));
-        let mut steps = Vec::new();
-        for route in &order {
-            let step = if routes[*route].splits {
-                Step::Split
-            } else {
-                Step::Whole(*route)
-            };
-            // Two ways to split are one: the parts are asked for when it is tried.
-            if !steps.contains(&step) {
-                steps.push(step);
-            }
+/// Returns in which order a task is tried: routes by falling chance, as they were listed where these are equal; the high tier, if the task is worth it; split,
+/// if that was no route. Every step is taken once.
+pub fn ladder(routes: &[Route], is_worth_high: bool) -> Vec<Step> {
+    let mut order: Vec<usize> = (0..routes.len()).collect();
+    order.sort_by(|a, b| routes[*b].chance().total_cmp(&routes[*a].chance()));
+    let mut steps = Vec::new();
+    for route in &order {
+        let step = match routes[*route].splits {
+            true => Step::Split,
+            false => Step::Whole(*route),
+        };
+        // Two ways to split are one: the parts are asked for when it is tried.
+        if !steps.contains(&step) {
+            steps.push(step);
         }
-        let best = order.iter().find(|route| !routes[**route].splits);
-        steps.extend(best.filter(|_| high).map(|best| Step::High(*best)));
-        if !steps.contains(&Step::Split) {
-            steps.push(Step::Split);
-        }
-        Self(steps.into_iter())
     }
-}
-
-impl Iterator for Ladder {
-    type Item = Step;
-
-    fn next(&mut self) -> Option<Step> {
-        self.0.next()
+    let best = order.iter().find(|route| !routes[**route].splits);
+    steps.extend(best.filter(|_| is_worth_high).map(|best| Step::High(*best)));
+    if !steps.contains(&Step::Split) {
+        steps.push(Step::Split);
     }
+    steps
 }
 
 /// The figures by which it is decided whether the high tier is asked once more.
@@ -357,28 +390,27 @@ impl Figures {
     pub const fn allow_retry(self) -> bool {
         self.calls_left > self.tasks_left.saturating_mul(2)
     }
+
+    /// Whether a framework is made for a task that was tried in vain: as with a retry, the calls that it takes leave enough for all others.
+    pub const fn allow_framework(self) -> bool {
+        let others = self.tasks_left.saturating_mul(2);
+        self.calls_left > others.saturating_add(FRAMEWORK_CALLS - 2)
+    }
 }
 
 /// So many calls a framework takes at most: it is written and repaired, its parameters are explained, the task is tried with it, and that is judged.
 const FRAMEWORK_CALLS: u64 = 6;
 
-impl Figures {
-    /// Whether a framework is made for a task that was tried in vain: as with a retry, the calls that it takes leave enough for all others.
-    pub const fn allow_framework(self) -> bool {
-        self.calls_left
-            > self
-                .tasks_left
-                .saturating_mul(2)
-                .saturating_add(FRAMEWORK_CALLS - 2)
-    }
-}
-
 /// Text as it is compared: case and white space do not make two tasks of one.
 pub fn sameness(text: &str) -> String {
-    text.split_whitespace()
-        .map(str::to_lowercase)
-        .collect::<Vec<_>>()
-        .join(" ")
+    let words = text.split_whitespace().map(str::to_lowercase);
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a circle of tasks as it reads.
+pub fn shown_way(way: &[TaskId]) -> String {
+    let way: Vec<String> = way.iter().map(TaskId::to_string).collect();
+    way.join(" → ")
 }
 
 /// Which of these tasks a new requirement of one closes a circle through, in their order from that task on; none: there is no circle.
@@ -391,10 +423,8 @@ pub fn circle(
     let (mut reached, mut next) = (BTreeMap::from([(required, task)]), vec![required]);
     while let Some(last) = next.pop() {
         if last == task {
-            let back = std::iter::successors(Some(task), |at| {
-                reached.get(at).copied().filter(|at| *at != task)
-            });
-            let mut way: Vec<TaskId> = back.collect();
+            let before = |at: &TaskId| reached.get(at).copied().filter(|at| *at != task);
+            let mut way: Vec<TaskId> = std::iter::successors(Some(task), before).collect();
             way.push(task);
             way.reverse();
             return Some(way);
@@ -415,18 +445,15 @@ mod tests {
 
     fn route(estimate: f64, splits: bool) -> Route {
         Route {
-            name: estimate.to_string(),
-            how: String::new(),
-            estimate,
             splits,
-            learned: None,
+            ..Route::whole(estimate.to_string(), "", estimate)
         }
     }
 
     /// D1.32, D1.54, T1.16: by falling estimate, ties as listed; the high tier, then to split.
     #[test]
     fn a_ladder_goes_by_estimates_then_up_then_apart() {
-        let steps = |routes: &[Route], high| Ladder::of(routes, high).collect::<Vec<_>>();
+        let steps = ladder;
         let three = [route(0.2, false), route(0.9, false), route(0.5, false)];
         let whole = [Step::Whole(1), Step::Whole(2), Step::Whole(0)];
         assert_eq!(

@@ -1,4 +1,5 @@
-//! What is said of a task of a mission, step by step, and how that reads. How it is written into events is `fact/task.rs`. Pure.
+//! What is said of a task of a mission, step by step, and how that reads. How it is written into
+//! events is `fact/task.rs`. Pure.
 
 use serde::{Deserialize, Serialize};
 use thinkd_facts::{Fact, Members};
@@ -175,207 +176,132 @@ pub struct ToolStep {
     pub came: String,
 }
 
-/// What is left of a mission.
-fn left(calls: u64, tasks: u64) -> String {
+/// Returns what is left of a mission.
+fn left(figures: &Figures) -> String {
+    let calls = counted(figures.calls_left, "call");
     format!(
-        "left are {} and {}",
-        counted(calls, "call"),
-        counted(tasks, "task")
+        "left are {calls} and {}",
+        counted(figures.tasks_left, "task")
     )
 }
 
 impl TaskNews {
-    /// What it is called, and what it says, of the task with this id. Its text is both, so that it is found by either.
+    /// Returns that a task is over: closed with its answer, or failed.
+    pub fn over(answer: Option<String>, reason: Option<String>) -> Self {
+        Self::Over {
+            status: TaskStatus::ended(answer.is_some()),
+            answer,
+            reason,
+        }
+    }
+
+    /// Returns what it is called, and what it says, of the task with this id. Its text is both, so
+    /// that it is found by either.
     pub fn words(&self, task: TaskId) -> (String, String) {
-        match self {
-            Self::Made(new) => (format!("{task} {}", new.name), new.description.clone()),
-            Self::Began { behind: None } => (format!("{task} begins"), String::new()),
-            Self::Began {
-                behind: Some(failed),
-            } => (
-                format!("{task} begins behind {failed}"),
-                "it failed".to_owned(),
-            ),
-            Self::Split { needed: true, why } => (format!("{task} is to be split"), why.clone()),
-            Self::Split { needed: false, why } => {
-                (format!("{task} is not to be split"), why.clone())
-            }
-            Self::Asked {
-                question: Some(question),
-            } => (format!("{task} asks the user"), question.clone()),
-            Self::Asked { question: None } => {
-                (format!("{task} asks the user nothing"), String::new())
-            }
-            Self::Routes { routes } => {
-                let each = routes
-                    .iter()
-                    .map(|it| format!("{} ({}): {}", it.name, it.estimate, it.how));
-                (
-                    format!("{task} has {}", counted(routes.len() as u64, "route")),
-                    each.collect::<Vec<_>>().join("\n"),
-                )
-            }
-            Self::Checked { check } => {
-                (format!("{task} will be checked"), check.rubric().to_owned())
-            }
+        (self.name(task), self.content())
+    }
+
+    fn name(&self, task: TaskId) -> String {
+        let is = |so: &bool| if *so { "is" } else { "is not" };
+        let who = match self {
+            Self::Refused { .. } if task.0 == 0 => "the mission".to_owned(),
+            _ => task.to_string(),
+        };
+        let what = match self {
+            Self::Made(new) => new.name.clone(),
+            Self::Began { behind: None } => "begins".to_owned(),
+            Self::Began { behind: Some(it) } => format!("begins behind {it}"),
+            Self::Split { needed, .. } => format!("{} to be split", is(needed)),
+            Self::Asked { question: None } => "asks the user nothing".to_owned(),
+            Self::Asked { .. } => "asks the user".to_owned(),
+            Self::Routes { routes } => format!("has {}", counted(routes.len() as u64, "route")),
+            Self::Checked { .. } => "will be checked".to_owned(),
             Self::Tried {
                 route,
                 tier,
-                answer: Some(answer),
-                why,
-            } => (
-                format!("{task} tried {route} ({tier})"),
-                format!("{answer}\n{why}").trim_end().to_owned(),
-            ),
-            Self::Tried {
-                route,
-                tier,
-                answer: None,
-                why,
-            } => (
-                format!("{task} tried {route} ({tier}) without an answer"),
-                why.clone(),
-            ),
-            Self::Used(ToolStep {
-                tool,
-                arguments,
-                worked,
-                came,
-            }) => {
-                let in_vain = if *worked { "" } else { " in vain" };
-                (
-                    format!("{task} called {tool}{in_vain}"),
-                    format!("{arguments}\n{came}"),
-                )
-            }
-            Self::Judged {
-                by, passes, why, ..
-            } => (
-                format!(
-                    "{task} {} ({by})",
-                    if *passes { "passes" } else { "does not pass" }
-                ),
-                why.clone(),
-            ),
-            Self::Retry {
-                made,
-                figures:
-                    Figures {
-                        calls_left,
-                        tasks_left,
-                    },
-            } => {
-                let is = if *made { "is" } else { "is not" };
-                (
-                    format!("{task} {is} tried again by the high tier"),
-                    left(*calls_left, *tasks_left),
-                )
-            }
-            Self::Framework {
-                made,
-                figures:
-                    Figures {
-                        calls_left,
-                        tasks_left,
-                    },
-            } => {
-                let gets = if *made { "gets a" } else { "gets no" };
-                (
-                    format!("{task} {gets} framework"),
-                    left(*calls_left, *tasks_left),
-                )
-            }
-            Self::Tuned { runs, best } => {
-                let best = usize::try_from(*best).unwrap_or(usize::MAX);
-                let each = runs.iter().enumerate().map(
-                    |(
-                        at,
-                        Tuning {
-                            parameters,
-                            answer,
-                            score,
-                            passes,
-                        },
-                    )| {
-                        let is_best = if at == best { " (the best)" } else { "" };
-                        let score =
-                            score.map_or_else(String::new, |score| format!(", score {score}"));
-                        let passes = passes.map_or("", |passes| {
-                            if passes {
-                                ", passes"
-                            } else {
-                                ", does not pass"
-                            }
-                        });
-                        format!(
-                            "{parameters}{is_best}: {}{score}{passes}",
-                            answer.as_deref().unwrap_or("no answer")
-                        )
-                    },
-                );
-                (
-                    format!(
-                        "{task} tried {} of parameters",
-                        counted(runs.len() as u64, "set")
-                    ),
-                    each.collect::<Vec<_>>().join("\n"),
-                )
-            }
-            Self::Built {
-                framework,
-                name,
-                kind,
-            } => (
-                format!("{task} has led to the framework {name}"),
-                format!("{framework}, of the kind {kind}"),
-            ),
-            Self::Refused { of, why } => {
-                let who = if task.0 == 0 {
-                    "the mission".to_owned()
-                } else {
-                    task.to_string()
-                };
-                (format!("{who} was refused {of}"), why.clone())
-            }
-            Self::Changed {
-                description, why, ..
-            } => (
-                format!("{task} is changed"),
-                format!("{why}\n{description}"),
-            ),
-            Self::Over {
-                status: TaskStatus::Closed,
                 answer,
                 ..
-            } => (
-                format!("{task} is closed"),
-                answer.clone().unwrap_or_default(),
-            ),
-            Self::Over { reason, .. } => {
-                (format!("{task} failed"), reason.clone().unwrap_or_default())
+            } => {
+                let without = answer.as_ref().map_or(" without an answer", |_| "");
+                format!("tried {route} ({tier}){without}")
+            }
+            Self::Used(step) => {
+                let in_vain = if step.worked { "" } else { " in vain" };
+                format!("called {}{in_vain}", step.tool)
+            }
+            Self::Judged { by, passes, .. } => {
+                let passes = if *passes { "passes" } else { "does not pass" };
+                format!("{passes} ({by})")
+            }
+            Self::Retry { made, .. } => format!("{} tried again by the high tier", is(made)),
+            Self::Framework { made, .. } => {
+                format!("gets {} framework", if *made { "a" } else { "no" })
+            }
+            Self::Tuned { runs, .. } => {
+                format!("tried {} of parameters", counted(runs.len() as u64, "set"))
+            }
+            Self::Built { name, .. } => format!("has led to the framework {name}"),
+            Self::Refused { of, .. } => format!("was refused {of}"),
+            Self::Changed { .. } => "is changed".to_owned(),
+            Self::Over { status, .. } if *status == TaskStatus::Closed => "is closed".to_owned(),
+            Self::Over { .. } => "failed".to_owned(),
+        };
+        format!("{who} {what}")
+    }
+
+    fn content(&self) -> String {
+        let lines = |lines: Vec<String>| lines.join("\n");
+        match self {
+            Self::Made(new) => new.description.clone(),
+            Self::Began { behind } => behind.map_or("", |_| "it failed").to_owned(),
+            Self::Asked { question } => question.clone().unwrap_or_default(),
+            Self::Split { why, .. } | Self::Judged { why, .. } | Self::Refused { why, .. } => {
+                why.clone()
+            }
+            Self::Routes { routes } => {
+                let each = |it: &Route| format!("{} ({}): {}", it.name, it.estimate, it.how);
+                lines(routes.iter().map(each).collect())
+            }
+            Self::Checked { check } => check.rubric().to_owned(),
+            Self::Tried { answer, why, .. } => match answer {
+                Some(answer) => format!("{answer}\n{why}").trim_end().to_owned(),
+                None => why.clone(),
+            },
+            Self::Used(step) => format!("{}\n{}", step.arguments, step.came),
+            Self::Retry { figures, .. } | Self::Framework { figures, .. } => left(figures),
+            Self::Tuned { runs, best } => {
+                let each = (0..).zip(runs).map(|(at, run)| run.words(at == *best));
+                lines(each.collect())
+            }
+            Self::Built {
+                framework, kind, ..
+            } => format!("{framework}, of the kind {kind}"),
+            Self::Changed {
+                description, why, ..
+            } => format!("{why}\n{description}"),
+            Self::Over {
+                status,
+                answer,
+                reason,
+            } => {
+                let is_closed = *status == TaskStatus::Closed;
+                let says = if is_closed { answer } else { reason };
+                says.clone().unwrap_or_default()
             }
         }
     }
 
-    /// Whether somebody thought it while the task was worked on.
+    /// Returns whether somebody thought it while the task was worked on.
     pub const fn is_thought(&self) -> bool {
         match self {
-            Self::Split { .. }
-            | Self::Routes { .. }
-            | Self::Checked { .. }
-            | Self::Tried { .. }
-            | Self::Used(_)
-            | Self::Judged { .. }
-            | Self::Tuned { .. }
-            | Self::Built { .. }
-            | Self::Refused { .. } => true,
-            Self::Asked { question } => question.is_some(),
             Self::Made(_)
             | Self::Began { .. }
             | Self::Retry { .. }
             | Self::Framework { .. }
             | Self::Changed { .. }
             | Self::Over { .. } => false,
+            Self::Asked { question } => question.is_some(),
+            _ => true,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The free parameters of a program: it is tried with several sets of values, and the best is kept. Pure.
+//! The free parameters of a program: it is tried with several sets of values, and the best is kept.
+//! Pure.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,29 +17,33 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// The place of the best of these: one that passes the check before others, then the one with the highest score, then the first.
+    /// Returns the place of the best of these: one that passes the check before others, then the
+    /// one with the highest score, then the first.
     pub fn best(all: &[Self]) -> Option<usize> {
-        let worth = |it: &Self| {
-            (
-                it.answer.is_some(),
-                it.passes == Some(true),
-                it.score.unwrap_or(f64::NEG_INFINITY),
-            )
-        };
+        let worth = |it: &Self| (it.answer.is_some(), it.passes == Some(true));
+        let score = |it: &Self| it.score.unwrap_or(f64::NEG_INFINITY);
         let better = |a: &Self, b: &Self| {
-            let (a, b) = (worth(a), worth(b));
-            (a.0, a.1)
-                .cmp(&(b.0, b.1))
-                .then(a.2.total_cmp(&b.2))
-                .is_gt()
+            let by_score = score(a).total_cmp(&score(b));
+            worth(a).cmp(&worth(b)).then(by_score)
         };
-        (0..all.len()).reduce(|best, it| {
-            if better(&all[it], &all[best]) {
-                it
-            } else {
-                best
-            }
-        })
+        // Of equals the last is the largest: from behind, that is the first.
+        (0..all.len())
+            .rev()
+            .max_by(|a, b| better(&all[*a], &all[*b]))
+    }
+
+    /// Returns how it reads.
+    pub fn words(&self, is_best: bool) -> String {
+        let is_best = if is_best { " (the best)" } else { "" };
+        let score = self.score.map(|score| format!(", score {score}"));
+        let passes = match self.passes {
+            Some(true) => ", passes",
+            Some(false) => ", does not pass",
+            None => "",
+        };
+        let answer = self.answer.as_deref().unwrap_or("no answer");
+        let (parameters, score) = (&self.parameters, score.unwrap_or_default());
+        format!("{parameters}{is_best}: {answer}{score}{passes}")
     }
 }
 

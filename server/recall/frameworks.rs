@@ -1,5 +1,6 @@
-//! Which frameworks a task is like: found by words and vectors as statements are, above the same threshold. Each comes with whether the task is to be
-//! solved with it or without it, to compare, and why.
+//! Which frameworks a task is like: found by words and vectors as statements are, above the same
+//! threshold. Each comes with whether the task is to be solved with it or without it, to compare,
+//! and why.
 
 use super::choices::Chosen;
 use super::finder::{Error, Recall, apart};
@@ -18,8 +19,8 @@ const TASK_MAX: usize = 1024;
 pub struct Likely {
     /// The framework.
     pub row: FrameworkRow,
-    /// Whether the task is to be solved with it; else it is solved without it, to compare, and its outcome is told, too. Kept until that is told, so that
-    /// choices beside it count it.
+    /// Whether the task is to be solved with it; else it is solved without it, to compare, and its
+    /// outcome is told, too. Kept until that is told, so that choices beside it count it.
     pub chosen: Chosen,
     /// Why it is, or is not, in a sentence: how like the task is, and how the framework stands.
     pub reason: String,
@@ -28,9 +29,11 @@ pub struct Likely {
 }
 
 impl Recall {
-    /// The frameworks that a task is like, the likest first: at most two, and none that was dropped or never worked.
+    /// Returns the frameworks that a task is like, the likest first: at most two, and none that was
+    /// dropped or never worked.
     ///
-    /// Whoever solves the task records the choice (`Draft::framework_chosen`), and what came of it (`Runtime::framework_outcome`), with each of them.
+    /// Whoever solves the task records the choice (`Draft::framework_chosen`), and what came of it
+    /// (`Runtime::framework_outcome`), with each of them.
     pub async fn frameworks_for(&self, space: &Space, task: &str) -> Result<Vec<Likely>, Error> {
         let mut likely = Vec::new();
         for hit in self.frameworks(space, task).await? {
@@ -56,7 +59,7 @@ impl Recall {
         Ok(likely)
     }
 
-    /// The frameworks that a text is like, whatever came of them.
+    /// Returns the frameworks that a text is like, whatever came of them.
     pub(super) async fn frameworks(&self, space: &Space, text: &str) -> Result<Vec<Hit>, Error> {
         let text: String = text.chars().take(TASK_MAX).collect();
         let _place = self.places.take(space).await;

@@ -47,13 +47,13 @@ async fn right_timers(store: &dyn Store, space: &Space, now: Timestamp) -> Resul
             name: row.name.clone(),
             due: row.due,
         };
-        let mut drafts = vec![];
-        if row.name == WAIT {
-            drafts.extend(waits_until(store, &row, timer.due).await?);
-        }
+        let waits = match row.name == WAIT {
+            true => waits_until(store, &row, timer.due).await?,
+            false => None,
+        };
         let draft = Draft::set(&row.thread, &row.name, Change::Timer(Some(timer)));
-        drafts.insert(0, draft.rooted(row.root).only_if(stands));
-        append(store, space, drafts).await?;
+        let draft = draft.rooted(row.root).only_if(stands);
+        append(store, space, [draft].into_iter().chain(waits)).await?;
     }
     Ok(())
 }
@@ -66,13 +66,10 @@ async fn waits_until(
 ) -> Result<Option<Draft>, StoreError> {
     let thread = store.thread(&row.space, &row.thread).await?;
     let waiting = thread.and_then(|thread| thread.state.waiting);
-    Ok(waiting.map(|waiting| {
-        let waiting = Waiting {
-            until: Some(due),
-            ..waiting
-        };
+    Ok(waiting.map(|waiting: Waiting| {
+        let until = Some(due);
         let wait = Wait {
-            waiting: Some(waiting),
+            waiting: Some(Waiting { until, ..waiting }),
             seen: None,
         };
         Draft::set(&row.thread, row.thread.as_str(), Change::Wait(wait))
@@ -85,10 +82,8 @@ async fn right_statements(
     space: &Space,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    for row in store
-        .statements_due_after(space, now.after(SKEW), PAGE)
-        .await?
-    {
+    let late = now.after(SKEW);
+    for row in store.statements_due_after(space, late, PAGE).await? {
         if let Some(judged) = &row.judged {
             let judged = Judged {
                 due: Some(now),
@@ -96,7 +91,7 @@ async fn right_statements(
                 retest: 0,
                 ..judged.clone()
             };
-            append(store, space, vec![row.becomes(judged)]).await?;
+            append(store, space, [row.becomes(judged)]).await?;
         }
     }
     Ok(())
@@ -111,19 +106,20 @@ async fn right_schedules(
     loop {
         let rows = store.schedules(space, None, after.as_ref(), PAGE).await?;
         for row in &rows {
-            if let Some(schedule) = sooner(row, now) {
-                if let (Some(was), Some(due)) = (row.schedule.due, schedule.due) {
-                    say("schedule", row.name.as_str(), (was, due));
-                }
-                let stands = Condition::ScheduleStands {
-                    name: row.name.clone(),
-                    changed: row.changed,
-                    due: None,
-                };
-                let change = Change::Schedule(Some(Box::new(schedule)));
-                let draft = Draft::set(&ThreadId::default(), row.name.as_str(), change);
-                append(store, space, vec![draft.only_if(stands)]).await?;
+            let Some(schedule) = sooner(row, now) else {
+                continue;
+            };
+            if let (Some(was), Some(due)) = (row.schedule.due, schedule.due) {
+                say("schedule", row.name.as_str(), (was, due));
             }
+            let stands = Condition::ScheduleStands {
+                name: row.name.clone(),
+                changed: row.changed,
+                due: None,
+            };
+            let change = Change::Schedule(Some(Box::new(schedule)));
+            let draft = Draft::set(&ThreadId::default(), row.name.as_str(), change);
+            append(store, space, [draft.only_if(stands)]).await?;
         }
         match rows.last() {
             Some(last) if rows.len() == PAGE as usize => after = Some(last.name.clone()),
@@ -206,7 +202,12 @@ fn say(what: &str, name: &str, (was, due): (Timestamp, Timestamp)) {
     tracing::warn!(%name, "the clock was ahead when a {what} was set or fired: it is due at {due}, and not at {was}");
 }
 
-async fn append(store: &dyn Store, space: &Space, drafts: Vec<Draft>) -> Result<(), StoreError> {
+async fn append(
+    store: &dyn Store,
+    space: &Space,
+    drafts: impl IntoIterator<Item = Draft>,
+) -> Result<(), StoreError> {
+    let drafts = drafts.into_iter().collect();
     match store.append(Append::free(space, drafts)).await {
         // Somebody changed it, or another server righted it.
         Ok(_) | Err(StoreError::Unmet(_)) => Ok(()),

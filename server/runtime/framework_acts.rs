@@ -1,5 +1,6 @@
-//! What is said of frameworks, as plain functions over the log: missions say it, and so do people (`runtime/frameworks.rs`). Each act is an event, stored only
-//! while the framework is as it was seen.
+//! What is said of frameworks, as plain functions over the log: missions say it, and so do people
+//! (`runtime/frameworks.rs`). Each act is an event, stored only while the framework is as it was
+//! seen.
 
 use uuid::Uuid;
 
@@ -22,19 +23,11 @@ pub const TRIES: usize = 16;
 pub async fn create(
     store: &dyn Store,
     space: &Space,
-    id: &str,
-    new: Framework,
+    new: (&str, Framework),
     limit: u32,
 ) -> Result<FrameworkRow, Refused> {
-    match set(
-        store,
-        space,
-        id,
-        new,
-        Condition::FewerFrameworks(limit as usize),
-    )
-    .await
-    {
+    let has_room = Condition::FewerFrameworks(limit as usize);
+    match set(store, space, new, has_room).await {
         Err(Refused::Store(StoreError::Unmet(_))) => Err(Refused::TooMany {
             what: "frameworks in a space (limits.frameworks)",
             limit,
@@ -43,13 +36,13 @@ pub async fn create(
     }
 }
 
-/// Tells what came of a task that a framework is for, by an event with this id: one that is in the log already is not told again.
+/// Tells what came of a task that a framework is for, by an event with this id: one that is in the
+/// log already is not told again.
 pub async fn tell_outcome(
     store: &dyn Store,
     space: &Space,
     id: &str,
-    came: &Outcome,
-    event: Uuid,
+    (came, event): (&Outcome, Uuid),
 ) -> Result<FrameworkRow, Refused> {
     for _ in 0..TRIES {
         let mut row = known(store, space, id).await?;
@@ -58,9 +51,9 @@ pub async fn tell_outcome(
         }
         let tally = row.framework.tally.and(came.with, came.worked);
         let said = (came.with, came.worked);
-        let draft =
-            Draft::framework_outcome(&came.thread, id, said, &came.task, tally).with_id(event);
-        match stored(store, space, draft.only_if(is_at(&row))).await {
+        let draft = Draft::framework_outcome(&came.thread, id, said, &came.task, tally);
+        let draft = draft.with_id(event).only_if(is_at(&row));
+        match stored(store, space, draft).await {
             Err(Refused::Store(StoreError::Unmet(_) | StoreError::Conflict(_))) => {}
             stored => {
                 row.framework.tally = tally;
@@ -72,7 +65,7 @@ pub async fn tell_outcome(
     Err(overtaken(id))
 }
 
-/// A framework that is there.
+/// Returns a framework that is there.
 pub async fn known(store: &dyn Store, space: &Space, id: &str) -> Result<FrameworkRow, Refused> {
     let row = store.framework(space, id).await?;
     row.ok_or_else(|| Refused::NotFound(format!("framework {id}")))
@@ -82,8 +75,7 @@ pub async fn known(store: &dyn Store, space: &Space, id: &str) -> Result<Framewo
 pub async fn set(
     store: &dyn Store,
     space: &Space,
-    id: &str,
-    framework: Framework,
+    (id, framework): (&str, Framework),
     only_if: Condition,
 ) -> Result<FrameworkRow, Refused> {
     let change = Change::Framework(Some(Box::new(framework.clone())));
@@ -99,17 +91,16 @@ pub async fn set(
 
 /// Stores one event about a framework.
 pub async fn stored(store: &dyn Store, space: &Space, draft: Draft) -> Result<Event, Refused> {
-    let placed = match store.append(Append::free(space, vec![draft])).await? {
-        Appended::Stored(placed) => placed,
-        Appended::Stale => Vec::new(),
-    };
-    let event = placed.first().map(|placed| placed.shown.event.clone());
-    event.ok_or_else(|| {
-        StoreError::Broken("the store dropped what was said of a framework".into()).into()
-    })
+    if let Appended::Stored(placed) = store.append(Append::free(space, vec![draft])).await?
+        && let Some(placed) = placed.first()
+    {
+        return Ok(placed.shown.event.clone());
+    }
+    let text = "the store dropped what was said of a framework";
+    Err(StoreError::Broken(text.into()).into())
 }
 
-/// What is so as long as nobody else says something of it.
+/// Returns what is so as long as nobody else says something of it.
 pub fn is_at(row: &FrameworkRow) -> Condition {
     Condition::FrameworkAt {
         id: row.id.clone(),

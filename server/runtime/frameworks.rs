@@ -1,12 +1,10 @@
-//! What people do to frameworks: create, change, remove, and tell what came of a like task (`runtime/framework_acts.rs`). Which one a task is like is found in
-//! `recall/frameworks.rs`.
+//! What people do to frameworks: create, change, remove, and tell what came of a like task
+//! (`runtime/framework_acts.rs`). Which one a task is like is found in `recall/frameworks.rs`.
 
 use super::framework_acts::{TRIES, create, is_at, known, overtaken, set, stored, tell_outcome};
 use super::handle::Runtime;
 use super::refused::Refused;
-use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::event::envelope::Event;
 use crate::event::fact::set::Change;
 use crate::event::framework::{Framework, FrameworkChange, Outcome};
 use crate::log::error::StoreError;
@@ -23,23 +21,20 @@ impl Runtime {
         self.open(space).await?;
         let limit = self.0.ground.options.tool_limits.frameworks;
         let id = id::fresh().to_string();
-        create(&**self.store(), space, &id, new, limit).await
+        create(&**self.store(), space, (&id, new), limit).await
     }
 
-    /// Changes a framework; with `expected` only if that event was the last that said something of it.
+    /// Changes a framework, as it is expected to be.
     pub async fn change_framework(
         &self,
         space: &Space,
         id: &str,
         change: FrameworkChange,
-        expected: Option<Seq>,
     ) -> Result<FrameworkRow, Refused> {
         for _ in 0..TRIES {
-            let row = self.framework_at(space, id, expected).await?;
-            match self
-                .set_framework(space, id, row.framework.with(change.clone()), is_at(&row))
-                .await
-            {
+            let row = self.framework_at(space, id, change.expected_seq).await?;
+            let new = (id, row.framework.with(change.clone()));
+            match set(&**self.store(), space, new, is_at(&row)).await {
                 Err(Refused::Store(StoreError::Unmet(_))) => {}
                 set => return set,
             }
@@ -56,9 +51,8 @@ impl Runtime {
     ) -> Result<(), Refused> {
         for _ in 0..TRIES {
             let row = self.framework_at(space, id, expected).await?;
-            let draft =
-                Draft::set(&ThreadId::default(), id, Change::Framework(None)).only_if(is_at(&row));
-            match self.store_framework(space, draft).await {
+            let gone = Draft::set(&ThreadId::default(), id, Change::Framework(None));
+            match stored(&**self.store(), space, gone.only_if(is_at(&row))).await {
                 Err(Refused::Store(StoreError::Unmet(_))) => {}
                 done => return done.map(drop),
             }
@@ -73,10 +67,10 @@ impl Runtime {
         id: &str,
         came: &Outcome,
     ) -> Result<FrameworkRow, Refused> {
-        tell_outcome(&**self.store(), space, id, came, id::fresh()).await
+        tell_outcome(&**self.store(), space, id, (came, id::fresh())).await
     }
 
-    /// A framework as the caller expects it to be.
+    /// Returns a framework as the caller expects it to be.
     async fn framework_at(
         &self,
         space: &Space,
@@ -84,26 +78,10 @@ impl Runtime {
         expected: Option<Seq>,
     ) -> Result<FrameworkRow, Refused> {
         let row = known(&**self.store(), space, id).await?;
-        match expected.filter(|expected| *expected != row.changed) {
-            Some(expected) => Err(Refused::FrameworkChanged {
-                expected,
-                last: row.changed,
-            }),
+        let last = row.changed;
+        match expected.filter(|expected| *expected != last) {
+            Some(expected) => Err(Refused::FrameworkChanged { expected, last }),
             None => Ok(row),
         }
-    }
-
-    async fn set_framework(
-        &self,
-        space: &Space,
-        id: &str,
-        framework: Framework,
-        only_if: Condition,
-    ) -> Result<FrameworkRow, Refused> {
-        set(&**self.store(), space, id, framework, only_if).await
-    }
-
-    async fn store_framework(&self, space: &Space, draft: Draft) -> Result<Event, Refused> {
-        stored(&**self.store(), space, draft).await
     }
 }

@@ -47,16 +47,10 @@ impl Default for Options {
 impl Options {
     /// The most that a mission may use up.
     pub fn budget(&self) -> MissionBudget {
-        let Self {
-            model_calls,
-            tokens,
-            time_ms,
-            ..
-        } = *self;
         MissionBudget {
-            model_calls,
-            tokens,
-            time_ms,
+            model_calls: self.model_calls,
+            tokens: self.tokens,
+            time_ms: self.time_ms,
         }
     }
 }

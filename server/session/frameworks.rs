@@ -1,4 +1,4 @@
-//! A session reads frameworks, creates, changes and removes them, asks which ones a task is like, and tells what came of it.
+//! A session reads frameworks, creates, changes and removes them, asks which ones a task is like, and tells the outcome.
 
 use super::handle::{Error, Session};
 use super::right::Right;
@@ -15,10 +15,8 @@ impl Session {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<FrameworkRow>, Error> {
-        Ok(self
-            .store(Right::Read)?
-            .frameworks(self.space(), kind, after, limit)
-            .await?)
+        let store = self.store(Right::Read)?;
+        Ok(store.frameworks(self.space(), kind, after, limit).await?)
     }
 
     /// One framework.
@@ -28,51 +26,36 @@ impl Session {
 
     /// The frameworks that a task is like, and whether it is to be solved with each.
     pub async fn frameworks_for(&self, task: &str) -> Result<Vec<Likely>, Error> {
-        Ok(self
-            .runtime(Right::Read)?
-            .recall()
-            .frameworks_for(self.space(), task)
-            .await?)
+        let recall = self.runtime(Right::Read)?.recall();
+        Ok(recall.frameworks_for(self.space(), task).await?)
     }
 
     /// Creates a framework.
-    pub async fn create_framework(&self, new: Framework) -> Result<FrameworkRow, Error> {
-        let new = Framework {
-            by: self.user().map(str::to_owned),
-            ..new
-        };
-        Ok(self
-            .runtime(Right::Shape)?
-            .create_framework(self.space(), new)
-            .await?)
+    pub async fn create_framework(&self, mut new: Framework) -> Result<FrameworkRow, Error> {
+        new.by = self.user().map(str::to_owned);
+        let runtime = self.runtime(Right::Shape)?;
+        Ok(runtime.create_framework(self.space(), new).await?)
     }
 
-    /// Changes a framework; with `expected` only if that event was the last that said something of it.
+    /// Changes a framework, as it is expected to be.
     pub async fn change_framework(
         &self,
         id: &str,
         change: FrameworkChange,
-        expected: Option<Seq>,
     ) -> Result<FrameworkRow, Error> {
-        Ok(self
-            .runtime(Right::Shape)?
-            .change_framework(self.space(), id, change, expected)
-            .await?)
+        let runtime = self.runtime(Right::Shape)?;
+        Ok(runtime.change_framework(self.space(), id, change).await?)
     }
 
     /// Removes a framework; with `expected` only if that event was the last that said something of it.
     pub async fn remove_framework(&self, id: &str, expected: Option<Seq>) -> Result<(), Error> {
-        Ok(self
-            .runtime(Right::Shape)?
-            .remove_framework(self.space(), id, expected)
-            .await?)
+        let runtime = self.runtime(Right::Shape)?;
+        Ok(runtime.remove_framework(self.space(), id, expected).await?)
     }
 
-    /// Tells what came of a task that a framework is for.
+    /// Tells the outcome of a task that a framework is for.
     pub async fn framework_outcome(&self, id: &str, came: &Outcome) -> Result<FrameworkRow, Error> {
-        Ok(self
-            .runtime(Right::Speak)?
-            .framework_outcome(self.space(), id, came)
-            .await?)
+        let runtime = self.runtime(Right::Speak)?;
+        Ok(runtime.framework_outcome(self.space(), id, came).await?)
     }
 }

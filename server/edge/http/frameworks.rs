@@ -6,7 +6,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 use uuid::Uuid;
 
@@ -19,8 +19,8 @@ use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::framework::{
-    self, CODE_MAX, FrameworkChange as Change, ITEMS_MAX, NAME_MAX, Outcome, Recipe, Standing,
-    TEXT_MAX, Tally,
+    self, CODE_MAX, FrameworkChange, ITEMS_MAX, NAME_MAX, Outcome, Recipe, Standing, TEXT_MAX,
+    Tally,
 };
 use crate::log::projections::frameworks::FrameworkRow;
 use crate::recall::frameworks::Likely;
@@ -92,90 +92,60 @@ pub struct Choice {
 
 impl From<FrameworkRow> for Framework {
     fn from(row: FrameworkRow) -> Self {
-        let FrameworkRow {
-            id,
-            framework,
-            changed: seq,
-            updated: updated_at,
-        } = row;
-        let (rendered, standing) = (framework.rendered(), framework.tally.standing());
-        let framework::Framework {
-            name,
-            purpose,
-            knowledge,
-            recipe,
-            by,
-            tally,
-        } = framework;
+        let it = row.framework;
         Self {
-            id,
-            name,
-            purpose,
-            knowledge,
-            recipe,
-            standing,
-            tally,
-            rendered,
-            by,
-            seq,
-            updated_at,
+            rendered: it.rendered(),
+            id: row.id,
+            name: it.name,
+            purpose: it.purpose,
+            knowledge: it.knowledge,
+            recipe: it.recipe,
+            standing: it.tally.standing(),
+            tally: it.tally,
+            by: it.by,
+            seq: row.changed,
+            updated_at: row.updated,
             choice: None,
         }
     }
 }
 
 impl From<Likely> for Framework {
-    fn from(
-        Likely {
-            row,
-            chosen,
-            reason,
-            score,
-        }: Likely,
-    ) -> Self {
+    fn from(likely: Likely) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "at most 1000")]
         let choice = Choice {
-            with: chosen.with(),
-            score: score as f64 / 1000.0,
-            reason,
+            with: likely.chosen.with(),
+            score: likely.score as f64 / 1000.0,
+            reason: likely.reason,
         };
         Self {
             choice: Some(choice),
-            ..row.into()
+            ..likely.row.into()
         }
     }
 }
 
-/// The members that `fields` may name.
-const FIELDS: [&str; 11] = [
-    "by",
-    "id",
-    "knowledge",
-    "name",
-    "purpose",
-    "recipe",
-    "rendered",
-    "seq",
-    "standing",
-    "tally",
-    "updated_at",
-];
+/// The members that `fields` may name, as a pattern has them.
+const FIELDS: &str = "by|id|knowledge|name|purpose|recipe|rendered|seq|standing|tally|updated_at";
 
 /// Of a framework the members that are asked for; all of them where none is named.
-fn shown(framework: Framework, fields: Option<&[String]>) -> Result<Value, Problem> {
-    let whole = serde_json::to_value(framework).map_err(|error| {
-        Problem::new(
-            Slug::Internal,
-            format!("the framework cannot be written: {error}"),
-        )
+fn shown(of: impl Into<Framework>, fields: Option<&[String]>) -> Result<Value, Problem> {
+    let mut whole = serde_json::to_value(of.into()).map_err(|error| {
+        let detail = format!("the framework cannot be written: {error}");
+        Problem::new(Slug::Internal, detail)
     })?;
-    let (Some(fields), Value::Object(members)) = (fields, &whole) else {
-        return Ok(whole);
-    };
-    let chosen = fields
-        .iter()
-        .filter_map(|field| Some((field.clone(), members.get(field)?.clone())));
-    Ok(Value::Object(chosen.collect::<Map<String, Value>>()))
+    if let (Some(fields), Value::Object(members)) = (fields, &mut whole) {
+        members.retain(|member, _| fields.contains(member));
+    }
+    Ok(whole)
+}
+
+/// The same of several.
+fn all_shown(
+    all: impl IntoIterator<Item: Into<Framework>>,
+    fields: Option<&[String]>,
+) -> Result<Vec<Value>, Problem> {
+    all.into_iter().map(|it| shown(it, fields)).collect()
 }
 
 /// `fields`: names of members, between commas.
@@ -184,16 +154,15 @@ fn fields(params: &mut Params) -> Result<Option<Vec<String>>, Problem> {
         return Ok(None);
     };
     let fields: Vec<String> = text.split(',').map(str::to_owned).collect();
-    match fields
+    if !fields
         .iter()
-        .find(|field| !FIELDS.contains(&field.as_str()))
+        .all(|field| FIELDS.split('|').any(|it| it == field))
     {
-        Some(_) => Err(Problem::parameter(
-            "fields",
-            format!("names of members between commas: {}", FIELDS.join(", ")),
-        )),
-        None => Ok(Some(fields)),
+        let names = FIELDS.replace('|', ", ");
+        let detail = format!("names of members between commas: {names}");
+        return Err(Problem::parameter("fields", detail));
     }
+    Ok(Some(fields))
 }
 
 /// A framework to be.
@@ -210,23 +179,6 @@ pub struct NewFramework {
     pub knowledge: Option<Vec<String>>,
     /// How it works; by its knowledge alone when absent.
     pub recipe: Option<Recipe>,
-}
-
-/// What is to be changed of a framework; what is absent stays as it is. Another purpose, knowledge or recipe begins its probation anew.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FrameworkChange {
-    /// What it is called.
-    pub name: Option<String>,
-    /// For which tasks it is.
-    pub purpose: Option<String>,
-    /// Its knowledge, all of it.
-    pub knowledge: Option<Vec<String>>,
-    /// How it works.
-    pub recipe: Option<Recipe>,
-    /// The `seq` that was read before: if something has been said of it since, nothing is changed. Without it the last one wins.
-    #[schema(value_type = Option<i64>, example = 41)]
-    pub expected_seq: Option<Seq>,
 }
 
 /// What came of a task that a framework is for.
@@ -253,11 +205,8 @@ fn check_words(pointer: &str, text: &str, most: usize, wrongs: &mut Wrongs) {
 
 fn check_items(pointer: &str, items: &[String], wrongs: &mut Wrongs) {
     if items.len() > ITEMS_MAX {
-        wrongs.add(
-            Slug::InvalidFrame,
-            pointer,
-            format!("at most {ITEMS_MAX}; here are {}", items.len()),
-        );
+        let detail = format!("at most {ITEMS_MAX}; here are {}", items.len());
+        wrongs.add(Slug::InvalidFrame, pointer, detail);
     }
     for (at, item) in items.iter().take(ITEMS_MAX).enumerate() {
         check_words(&format!("{pointer}/{at}"), item, TEXT_MAX, wrongs);
@@ -287,39 +236,30 @@ impl Body for NewFramework {
     fn check(&self, wrongs: &mut Wrongs) {
         check_words("/name", &self.name, NAME_MAX, wrongs);
         check_words("/purpose", &self.purpose, TEXT_MAX, wrongs);
-        check_items(
-            "/knowledge",
-            self.knowledge.as_deref().unwrap_or_default(),
-            wrongs,
-        );
-        self.recipe
-            .iter()
-            .for_each(|recipe| check_recipe(recipe, wrongs));
+        check_content(self.knowledge.as_deref(), self.recipe.as_ref(), wrongs);
     }
 }
 
 impl Body for FrameworkChange {
     fn check(&self, wrongs: &mut Wrongs) {
-        self.name
-            .iter()
-            .for_each(|name| check_words("/name", name, NAME_MAX, wrongs));
-        self.purpose
-            .iter()
-            .for_each(|purpose| check_words("/purpose", purpose, TEXT_MAX, wrongs));
-        check_items(
-            "/knowledge",
-            self.knowledge.as_deref().unwrap_or_default(),
-            wrongs,
-        );
-        self.recipe
-            .iter()
-            .for_each(|recipe| check_recipe(recipe, wrongs));
-        if self
-            .expected_seq
-            .is_some_and(|seq| !(0..=INTEGER_MAX).contains(&seq))
-        {
+        if let Some(name) = &self.name {
+            check_words("/name", name, NAME_MAX, wrongs);
+        }
+        if let Some(purpose) = &self.purpose {
+            check_words("/purpose", purpose, TEXT_MAX, wrongs);
+        }
+        check_content(self.knowledge.as_deref(), self.recipe.as_ref(), wrongs);
+        let seqs = 0..=INTEGER_MAX;
+        if self.expected_seq.is_some_and(|seq| !seqs.contains(&seq)) {
             wrongs.add(Slug::InvalidFrame, "/expected_seq", "a seq");
         }
+    }
+}
+
+fn check_content(knowledge: Option<&[String]>, recipe: Option<&Recipe>, wrongs: &mut Wrongs) {
+    check_items("/knowledge", knowledge.unwrap_or_default(), wrongs);
+    if let Some(recipe) = recipe {
+        check_recipe(recipe, wrongs);
     }
 }
 
@@ -350,35 +290,23 @@ pub async fn list(
     query.end()?;
     if let Some(task) = task {
         if place.is_some() || kind.is_some() {
-            return Err(Problem::parameter(
-                "task",
-                "stands without cursor and kind: what a task is like is one page",
-            ));
+            let detail = "stands without cursor and kind: what a task is like is one page";
+            return Err(Problem::parameter("task", detail));
         }
-        let likely = session.frameworks_for(&task).await?;
-        let items = likely
-            .into_iter()
-            .map(|likely| shown(likely.into(), fields.as_deref()))
-            .collect::<Result<_, _>>()?;
+        let items = all_shown(session.frameworks_for(&task).await?, fields.as_deref())?;
         return Ok(axum::Json(Page { items, next: None }));
     }
     let bound = format!("frameworks {} {kind:?}", session.space());
     let after = place
         .map(|place| cursor::read(&bound, &place))
         .transpose()?;
-    let mut rows = session
-        .frameworks(kind, after.as_deref(), limit + 1)
-        .await?;
+    let rows = session.frameworks(kind, after.as_deref(), limit + 1);
+    let mut rows = rows.await?;
     let more = rows.len() > limit as usize;
     rows.truncate(limit as usize);
-    let next = rows
-        .last()
-        .filter(|_| more)
-        .map(|row| cursor::write(&bound, &row.id));
-    let items = rows
-        .into_iter()
-        .map(|row| shown(row.into(), fields.as_deref()))
-        .collect::<Result<_, _>>()?;
+    let last = rows.last().filter(|_| more);
+    let next = last.map(|row| cursor::write(&bound, &row.id));
+    let items = all_shown(rows, fields.as_deref())?;
     Ok(axum::Json(Page { items, next }))
 }
 
@@ -391,32 +319,16 @@ pub async fn create(
     Json(body): Json<NewFramework>,
 ) -> Result<Response, Problem> {
     params.end()?;
-    let NewFramework {
-        name,
-        purpose,
-        knowledge,
-        recipe,
-    } = body;
-    let (knowledge, recipe) = (
-        knowledge.unwrap_or_default(),
-        recipe.unwrap_or(Recipe::Text),
-    );
     let new = framework::Framework {
-        name,
-        purpose,
-        knowledge,
-        recipe,
-        by: None,
-        tally: Tally::default(),
+        name: body.name,
+        purpose: body.purpose,
+        knowledge: body.knowledge.unwrap_or_default(),
+        recipe: body.recipe.unwrap_or_default(),
+        ..framework::Framework::default()
     };
-    let row = session.create_framework(new).await?;
-    let place = format!("/frameworks/{}", row.id);
-    Ok((
-        StatusCode::CREATED,
-        [(header::LOCATION, place)],
-        axum::Json(Framework::from(row)),
-    )
-        .into_response())
+    let made = Framework::from(session.create_framework(new).await?);
+    let place = [(header::LOCATION, format!("/frameworks/{}", made.id))];
+    Ok((StatusCode::CREATED, place, axum::Json(made)).into_response())
 }
 
 /// One framework.
@@ -432,9 +344,8 @@ pub async fn one(
     let fields = fields(&mut query)?;
     query.end()?;
     let row = session.framework(&id.to_string()).await?;
-    let row =
-        row.ok_or_else(|| Problem::new(Slug::NotFound, "there is no framework of that id"))?;
-    Ok(axum::Json(shown(row.into(), fields.as_deref())?))
+    let none = || Problem::new(Slug::NotFound, "there is no framework of that id");
+    shown(row.ok_or_else(none)?, fields.as_deref()).map(axum::Json)
 }
 
 /// Changes a framework.
@@ -448,25 +359,8 @@ pub async fn change(
     Json(body): Json<FrameworkChange>,
 ) -> Result<axum::Json<Framework>, Problem> {
     params.end()?;
-    let FrameworkChange {
-        name,
-        purpose,
-        knowledge,
-        recipe,
-        expected_seq,
-    } = body;
-    let change = Change {
-        name,
-        purpose,
-        knowledge,
-        recipe,
-    };
-    Ok(axum::Json(
-        session
-            .change_framework(&id.to_string(), change, expected_seq)
-            .await?
-            .into(),
-    ))
+    let row = session.change_framework(&id.to_string(), body).await?;
+    Ok(axum::Json(row.into()))
 }
 
 /// Removes a framework.
@@ -496,24 +390,14 @@ pub async fn outcome(
     Json(body): Json<FrameworkOutcome>,
 ) -> Result<axum::Json<Framework>, Problem> {
     params.end()?;
-    let FrameworkOutcome {
-        with,
-        worked,
-        task,
-        thread,
-    } = body;
     let came = Outcome {
-        thread: ids::thread(thread.as_deref())?,
-        task,
-        with,
-        worked,
+        thread: ids::thread(body.thread.as_deref())?,
+        task: body.task,
+        with: body.with,
+        worked: body.worked,
     };
-    Ok(axum::Json(
-        session
-            .framework_outcome(&id.to_string(), &came)
-            .await?
-            .into(),
-    ))
+    let row = session.framework_outcome(&id.to_string(), &came).await?;
+    Ok(axum::Json(row.into()))
 }
 
 /// What the members may be.
@@ -529,31 +413,18 @@ fn draw_bounds(document: &mut Value) {
     };
     bounds::of_body(document, "NewFramework", common());
     bounds::of_body(document, "FrameworkChange", common());
-    bounds::of_body(
-        document,
-        "FrameworkChange",
-        [(
-            "expected_seq",
-            json!({ "minimum": 0, "maximum": INTEGER_MAX }),
-        )],
-    );
-    bounds::of_body(
-        document,
-        "FrameworkOutcome",
-        [("task", text(TEXT_MAX)), ("thread", bounds::thread())],
-    );
-    for recipe in document["components"]["schemas"]["Recipe"]["oneOf"]
-        .as_array_mut()
-        .into_iter()
-        .flatten()
-    {
+    let seq = json!({ "minimum": 0, "maximum": INTEGER_MAX });
+    bounds::of_body(document, "FrameworkChange", [("expected_seq", seq)]);
+    let outcome = [("task", text(TEXT_MAX)), ("thread", bounds::thread())];
+    bounds::of_body(document, "FrameworkOutcome", outcome);
+    let schemas = &mut document["components"]["schemas"];
+    let recipes = schemas["Recipe"]["oneOf"].as_array_mut();
+    for recipe in recipes.into_iter().flatten() {
+        let guideline = json!({ "pattern": bounds::TEXT, "maxLength": TEXT_MAX });
         for (member, bound) in [
             ("language", text(NAME_MAX)),
             ("code", text(CODE_MAX)),
-            (
-                "guideline",
-                json!({ "pattern": bounds::TEXT, "maxLength": TEXT_MAX }),
-            ),
+            ("guideline", guideline),
             ("tool", text(NAME_MAX)),
             ("steps", items()),
         ] {
@@ -563,28 +434,22 @@ fn draw_bounds(document: &mut Value) {
         }
     }
     // `fields` leaves members out.
-    let schemas = &mut document["components"]["schemas"];
-    let page = schemas["Page_Framework"]["properties"]["items"]["items"]
-        .as_object_mut()
-        .map(|it| it.remove("required"));
-    let one = schemas["Framework"]
-        .as_object_mut()
-        .map(|it| it.remove("required"));
-    drop((page, one));
+    for of in ["/Page_Framework/properties/items/items", "/Framework"] {
+        if let Some(Value::Object(schema)) = schemas.pointer_mut(of) {
+            schema.remove("required");
+        }
+    }
     for path in ["/frameworks", "/frameworks/{id}"] {
         for operation in ["get", "delete"] {
-            let parameters = document["paths"][path]
-                .get_mut(operation)
-                .and_then(|it| it["parameters"].as_array_mut());
+            let operation = document["paths"][path].get_mut(operation);
+            let parameters = operation.and_then(|it| it["parameters"].as_array_mut());
             for parameter in parameters.into_iter().flatten() {
+                let words = || json!({ "pattern": bounds::WORDS, "minLength": 1, "maxLength": params::WORDS_MAX });
                 let bound = match parameter["name"].as_str() {
                     Some("kind") => json!({ "enum": Recipe::KINDS }),
-                    Some("task") => {
-                        json!({ "pattern": bounds::WORDS, "minLength": 1, "maxLength": params::WORDS_MAX })
-                    }
+                    Some("task") => words(),
                     Some("fields") => {
-                        let any = FIELDS.join("|");
-                        json!({ "pattern": format!("^({any})(,({any}))*$") })
+                        json!({ "pattern": format!("^({FIELDS})(,({FIELDS}))*$") })
                     }
                     Some("expected_seq") => json!({ "maximum": INTEGER_MAX }),
                     _ => continue,

@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::routing::{get, post};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 use utoipa::{OpenApi, ToSchema};
 
@@ -17,8 +17,8 @@ use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::Event;
 use crate::event::estimate::{Record, Records, VERDICTS};
 use crate::event::fact::Fact;
-use crate::event::fact::task::{TAG, VERDICT};
-use crate::event::mission::{MISSION_MAX, NAME_MAX, TEXT_MAX, TaskEdit, TaskId};
+use crate::event::fact::task::{TAG, TaskFact, VERDICT};
+use crate::event::mission::{BudgetWanted, MISSION_MAX, NAME_MAX, TEXT_MAX, TaskEdit, TaskId};
 use crate::log::query::{Order, Query};
 use crate::recall::finder::Question;
 use crate::recall::shown::Recalled;
@@ -46,12 +46,10 @@ pub const RESOURCE: Resource = Resource {
     document: Document::openapi,
     bounds: |document| {
         let list = json!({ "items": { "type": "string", "pattern": "^t[1-9][0-9]*$" }, "maxItems": REQUIRED_MAX });
+        let text = |most: usize| json!({ "minLength": 1, "maxLength": most });
         let members = [
-            ("name", json!({ "minLength": 1, "maxLength": NAME_MAX })),
-            (
-                "description",
-                json!({ "minLength": 1, "maxLength": TEXT_MAX }),
-            ),
+            ("name", text(NAME_MAX)),
+            ("description", text(TEXT_MAX)),
             ("tasks_required", list),
         ];
         bounds::of_body(document, "EditTask", members);
@@ -66,49 +64,28 @@ const QUESTION_MAX: usize = 1000;
 /// Most tasks that one may be given to require.
 const REQUIRED_MAX: usize = 100;
 
-/// What a mission may use up.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CreateBudget {
-    /// Model calls.
-    #[schema(minimum = 1)]
-    pub model_calls: Option<u64>,
-    /// Tokens, in and out.
-    #[schema(minimum = 1)]
-    pub tokens: Option<u64>,
-    /// Milliseconds of work.
-    #[schema(minimum = 1)]
-    pub time_ms: Option<u64>,
-}
-
 /// Says what is wrong with a mission to be.
-pub(super) fn check(mission: Option<&str>, budget: Option<&CreateBudget>, wrongs: &mut Wrongs) {
+pub(super) fn check(mission: Option<&str>, budget: Option<&BudgetWanted>, wrongs: &mut Wrongs) {
     match mission.map(str::trim) {
-        None | Some("") => wrongs.add(
-            Slug::EmptyInput,
-            "/mission",
-            "a mission says what is wanted",
-        ),
+        None | Some("") => {
+            let detail = "a mission says what is wanted";
+            wrongs.add(Slug::EmptyInput, "/mission", detail);
+        }
         Some(text) if text.chars().count() > MISSION_MAX => {
             let detail = format!("a mission has at most {MISSION_MAX} characters");
             wrongs.add(Slug::TextTooLarge, "/mission", detail);
         }
         Some(_) => {}
     }
-    let budget = budget.iter();
-    let budget = budget.flat_map(|it| {
-        [
-            ("model_calls", it.model_calls),
-            ("tokens", it.tokens),
-            ("time_ms", it.time_ms),
-        ]
+    let members = budget.into_iter().flat_map(|it| {
+        let names = ["model_calls", "tokens", "time_ms"];
+        names
+            .into_iter()
+            .zip([it.model_calls, it.tokens, it.time_ms])
     });
-    for (name, _) in budget.filter(|(_, value)| *value == Some(0)) {
-        wrongs.add(
-            Slug::Unprocessable,
-            format!("/budget/{name}"),
-            "a budget of 0 would do nothing",
-        );
+    for (name, _) in members.filter(|(_, value)| *value == Some(0)) {
+        let detail = "a budget of 0 would do nothing";
+        wrongs.add(Slug::Unprocessable, format!("/budget/{name}"), detail);
     }
 }
 
@@ -145,25 +122,14 @@ pub async fn thoughts(
     let (limit, at, text) = (params.limit()?, params.one("cursor")?, params.words()?);
     params.end()?;
     rows(&session, &mission).await?;
-    let bound = format!(
-        "thoughts {mission} {} {}",
-        session.space(),
-        text.as_deref().unwrap_or_default()
-    );
-    let after = at
-        .map(|at| cursor::read(&bound, &at))
-        .transpose()?
-        .and_then(|at| at.parse::<Seq>().ok());
-    let tags = vec![TAG.to_owned()];
+    let words = text.as_deref().unwrap_or_default();
+    let bound = format!("thoughts {mission} {} {words}", session.space());
+    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?;
     let query = Query {
-        thread: Some(mission),
-        subtree: true,
-        tags,
         text,
-        after,
+        after: after.and_then(|at| at.parse::<Seq>().ok()),
         order: Order::Ascending,
-        limit,
-        ..Query::default()
+        ..said_of(mission, limit)
     };
     let events = session.events(&query).await?;
     let next = events.last().filter(|_| events.len() == limit as usize);
@@ -174,24 +140,8 @@ pub async fn thoughts(
     }))
 }
 
-/// A change of a task; what is absent stays.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EditTask {
-    /// Its name.
-    pub name: Option<String>,
-    /// What is to be done.
-    #[schema(example = "Order the talks, the longest first.")]
-    pub description: Option<String>,
-    /// The ids of the tasks beside it that have to end before it begins.
-    pub tasks_required: Option<Vec<String>>,
-    /// Its place among its siblings: the lowest goes first.
-    #[schema(minimum = 0, maximum = 1_000_000)]
-    pub rank: Option<u64>,
-}
-
-impl EditTask {
-    fn parse(&self, wrongs: &mut Wrongs) -> Option<TaskEdit> {
+impl Body for TaskEdit {
+    fn check(&self, wrongs: &mut Wrongs) {
         let texts = [
             ("/name", &self.name, NAME_MAX),
             ("/description", &self.description, TEXT_MAX),
@@ -200,11 +150,8 @@ impl EditTask {
             match text.as_deref().map(str::trim) {
                 Some("") => wrongs.add(Slug::EmptyInput, pointer, "a task says what is to be done"),
                 Some(text) if text.chars().count() > most => {
-                    wrongs.add(
-                        Slug::TextTooLarge,
-                        pointer,
-                        format!("it has at most {most} characters"),
-                    );
+                    let detail = format!("it has at most {most} characters");
+                    wrongs.add(Slug::TextTooLarge, pointer, detail);
                 }
                 _ => {}
             }
@@ -212,58 +159,29 @@ impl EditTask {
         if self.rank.is_some_and(|rank| rank > 1_000_000) {
             wrongs.add(Slug::Unprocessable, "/rank", "a rank is at most 1000000");
         }
-        let requires = self.tasks_required.as_ref().map(|ids| {
-            if ids.len() > REQUIRED_MAX {
-                let detail = format!("a task requires at most {REQUIRED_MAX} others by hand");
-                wrongs.add(Slug::Unprocessable, "/tasks_required", detail);
-            }
-            let ids = ids.iter().enumerate().map(|(at, text)| {
-                let id = TaskId::parse(text);
-                if id.is_none() {
-                    wrongs.add(
-                        Slug::InvalidId,
-                        format!("/tasks_required/{at}"),
-                        "the id of a task is t1, t2, …",
-                    );
-                }
-                id
-            });
-            ids.collect::<Option<Vec<TaskId>>>()
-        });
-        let requires = match requires {
-            Some(ids) => Some(ids?),
-            None => None,
-        };
-        let text = |text: &Option<String>| text.as_deref().map(|text| text.trim().to_owned());
-        Some(TaskEdit {
-            name: text(&self.name),
-            description: text(&self.description),
-            requires,
-            rank: self.rank,
-        })
-    }
-}
-
-impl Body for EditTask {
-    fn check(&self, wrongs: &mut Wrongs) {
-        self.parse(wrongs);
+        let ids = self.tasks_required.as_deref().unwrap_or_default();
+        if ids.len() > REQUIRED_MAX {
+            let detail = format!("a task requires at most {REQUIRED_MAX} others by hand");
+            wrongs.add(Slug::Unprocessable, "/tasks_required", detail);
+        }
+        if let Some(at) = ids.iter().position(|id| TaskId::parse(id).is_none()) {
+            let pointer = format!("/tasks_required/{at}");
+            wrongs.add(Slug::InvalidId, pointer, "the id of a task is t1, t2, …");
+        }
     }
 }
 
 /// Changes a task before work on it begins: its words, what it requires, its place among its siblings.
-#[utoipa::path(patch, path = "/threads/{thread}/tasks/{task}", operation_id = "edit_task", tag = "missions", request_body = EditTask,
+#[utoipa::path(patch, path = "/threads/{thread}/tasks/{task}", operation_id = "edit_task", tag = "missions", request_body = TaskEdit,
     params(("thread" = String, Path, description = "the mission"), ("task" = String, Path, description = "the task's id")),
     responses((status = 200, body = Task)))]
 pub async fn edit(
     session: Needs<Speak>,
     Path((mission, task)): Path<(ThreadId, TaskId)>,
     params: Params,
-    Json(body): Json<EditTask>,
+    Json(edit): Json<TaskEdit>,
 ) -> Result<axum::Json<Task>, Problem> {
     params.end()?;
-    let mut wrongs = Wrongs::default();
-    let edit = body.parse(&mut wrongs);
-    let edit = wrongs.or(edit)?;
     session.edit_task(&mission, task, edit).await?;
     shown(&session, &mission, task).await.map(axum::Json)
 }
@@ -283,18 +201,27 @@ pub async fn skip(
 }
 
 fn thought(event: &Event) -> Option<TaskThought> {
-    match event.fact() {
-        Fact::Task(fact) if fact.what.is_thought() => {
-            let (name, content) = fact.what.words(fact.task);
-            Some(TaskThought {
-                id: event.seq,
-                name,
-                content,
-                task: fact.task.to_string(),
-                at: event.ts,
-            })
-        }
-        _ => None,
+    let Fact::Task(TaskFact { task, what }) = event.fact() else {
+        return None;
+    };
+    let (name, content) = what.is_thought().then(|| what.words(task))?;
+    Some(TaskThought {
+        id: event.seq,
+        name,
+        content,
+        task: task.to_string(),
+        at: event.ts,
+    })
+}
+
+/// The newest that was said of the tasks of a mission, wherever.
+fn said_of(mission: ThreadId, limit: u32) -> Query {
+    Query {
+        thread: Some(mission),
+        subtree: true,
+        tags: vec![TAG.to_owned()],
+        limit,
+        ..Query::default()
     }
 }
 
@@ -328,11 +255,11 @@ pub struct Estimates {
 
 impl Estimates {
     fn of((kind, record): (&str, &Record)) -> Self {
-        let ([brier_said, brier], Record { tried, worked, .. }) = (record.brier(), *record);
+        let [brier_said, brier] = record.brier();
         Self {
             kind: kind.to_owned(),
-            tried,
-            worked,
+            tried: record.came.tried,
+            worked: record.came.worked,
             brier_said,
             brier,
         }
@@ -352,15 +279,8 @@ pub async fn memory(
     let depending = depending(&rows);
     rows.sort_by_key(|row| row.status.is_over());
     rows.truncate(TASKS_MAX);
-    let query = Query {
-        thread: Some(mission.clone()),
-        subtree: true,
-        tags: vec![TAG.to_owned()],
-        limit: THOUGHTS_MAX,
-        ..Query::default()
-    };
-    let mut said = session.events(&query).await?;
-    said.reverse();
+    let said = said_of(mission.clone(), THOUGHTS_MAX);
+    let said = session.events(&said).await?;
     let query = Query {
         tags: VERDICT.map(str::to_owned).into(),
         limit: VERDICTS,
@@ -369,23 +289,20 @@ pub async fn memory(
     let records = Records::of(&session.events(&query).await?);
     let row = session.thread(&mission).await?;
     let wanted = row.and_then(|row| Settings::of(&row.settings).wanted);
-    let text: String = wanted
-        .map(|wanted| wanted.mission.chars().take(QUESTION_MAX).collect())
-        .unwrap_or_default();
+    let wanted = wanted.map(|wanted| wanted.mission).unwrap_or_default();
     let question = Question {
-        text,
+        text: wanted.chars().take(QUESTION_MAX).collect(),
         limit: STATEMENTS_MAX,
         tokens: None,
         at: None,
         as_of: None,
     };
     let found = session.recall(&question).await?;
+    let tasks = rows.into_iter();
+    let tasks = tasks.map(|row| Task::new(&mission, row, &depending));
     Ok(axum::Json(WorkingMemory {
-        tasks: rows
-            .into_iter()
-            .map(|row| Task::new(&mission, row, &depending))
-            .collect(),
-        thoughts: said.iter().filter_map(thought).collect(),
+        tasks: tasks.collect(),
+        thoughts: said.iter().rev().filter_map(thought).collect(),
         statements: found.hits.into_iter().map(Recalled::from).collect(),
         estimates: records.all().map(Estimates::of).collect(),
     }))

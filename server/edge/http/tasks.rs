@@ -138,9 +138,9 @@ impl From<Check> for TaskCheck {
 pub(super) fn depending(rows: &[TaskRow]) -> BTreeMap<TaskId, Vec<String>> {
     let mut depending: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
     for row in rows {
-        for required in &row.requires {
+        for required in &row.new.requires {
             let of = depending.entry(*required).or_default();
-            of.push(row.task.to_string());
+            of.push(row.new.task.to_string());
         }
     }
     depending
@@ -153,21 +153,21 @@ impl Task {
         depending: &BTreeMap<TaskId, Vec<String>>,
     ) -> Self {
         let id = |task: &TaskId| task.to_string();
-        let thread = (row.began > 0).then(|| mission.of_task(row.task));
+        let thread = (row.began > 0).then(|| mission.of_task(row.new.task));
         Self {
-            id: id(&row.task),
-            parent: row.parent.as_ref().map(id),
-            tasks_required: row.requires.iter().map(id).collect(),
-            tasks_depending: depending.get(&row.task).cloned().unwrap_or_default(),
-            tasks_and_thoughts_that_brought_to_it: row.brought_by,
+            id: id(&row.new.task),
+            parent: row.new.parent.as_ref().map(id),
+            tasks_required: row.new.requires.iter().map(id).collect(),
+            tasks_depending: depending.get(&row.new.task).cloned().unwrap_or_default(),
+            tasks_and_thoughts_that_brought_to_it: row.new.brought_by,
             routes: row.routes.into_iter().map(Route::from).collect(),
             check: row.check.map(Into::into),
             thread,
-            name: row.name,
-            description: row.description,
+            name: row.new.name,
+            description: row.new.description,
             status: row.status,
-            value: row.value,
-            rank: row.rank,
+            value: row.new.value,
+            rank: row.new.rank,
             answer: row.answer,
             reason: row.reason,
             stream_of_consciousness: None,
@@ -199,9 +199,9 @@ pub async fn list(
     let after = part.at.as_deref().and_then(TaskId::parse);
     let rows = rows(&session, &mission).await?;
     let depending = depending(&rows);
-    let behind = |row: &TaskRow| after.is_none_or(|after| row.task > after);
+    let behind = |row: &TaskRow| after.is_none_or(|after| row.new.task > after);
     let rows = rows.into_iter().skip_while(|row| !behind(row));
-    let Page { items, next } = part.page(rows, |row: &TaskRow| row.task);
+    let Page { items, next } = part.page(rows, |row: &TaskRow| row.new.task);
     let items = items.into_iter();
     let items = items.map(|row| Task::new(&mission, row, &depending));
     Ok(axum::Json(Page {
@@ -229,10 +229,10 @@ pub(super) async fn shown(
 ) -> Result<Task, Problem> {
     let rows = rows(session, mission).await?;
     let depending = depending(&rows);
-    let row = rows.into_iter().find(|row| row.task == task);
+    let row = rows.into_iter().find(|row| row.new.task == task);
     let detail = || format!("{mission} has no such task");
     let row = row.ok_or_else(|| Problem::not_found(detail()))?;
-    let thread = mission.of_task(row.task);
+    let thread = mission.of_task(row.new.task);
     let query = Query {
         thread: Some(thread),
         tags: vec![TAG.to_owned()],

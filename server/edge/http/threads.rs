@@ -9,7 +9,7 @@ use serde_json::json;
 use utoipa::{OpenApi, ToSchema};
 
 use super::cursor::Part;
-use super::missions::{self, CreateBudget};
+use super::missions;
 use super::needs::{Needs, Read, Speak};
 use super::params::{NoParams, Params};
 use super::path::Path;
@@ -19,7 +19,7 @@ use super::{Answer, Only, Page, Resource, bounds, made};
 use crate::edge::json::Body;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::mission::{MISSION_MAX, Plan, Value};
+use crate::event::mission::{BudgetWanted, MISSION_MAX, Plan, Value};
 use crate::log::thread_row::ThreadRow;
 use crate::session::handle::Session;
 use crate::thread::new_thread::{NewContact, NewThread};
@@ -153,7 +153,7 @@ pub struct CreateThread {
     /// Of a mission: `ask` has a person approve its tasks before any begins (`/approvals`); `go`, also when absent, begins at once.
     pub plan: Option<Plan>,
     /// Of a mission: what it may use up, all its tasks together; as configured (`[mission]`), which is the most, where absent.
-    pub budget: Option<CreateBudget>,
+    pub budget: Option<BudgetWanted>,
 }
 
 /// A contact of a thread to be.
@@ -327,8 +327,7 @@ pub async fn create(
                 body.value.unwrap_or_default(),
                 body.plan.unwrap_or_default(),
             );
-            let most = [budget.model_calls, budget.tokens, budget.time_ms];
-            session.start_mission(mission, value, plan, most).await?
+            session.start_mission(mission, value, plan, budget).await?
         }
         _ => {
             let mut wrongs = Wrongs::default();

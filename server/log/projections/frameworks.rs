@@ -1,4 +1,7 @@
-//! Frameworks of a space as they stand now: what each says, and what came of like tasks with it and without it.
+//! Frameworks of a space as they stand now: what each says, and what came of like tasks with it and
+//! without it.
+
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +10,7 @@ use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::framework::Said;
 use crate::event::fact::set::{self, Set};
-use crate::event::framework::{Framework, Recipe, Tally};
+use crate::event::framework::{Framework, Recipe};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::migrations::{Migration, migration};
@@ -40,18 +43,16 @@ pub struct FrameworkName {
     pub name: String,
     /// For which tasks it is.
     pub purpose: String,
-    /// What came of like tasks.
-    pub tally: Tally,
     /// The event that said something of it last.
     pub changed: Seq,
 }
 
 /// What stands in no column of its own.
 #[derive(Serialize, Deserialize)]
-struct Body {
-    knowledge: Vec<String>,
-    recipe: Recipe,
-    by: Option<String>,
+struct Body<'a> {
+    knowledge: Cow<'a, [String]>,
+    recipe: Cow<'a, Recipe>,
+    by: Cow<'a, Option<String>>,
 }
 
 pub(super) static PROJECTION: Projection = Projection {
@@ -91,29 +92,18 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
             let Some(framework) = framework else {
                 return Some(Change::Remove(key(id).into()));
             };
-            let Framework {
-                name,
-                purpose,
-                knowledge,
-                recipe,
-                by,
-                tally,
-            } = Framework::clone(framework);
-            let kind = recipe.kind();
-            let (Ok(body), Ok(tally)) = (
-                json(&Body {
-                    knowledge,
-                    recipe,
-                    by,
-                }),
-                json(&tally),
-            ) else {
+            let body = Body {
+                knowledge: Cow::Borrowed(&framework.knowledge),
+                recipe: Cow::Borrowed(&framework.recipe),
+                by: Cow::Borrowed(&framework.by),
+            };
+            let (Ok(body), Ok(tally)) = (json(&body), json(&framework.tally)) else {
                 return Some(Change::Unreadable);
             };
             let rest = [
-                ("name", name.into()),
-                ("purpose", purpose.into()),
-                ("kind", kind.into()),
+                ("name", framework.name.as_str().into()),
+                ("purpose", framework.purpose.as_str().into()),
+                ("kind", framework.recipe.kind().into()),
                 ("body", body.into()),
                 ("tally", tally.into()),
                 changed,
@@ -125,43 +115,27 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
             let Said::Came { tally, .. } = &fact.what else {
                 return None;
             };
-            let tally = json(tally).ok()?;
-            Some(Change::Alter(
-                key(fact.framework)
-                    .into_iter()
-                    .chain([("tally", tally.into()), changed])
-                    .collect(),
-            ))
+            let rest = [("tally", json(tally).ok()?.into()), changed];
+            let cells = key(fact.framework).into_iter().chain(rest);
+            Some(Change::Alter(cells.collect()))
         }
         _ => None,
     }
 }
 
 fn read(row: &Row) -> Result<FrameworkRow, StoreError> {
-    let FrameworkName {
-        id,
-        name,
-        purpose,
-        tally,
-        changed,
-    } = read_name(row)?;
-    let Body {
-        knowledge,
-        recipe,
-        by,
-    } = row.json("body")?;
-    let framework = Framework {
-        name,
-        purpose,
-        knowledge,
-        recipe,
-        by,
-        tally,
-    };
+    let (named, body): (_, Body) = (read_name(row)?, row.json("body")?);
     Ok(FrameworkRow {
-        id,
-        framework,
-        changed,
+        id: named.id,
+        framework: Framework {
+            name: named.name,
+            purpose: named.purpose,
+            knowledge: body.knowledge.into_owned(),
+            recipe: body.recipe.into_owned(),
+            by: body.by.into_owned(),
+            tally: row.json("tally")?,
+        },
+        changed: named.changed,
         updated: row.time("updated")?,
     })
 }
@@ -171,48 +145,45 @@ fn read_name(row: &Row) -> Result<FrameworkName, StoreError> {
         id: row.text("id")?.to_owned(),
         name: row.text("name")?.to_owned(),
         purpose: row.text("purpose")?.to_owned(),
-        tally: row.json("tally")?,
         changed: row.integer("changed")?,
     })
 }
 
-/// What an append has to read to know whether a framework is as somebody saw it.
+/// Returns what an append has to read to know whether a framework is as somebody saw it.
 pub(in crate::log) fn of_id(space: &Space, id: &str) -> Select {
     Select::of(&TABLE, space).equal("id", id)
 }
 
-/// What an append has to read to know how many frameworks a space has.
+/// Returns what an append has to read to know how many frameworks a space has.
 pub(in crate::log) fn ids(space: &Space) -> Select {
     Select::of(&TABLE, space).distinct(&["space", "id", "changed"])
 }
 
-/// Whether a framework is there, and nothing has been said of it since that event.
+/// Returns whether a framework is there, and nothing has been said of it since that event.
 pub(in crate::log) fn is_at(seen: Seen<'_>, space: &Space, id: &str, changed: Seq) -> bool {
     let row = seen.row(&TABLE.changed(space, &ThreadId::default(), id));
     row.is_some_and(|row| *row.cell("changed") == Cell::from(changed))
 }
 
-/// Whether a space has fewer frameworks than so many.
+/// Returns whether a space has fewer frameworks than so many.
 pub(in crate::log) fn has_room(seen: Seen<'_>, space: &Space, most: usize) -> bool {
     seen.rows(&TABLE, space).take(most).count() < most
 }
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
-    /// One framework.
+    /// Returns one framework.
     pub async fn framework(
         &self,
         space: &Space,
         id: &str,
     ) -> Result<Option<FrameworkRow>, StoreError> {
-        self.select(of_id(space, id))
-            .await?
-            .first()
-            .map(read)
-            .transpose()
+        let rows = self.select(of_id(space, id)).await?;
+        rows.first().map(read).transpose()
     }
 
-    /// Frameworks in the order in which they were created, those after `after`, of one kind if it is named; at most `limit`.
+    /// Frameworks in the order in which they were created, those after `after`, of one kind if it
+    /// is named; at most `limit`.
     pub async fn frameworks(
         &self,
         space: &Space,
@@ -220,28 +191,21 @@ impl dyn Store + '_ {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<FrameworkRow>, StoreError> {
-        let mut select = Select::of(&TABLE, space);
-        if let Some(after) = after {
-            select = select.after("id", after);
-        }
-        if let Some(kind) = kind {
-            select = select.equal("kind", kind);
-        }
-        self.select(select.order_by(&["id"]).first(limit))
-            .await?
-            .iter()
-            .map(read)
-            .collect()
+        let all = Select::of(&TABLE, space);
+        let some = after.into_iter().fold(all, |it, id| it.after("id", id));
+        let some = kind
+            .into_iter()
+            .fold(some, |it, kind| it.equal("kind", kind));
+        let rows = self.select(some.order_by(&["id"]).first(limit)).await?;
+        rows.iter().map(read).collect()
     }
 
-    /// What tells of each framework of a space for which tasks it is, in the order in which they were created.
+    /// Returns what tells of each framework of a space for which tasks it is, in the order in which
+    /// they were created.
     pub async fn framework_names(&self, space: &Space) -> Result<Vec<FrameworkName>, StoreError> {
-        let select =
-            Select::of(&TABLE, space).distinct(&["id", "name", "purpose", "tally", "changed"]);
-        self.select(select.order_by(&["id"]))
-            .await?
-            .iter()
-            .map(read_name)
-            .collect()
+        let columns = &["id", "name", "purpose", "changed"];
+        let select = Select::of(&TABLE, space).distinct(columns);
+        let rows = self.select(select.order_by(&["id"])).await?;
+        rows.iter().map(read_name).collect()
     }
 }

@@ -1,5 +1,6 @@
-//! Tasks of missions. A row says where a task stands and how it is done; what was thought on the way is in its thread. Which tasks depend on a task
-//! follows from what each requires, so that both sides are always the same.
+//! Tasks of missions. A row says where a task stands and how it is done; what was thought on the
+//! way is in its thread. Which tasks depend on a task follows from what each requires, so that both
+//! sides are always the same.
 
 use std::collections::BTreeSet;
 
@@ -11,40 +12,26 @@ use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::task::TaskFact;
-use crate::event::mission::{Check, RUBRIC, Route, TaskId, TaskStatus, Value};
+use crate::event::mission::{Check, NewTask, RUBRIC, Route, TaskId, TaskStatus, Value};
 use crate::event::task::TaskNews;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::migrations::{Migration, migration};
 use crate::log::seen::Seen;
 use crate::log::select::Select;
-use crate::log::table::{Cell, Row, Table, integer, text};
+use crate::log::table::{Cell, Key, Row, Table, integer, text};
 use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
 
 /// A task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskRow {
-    /// Its number in the mission.
-    pub task: TaskId,
+    /// As it was made, or changed since; of a task that was split, its parts are required, too.
+    pub new: NewTask,
     /// The event that made it.
     pub seq: Seq,
-    /// Its name.
-    pub name: String,
-    /// What is to be done.
-    pub description: String,
     /// Where it stands.
     pub status: TaskStatus,
-    /// What it may cost.
-    pub value: Value,
-    /// The task that was split into it and others.
-    pub parent: Option<TaskId>,
-    /// What has to end before it begins; of a task that was split: its parts.
-    pub requires: Vec<TaskId>,
-    /// What brought to it, as the planner says.
-    pub brought_by: Vec<String>,
-    /// Its place among its siblings.
-    pub rank: u64,
     /// The event with which work on it began; 0: it has not.
     pub began: Seq,
     /// How it may be done; empty before that was asked.
@@ -99,10 +86,9 @@ fn list(list: &impl Serialize) -> Cell {
     json!(list).to_string().into()
 }
 
-/// A text that may be absent, as JSON: an empty answer is one.
-fn some(text: Option<&str>) -> Cell {
-    text.map_or_else(String::new, |text| json!(text).to_string())
-        .into()
+/// Returns what may be absent, as JSON: an empty answer is one.
+fn some(value: Option<&impl Serialize>) -> Cell {
+    value.map_or_else(|| "".into(), list)
 }
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
@@ -115,24 +101,14 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         ("mission", (&mission).into()),
         ("task", number(task.0)),
     ];
-    let alter = |cells: Vec<(&'static str, Cell)>| {
-        let updated = ("updated", Cell::from(event.ts));
-        Some(Change::Alter(
-            key.clone()
-                .into_iter()
-                .chain(cells)
-                .chain([updated])
-                .collect(),
-        ))
-    };
+    let updated = [("updated", Cell::from(event.ts))];
     let status = |status: TaskStatus| ("status", Cell::from(status.as_str()));
-    match what {
+    let cells: Vec<(&'static str, Cell)> = match what {
         TaskNews::Made(new) => {
             // How the answer of an exact task is checked is known from the beginning.
-            let acceptance = new.exact.then(|| Check::Agreement {
-                rubric: RUBRIC.to_owned(),
-            });
-            let cells: [(&'static str, Cell); 15] = [
+            let rubric = || RUBRIC.to_owned();
+            let check = new.exact.then(|| Check::Agreement { rubric: rubric() });
+            let cells = [
                 ("seq", event.seq.into()),
                 ("name", new.name.as_str().into()),
                 ("description", new.description.as_str().into()),
@@ -144,54 +120,42 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
                 ("rank", number(new.rank)),
                 ("began", 0.into()),
                 ("routes", list(&[(); 0])),
-                (
-                    "acceptance",
-                    acceptance.map_or_else(|| "".into(), |check| list(&check)),
-                ),
-                ("answer", some(None)),
-                ("reason", some(None)),
-                ("updated", event.ts.into()),
+                ("acceptance", some(check.as_ref())),
+                ("answer", "".into()),
+                ("reason", "".into()),
             ];
-            Some(Change::Put(key.into_iter().chain(cells).collect()))
+            let cells = key.into_iter().chain(cells).chain(updated);
+            return Some(Change::Put(cells.collect()));
         }
-        TaskNews::Began { .. } => alter(vec![
-            status(TaskStatus::InProgress),
-            ("began", event.seq.into()),
-        ]),
-        TaskNews::Routes { routes } => alter(vec![("routes", list(routes))]),
-        TaskNews::Checked { check } => alter(vec![("acceptance", list(check))]),
+        TaskNews::Began { .. } => vec![status(TaskStatus::InProgress), ("began", event.seq.into())],
+        TaskNews::Routes { routes } => vec![("routes", list(routes))],
+        TaskNews::Checked { check } => vec![("acceptance", list(check))],
         TaskNews::Changed {
             name,
             description,
             requires,
             rank,
             ..
-        } => alter(vec![
+        } => vec![
             ("name", name.as_str().into()),
             ("description", description.as_str().into()),
             ("requires", list(requires)),
             ("rank", number(*rank)),
-        ]),
+        ],
         TaskNews::Over {
             status: over,
             answer,
             reason,
-        } => alter(vec![
+        } => vec![
             status(*over),
-            ("answer", some(answer.as_deref())),
-            ("reason", some(reason.as_deref())),
-        ]),
-        TaskNews::Split { .. }
-        | TaskNews::Asked { .. }
-        | TaskNews::Tried { .. }
-        | TaskNews::Judged { .. }
-        | TaskNews::Retry { .. }
-        | TaskNews::Framework { .. }
-        | TaskNews::Tuned { .. }
-        | TaskNews::Built { .. }
-        | TaskNews::Used(_)
-        | TaskNews::Refused { .. } => None,
-    }
+            ("answer", some(answer.as_ref())),
+            ("reason", some(reason.as_ref())),
+        ],
+        // Thoughts: they stand in the task's thread.
+        _ => return None,
+    };
+    let cells = key.into_iter().chain(cells).chain(updated);
+    Some(Change::Alter(cells.collect()))
 }
 
 fn word<T>(row: &Row, column: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, StoreError> {
@@ -200,41 +164,44 @@ fn word<T>(row: &Row, column: &str, parse: impl Fn(&str) -> Option<T>) -> Result
 }
 
 fn json_or_none<T: DeserializeOwned>(row: &Row, column: &str) -> Result<Option<T>, StoreError> {
-    if row.text(column)?.is_empty() {
-        Ok(None)
-    } else {
-        row.json(column).map(Some)
+    match row.text(column)? {
+        "" => Ok(None),
+        _ => row.json(column).map(Some),
     }
 }
 
 fn read(row: &Row) -> Result<TaskRow, StoreError> {
     let count = |column: &str| {
-        row.integer(column)
-            .map(|number| u64::try_from(number).unwrap_or(0))
+        let number = row.integer(column);
+        number.map(|number| u64::try_from(number).unwrap_or(0))
     };
-    Ok(TaskRow {
+    let check = json_or_none(row, "acceptance")?;
+    let parent = Some(count("parent")?).filter(|parent| *parent > 0);
+    let new = NewTask {
         task: TaskId(count("task")?),
-        seq: row.integer("seq")?,
         name: row.text("name")?.to_owned(),
         description: row.text("description")?.to_owned(),
-        status: word(row, "status", TaskStatus::parse)?,
         value: word(row, "value", Value::parse)?,
-        parent: Some(count("parent")?)
-            .filter(|parent| *parent > 0)
-            .map(TaskId),
+        parent: parent.map(TaskId),
         requires: row.json("requires")?,
         brought_by: row.json("brought_by")?,
         rank: count("rank")?,
+        exact: matches!(check, Some(Check::Agreement { .. })),
+    };
+    Ok(TaskRow {
+        new,
+        seq: row.integer("seq")?,
+        status: word(row, "status", TaskStatus::parse)?,
         began: row.integer("began")?,
         routes: row.json("routes")?,
-        check: json_or_none(row, "acceptance")?,
+        check,
         answer: json_or_none(row, "answer")?,
         reason: json_or_none(row, "reason")?,
         updated: row.time("updated")?,
     })
 }
 
-/// What an append has to read to know how far these tasks of a mission are.
+/// Returns what an append has to read to know how far these tasks of a mission are.
 pub(in crate::log) fn of_ids(
     space: &Space,
     mission: &ThreadId,
@@ -245,7 +212,11 @@ pub(in crate::log) fn of_ids(
         .one_of("task", tasks.iter().map(|task| number(task.0)))
 }
 
-/// Whether a task is there and not over; `open`: and not begun either.
+fn row_key(space: &Space, mission: &ThreadId, task: TaskId) -> Key {
+    (&TABLE, vec![space.into(), mission.into(), number(task.0)])
+}
+
+/// Returns whether a task is there and not over; `open`: and not begun either.
 pub(in crate::log) fn is_to_come(
     seen: Seen<'_>,
     space: &Space,
@@ -253,15 +224,12 @@ pub(in crate::log) fn is_to_come(
     task: TaskId,
     open: bool,
 ) -> bool {
-    let row = seen.row(&(
-        &TABLE,
-        vec![Cell::from(space), Cell::from(mission), number(task.0)],
-    ));
+    let row = seen.row(&row_key(space, mission, task));
     let status = row.and_then(|row| TaskStatus::parse(row.text("status").ok()?));
     status.is_some_and(|status| status == TaskStatus::Open || (!open && !status.is_over()))
 }
 
-/// Whether a task was changed last at this time.
+/// Returns whether a task was changed last at this time.
 pub(in crate::log) fn is_at(
     seen: Seen<'_>,
     space: &Space,
@@ -269,16 +237,14 @@ pub(in crate::log) fn is_at(
     task: TaskId,
     updated: Timestamp,
 ) -> bool {
-    let row = seen.row(&(
-        &TABLE,
-        vec![Cell::from(space), Cell::from(mission), number(task.0)],
-    ));
+    let row = seen.row(&row_key(space, mission, task));
     row.is_some_and(|row| *row.cell("updated") == Cell::from(updated))
 }
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
-    /// The tasks of a mission behind this one, in the order in which they were made; at most `limit`.
+    /// Returns the tasks of a mission behind this one, in the order in which they were made; at
+    /// most `limit`.
     pub async fn tasks(
         &self,
         space: &Space,
@@ -286,15 +252,11 @@ impl dyn Store + '_ {
         after: Option<TaskId>,
         limit: Option<u32>,
     ) -> Result<Vec<TaskRow>, StoreError> {
-        let after = after.map_or(0, |task| i64::try_from(task.0).unwrap_or(i64::MAX));
         let select = Select::of(&TABLE, space)
             .equal("mission", mission)
-            .after("task", after)
+            .after("task", number(after.map_or(0, |task| task.0)))
             .order_by(&["task"]);
-        let select = match limit {
-            Some(limit) => select.first(limit),
-            None => select,
-        };
+        let select = limit.into_iter().fold(select, Select::first);
         self.select(select).await?.iter().map(read).collect()
     }
 }

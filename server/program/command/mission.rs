@@ -10,7 +10,7 @@ use super::client::{Server, Target};
 use super::paint::{self, ALARM, BOLD, FAINT, painted};
 use super::safe::safe;
 use super::waiting::{Kind, Waiting};
-use crate::event::mission;
+use crate::event::mission::MISSION_MAX;
 use crate::program::output::say;
 use crate::program::settings::Settings;
 use crate::program::telemetry::escaped;
@@ -48,17 +48,11 @@ pub struct Options {
 /// Begins it, and follows it to its end. The error: it did not come to an answer.
 pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     let count = options.mission.chars().count();
-    if count > mission::MISSION_MAX {
-        bail!(
-            "a mission has at most {} characters; this one has {count}",
-            mission::MISSION_MAX
-        );
+    if count > MISSION_MAX {
+        bail!("a mission has at most {MISSION_MAX} characters; this one has {count}");
     }
-    let (server, client, colours) = (
-        options.target.server(settings),
-        reqwest::Client::new(),
-        paint::is_wanted(),
-    );
+    let (server, client) = (options.target.server(settings), reqwest::Client::new());
+    let colours = paint::is_wanted();
     let mut wanted = json!({
         "kind": "mission", "mission": options.mission, "value": options.value, "plan": options.plan,
     });
@@ -66,17 +60,10 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
         wanted["budget"] = json!({ "model_calls": calls });
     }
     let begun = server.post(&client, "/threads", &wanted).await?;
-    let thread = begun["id"].as_str().unwrap_or_default().to_owned();
-    say(painted(
-        colours,
-        &[FAINT],
-        &format!(
-            "{}: {}/threads/{}",
-            escaped(&thread),
-            server.base,
-            escaped(&thread)
-        ),
-    ))?;
+    let thread = text(&begun, "id").to_owned();
+    let (id, base) = (escaped(&thread), &server.base);
+    let place = format!("{id}: {base}/threads/{id}");
+    say(painted(colours, &[FAINT], &place))?;
     if options.no_wait {
         return Ok(());
     }
@@ -88,15 +75,16 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
         shown: HashMap::new(),
         asked: HashSet::new(),
     };
-    let End {
-        answer,
-        came_to,
-        shortfall,
-    } = tree.follow().await?;
-    say(painted(colours, &[BOLD], &came_to))?;
+    let end = tree.follow().await?;
+    say(painted(colours, &[BOLD], &end.came_to))?;
     say("")?;
-    say(safe(&answer))?;
-    shortfall.map_or(Ok(()), |shortfall| bail!(shortfall))
+    say(safe(&end.answer))?;
+    end.shortfall.map_or(Ok(()), |shortfall| bail!(shortfall))
+}
+
+/// A member of an object that is a text; empty where there is none.
+fn text<'a>(of: &'a Value, key: &str) -> &'a str {
+    of[key].as_str().unwrap_or_default()
 }
 
 /// `? the plan of 1 task (book a room): thinkd inbox approve 5b2e9f01`
@@ -107,20 +95,12 @@ fn request_line(request: &Waiting, name: &str) -> String {
     };
     let what = match request.asked["arguments"]["tasks"].as_array() {
         Some(tasks) => {
-            let names: Vec<&str> = tasks
-                .iter()
-                .filter_map(|task| task["name"].as_str())
-                .collect();
-            format!(
-                "the plan of {} ({})",
-                counted(tasks.len() as u64, "task"),
-                names.join("; ")
-            )
+            let names = tasks.iter().filter_map(|task| task["name"].as_str());
+            let names = names.collect::<Vec<_>>().join("; ");
+            let count = counted(tasks.len() as u64, "task");
+            format!("the plan of {count} ({names})")
         }
-        None => request.asked["text"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned(),
+        None => text(&request.asked, "text").to_owned(),
     };
     let what: String = what.chars().take(LINE).collect();
     format!("? {what}: thinkd inbox {how} {name}")
@@ -128,31 +108,28 @@ fn request_line(request: &Waiting, name: &str) -> String {
 
 /// `partial: 2 of 3 tasks solved, 1 failed`; and what a mission did not come to, none where it is complete.
 fn came_to(mission: &Value, tasks: &[Value]) -> (String, Option<String>) {
-    let text = |of: &Value, key: &str| escaped(of[key].as_str().unwrap_or_default());
+    let said = |of: &Value, key: &str| escaped(text(of, key));
     let count = |key: &str| mission["tasks"][key].as_u64().unwrap_or(0);
-    let (outcome, status) = (text(mission, "outcome"), text(mission, "status"));
+    let (outcome, status) = (said(mission, "outcome"), said(mission, "status"));
     let (solved, failed, left) = (count("solved"), count("failed"), count("left"));
     let all = solved + failed + left;
     let mut line = format!("{outcome}: {solved} of {} solved", counted(all, "task"));
     for (count, word) in [(failed, "failed"), (left, "left")] {
         if count > 0 {
-            line = format!("{line}, {count} {word}");
+            line.push_str(&format!(", {count} {word}"));
         }
     }
-    let (none, mut tops) = (
-        "the mission did not come out",
-        tasks.iter().filter(|task| task["parent"].is_null()),
-    );
+    let none = "the mission did not come out";
     let shortfall = match (outcome.as_str(), status.as_str()) {
         ("complete", _) => return (line, None),
         (_, "done") if all == 1 => {
-            let reason = tops.next().map(|task| text(task, "reason"));
-            let reason = reason.unwrap_or_default();
+            let only = tasks.iter().find(|task| task["parent"].is_null());
+            let reason = only.map(|task| said(task, "reason")).unwrap_or_default();
             format!("{none}: its only task failed ({reason})")
         }
         (_, "done") if failed == all => format!("{none}: all {all} tasks failed"),
         (_, "done") => format!("not all of the mission came out: {failed} of {all} tasks failed"),
-        _ => match text(mission, "reason").as_str() {
+        _ => match said(mission, "reason").as_str() {
             "" => format!("{none}: it ended as {status}"),
             reason => format!("{none}: it ended as {status} ({reason})"),
         },
@@ -208,28 +185,26 @@ impl Tree {
         // Read behind the mission: its end is behind that of its tasks.
         let tasks = self.tasks().await?;
         self.show_changes(&tasks)?;
-        let status = mission["status"].as_str().unwrap_or_default();
-        if ["done", "failed", "stopped"].contains(&status) {
-            let (came_to, shortfall) = came_to(&mission, &tasks);
-            let answer = self.answer().await?;
-            return Ok(Some(End {
-                answer,
-                came_to,
-                shortfall,
-            }));
-        }
-        if status == "waiting" {
-            self.show_requests().await?;
+        match text(&mission, "status") {
+            "done" | "failed" | "stopped" => {
+                let (came_to, shortfall) = came_to(&mission, &tasks);
+                let answer = self.answer().await?;
+                return Ok(Some(End {
+                    answer,
+                    came_to,
+                    shortfall,
+                }));
+            }
+            "waiting" => self.show_requests().await?,
+            _ => {}
         }
         Ok(None)
     }
 
     /// Says once of everything that people are asked how they answer.
     async fn show_requests(&mut self) -> anyhow::Result<()> {
-        let all = self
-            .server
-            .waiting(&self.client, Some(&self.thread))
-            .await?;
+        let all = self.server.waiting(&self.client, Some(&self.thread));
+        let all = all.await?;
         for request in &all {
             if self.asked.insert(request.id.clone()) {
                 say(escaped(&request_line(request, &request.handle(&all))))?;
@@ -239,15 +214,10 @@ impl Tree {
     }
 
     fn show_changes(&mut self, tasks: &[Value]) -> anyhow::Result<()> {
-        let parents: HashMap<&str, &str> = tasks
-            .iter()
-            .filter_map(|task| Some((task["id"].as_str()?, task["parent"].as_str()?)))
-            .collect();
+        let parent = |task| Some((text(task, "id"), task["parent"].as_str()?));
+        let parents: HashMap<&str, &str> = tasks.iter().filter_map(parent).collect();
         for task in tasks {
-            let (id, status) = (
-                task["id"].as_str().unwrap_or_default(),
-                task["status"].as_str().unwrap_or_default(),
-            );
+            let (id, status) = (text(task, "id"), text(task, "status"));
             if self.shown.get(id).is_some_and(|shown| shown == status) {
                 continue;
             }
@@ -259,57 +229,34 @@ impl Tree {
     }
 
     async fn tasks(&self) -> anyhow::Result<Vec<Value>> {
-        let (mut tasks, mut cursor) = (Vec::new(), None::<String>);
+        let path = format!("/threads/{}/tasks", self.thread);
+        let mut query = vec![("limit", "500".to_owned())];
+        let mut tasks = Vec::new();
         loop {
-            let mut query = vec![("limit", "500".to_owned())];
-            query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
-            let page: Value = self
-                .server
-                .ask(
-                    &self.client,
-                    &format!("/threads/{}/tasks", self.thread),
-                    &query,
-                )
-                .await?;
+            let page: Value = self.server.ask(&self.client, &path, &query).await?;
             tasks.extend(page["items"].as_array().into_iter().flatten().cloned());
-            match page["next"].as_str() {
-                Some(next) => cursor = Some(next.to_owned()),
-                None => return Ok(tasks),
-            }
+            let Some(next) = page["next"].as_str() else {
+                return Ok(tasks);
+            };
+            query.truncate(1);
+            query.push(("cursor", next.to_owned()));
         }
     }
 
     /// `t2 list the talks: closed: nine talks`
     fn line(&self, task: &Value) -> String {
-        let text = |key: &str| task[key].as_str().unwrap_or_default();
-        let (word, codes, more): (&str, &[&str], &str) = match text("status") {
-            "open" => ("○", &[FAINT], ""),
-            "in_progress" => ("◐", &[BOLD], ""),
-            "closed" => ("●", &[BOLD], text("answer")),
-            _ => ("✗", &[ALARM], text("reason")),
+        let (word, code, more) = match text(task, "status") {
+            "open" => ("○", FAINT, ""),
+            "in_progress" => ("◐", BOLD, ""),
+            "closed" => ("●", BOLD, text(task, "answer")),
+            _ => ("✗", ALARM, text(task, "reason")),
         };
-        let line: String = format!("{} {}", text("id"), text("name"))
-            .chars()
-            .take(LINE)
-            .collect();
-        let more: String = more
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
-            .chars()
-            .take(LINE)
-            .collect();
-        let more = if more.is_empty() {
-            String::new()
-        } else {
-            format!(": {}", escaped(&more))
-        };
-        format!(
-            "{} {}{}",
-            painted(self.colours, codes, word),
-            escaped(&line),
-            painted(self.colours, &[FAINT], &more)
-        )
+        let cut = |text: String| escaped(&text.chars().take(LINE).collect::<String>());
+        let line = cut(format!("{} {}", text(task, "id"), text(task, "name")));
+        let more = cut(more.split_whitespace().collect::<Vec<_>>().join(" "));
+        let colon = if more.is_empty() { "" } else { ": " };
+        let more = painted(self.colours, &[FAINT], &format!("{colon}{more}"));
+        format!("{} {line}{more}", painted(self.colours, &[code], word))
     }
 
     async fn answer(&self) -> anyhow::Result<String> {
@@ -319,9 +266,7 @@ impl Tree {
             ("limit", "1".to_owned()),
         ];
         let page: Value = self.server.ask(&self.client, "/events", &query).await?;
-        Ok(page["items"][0]["payload"]["text"]
-            .as_str()
-            .unwrap_or("There is no answer.")
-            .to_owned())
+        let answer = page["items"][0]["payload"]["text"].as_str();
+        Ok(answer.unwrap_or("There is no answer.").to_owned())
     }
 }

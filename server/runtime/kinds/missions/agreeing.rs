@@ -1,8 +1,10 @@
-//! Tasks whose answer is checked by agreement: tries that know nothing of each other, until enough of them come to the same (`event/agreement.rs`).
+//! Tasks whose answer is checked by agreement: tries that know nothing of each other, until enough
+//! of them come to the same (`event/agreement.rs`).
 
 use unhurried::{Context, NodeExecutionError, node};
 
 use super::asking::Came;
+use super::checking::{Decided, judged};
 use super::claiming::claim_facts;
 use super::desk::Desk;
 use super::making::learn;
@@ -10,26 +12,25 @@ use super::said::Considered;
 use super::solving::{Tried, Verdict, solve};
 use crate::event::agreement::{Agreed, Pool, agreed};
 use crate::event::mission::{Expected, Step, TaskId, sameness};
-use crate::event::task::TaskNews;
 
 const ANOTHER: &str = "another try came to it";
 const NO_OTHER: &str = "no other try came to it";
 
-/// Returns the answer that tries of a task agree on, earlier tries included. Without one, `wrong` has each try.
+/// Returns the answer that tries of a task agree on, earlier tries included. Without one, `wrong`
+/// has each try.
 pub(super) async fn agree(
     task: TaskId,
     how: &Considered,
     wrong: &mut Vec<Verdict>,
     desk: &Desk,
 ) -> Result<Came<String>, NodeExecutionError> {
-    let whole: Vec<usize> = (0..how.routes.len())
-        .filter(|at| !how.routes[*at].splits)
-        .collect();
+    let whole = (0..how.routes.len()).filter(|at| !how.routes[*at].splits);
+    let whole: Vec<usize> = whole.collect();
     let mut made = Vec::<Tried>::new();
     loop {
         // One try agrees with nobody.
         if wrong.len() > 1 {
-            let tries: Vec<Option<String>> = wrong.iter().map(|it| it.answer.clone()).collect();
+            let tries = wrong.iter().map(|it| it.answer.clone()).collect::<Vec<_>>();
             match counted(Context::new(task), tries, desk.clone()).await? {
                 Agreed::On { answer, .. } => {
                     if let Some(tried) = made.iter().find(|it| it.answer == answer) {
@@ -42,21 +43,24 @@ pub(super) async fn agree(
             }
         }
         let step = Step::Whole(whole[wrong.len() % whole.len()]);
-        match solve(desk, task, step, how, wrong).await? {
+        match solve(desk, task, step, (how, wrong)).await? {
             Came::To(tried) => {
                 claim_facts(desk, task, &tried).await?;
-                let (route, answer) = (tried.route.clone(), Some(tried.answer.clone()));
-                let why = NO_OTHER.to_owned();
-                wrong.push(Verdict { route, answer, why });
+                wrong.push(Verdict::of(
+                    &tried.route,
+                    Some(tried.answer.clone()),
+                    NO_OTHER,
+                ));
                 made.push(tried);
             }
-            Came::ToNothing(why) => wrong.push(Verdict::nothing("", why)),
+            Came::ToNothing(why) => wrong.push(Verdict::of("", None, why)),
             Came::Spent(why) => return Ok(Came::Spent(why)),
         }
     }
 }
 
-/// The verdict on an answer that was made beside those tries: another try came to it, or none did. The first of a task has none yet.
+/// Returns the verdict on an answer that was made beside those tries: another try came to it, or
+/// none did. The first of a task has none yet.
 #[node]
 pub(super) async fn agrees(
     task: TaskId,
@@ -65,63 +69,32 @@ pub(super) async fn agrees(
     expected: Option<Expected>,
     desk: Desk,
 ) -> Came<()> {
-    let passes = others.iter().any(|it| sameness(it) == sameness(&answer));
     if others.is_empty() {
-        desk.joins_next(task);
+        desk.journal.joins_next(task);
         return Came::ToNothing(NO_OTHER.to_owned());
     }
-    if let Some(expected) = &expected {
-        desk.records().note(expected, passes);
-    }
-    let (by, why) = (
-        "agreement".to_owned(),
-        if passes { ANOTHER } else { NO_OTHER },
-    );
-    let judged = TaskNews::Judged {
-        by,
-        passes,
-        why: why.to_owned(),
-        expected,
-    };
-    desk.say(task, [judged]);
-    if !passes {
-        return Came::ToNothing(why.to_owned());
-    }
-    // The task ends.
-    desk.joins_next(task);
-    Came::To(())
+    let passes = others.iter().any(|it| sameness(it) == sameness(&answer));
+    let why = if passes { ANOTHER } else { NO_OTHER };
+    judged(&desk, task, Decided::by("agreement", passes, why), expected)
 }
 
-/// What the tries so far come to, by what the mission has left.
+/// Returns what the tries so far come to, by what the mission has left.
 #[node]
 async fn counted(task: TaskId, tries: Vec<Option<String>>, desk: Desk) -> Agreed {
-    let pool = desk.pool();
+    let pool = desk.tasks.pool(desk.asker.calls_left());
     let came = agreed(&tries, pool);
     let Pool { calls, open, begun } = pool;
-    let (passes, of) = match &came {
-        Agreed::On { tries: these, .. } => {
-            (true, format!("{these} of {} tries came to it", tries.len()))
-        }
-        Agreed::Never => (false, format!("no two of {} tries agree", tries.len())),
+    let of = match &came {
+        Agreed::On { tries: these, .. } => format!("{these} of {} tries came to it", tries.len()),
+        Agreed::Never => format!("no two of {} tries agree", tries.len()),
         Agreed::NotYet => {
-            desk.joins_next(task);
+            desk.journal.joins_next(task);
             return came;
         }
     };
     let why =
         format!("{of} ({calls} calls are left; {open} tasks to come, {begun} more under way)");
-    desk.say(
-        task,
-        [TaskNews::Judged {
-            by: "agreement".to_owned(),
-            passes,
-            why,
-            expected: None,
-        }],
-    );
-    if passes {
-        // The task ends.
-        desk.joins_next(task);
-    }
+    let passes = matches!(came, Agreed::On { .. });
+    judged(&desk, task, Decided::by("agreement", passes, why), None);
     came
 }

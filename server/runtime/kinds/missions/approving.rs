@@ -1,5 +1,6 @@
-//! The plan of a mission before a person: which tasks it comes to is proposed, and none is made before somebody has approved them, perhaps as other ones.
-//! Nodes of the pipeline in `missions/flow.rs`.
+//! The plan of a mission before a person: which tasks it comes to is proposed, and none is made
+//! before somebody has approved them, perhaps as other ones. Nodes of the pipeline in
+//! `missions/flow.rs`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -7,6 +8,8 @@ use unhurried::node;
 
 use super::asking::Came;
 use super::desk::Desk;
+use super::people::ask_for;
+use super::planning::{is_one_task, made_of, one_task, parts};
 use super::said::Decompose;
 use crate::event::condition::{Condition, RequestState};
 use crate::event::draft::Draft;
@@ -18,6 +21,7 @@ use crate::event::mission::{NAME_MAX, TEXT_MAX, TaskId};
 use crate::event::statement::cut;
 use crate::tools::approval::hash_of;
 use crate::tools::catalogue::mission_plan::{MissionPlan, Part};
+use crate::tools::gate::version_of;
 use crate::tools::tool::Typed as _;
 use crate::words::failure::Who;
 use crate::words::id;
@@ -35,30 +39,20 @@ pub(super) enum Approved {
     Rejected(String),
 }
 
-/// The plan that is put before people: what a model makes of the mission, or else the mission as its only task.
+/// Returns the plan that is put before people: what a model makes of the mission, or else the
+/// mission as its only task.
 #[node]
 pub(super) async fn propose(nothing: (), desk: Desk) -> Came<Json> {
     let () = nothing;
-    let mut plan = match desk.parts(None).await {
+    let mut plan = match parts(&desk, None).await {
         Came::To(plan) => plan,
         Came::Spent(why) => return Came::Spent(why),
         Came::ToNothing(why) => {
-            desk.refuse(
-                None,
-                [(
-                    TaskId(0),
-                    "a plan of several tasks".to_owned(),
-                    format!("{why}; the mission is one task"),
-                )],
-            );
-            let (name, description) = ("the mission".to_owned(), desk.wanted().mission.clone());
+            is_one_task(&desk, &why);
             let whole = Part {
-                name,
-                description,
-                requires: Vec::new(),
-                value: None,
-                brought_by: Vec::new(),
-                exact: None,
+                name: "the mission".to_owned(),
+                description: desk.wanted.mission.clone(),
+                ..Part::default()
             };
             Decompose { tasks: vec![whole] }
         }
@@ -70,62 +64,57 @@ pub(super) async fn propose(nothing: (), desk: Desk) -> Came<Json> {
         part.description = cut(&part.description, TEXT_MAX);
     }
     // A person reads it in one event.
-    while plan.tasks.len() > 1 && json!(plan).to_string().len() > desk.event_bytes() {
+    let most = desk.ground.options.tool_limits.output_bytes;
+    while plan.tasks.len() > 1 && json!(plan).to_string().len() > most {
         plan.tasks.pop();
     }
-    if plan.tasks.len() < wanted {
-        let why = format!(
-            "a plan of {} tasks is what there is room for, and {wanted} are wanted",
-            plan.tasks.len()
-        );
-        desk.refuse(
-            None,
-            [(TaskId(0), "what follows in the list".to_owned(), why)],
-        );
+    let left = plan.tasks.len();
+    if left < wanted {
+        let why =
+            format!("a plan of {left} tasks is what there is room for, and {wanted} are wanted");
+        desk.journal.refuse(None, "what follows in the list", why);
     }
     Came::To(json!(plan))
 }
 
-/// Puts a plan before people, and waits for their verdict. That nobody gives one in time counts as no.
+/// Puts a plan before people, and waits for their verdict. That nobody gives one in time counts as
+/// no.
 #[node]
 pub(super) async fn approve(plan: Json, desk: Desk) -> Approved {
-    let mission = desk.mission_thread().clone();
+    let (mission, tool) = (&desk.journal.mission, MissionPlan::NAME);
     let id = id::about(&format!("the plan of {mission}"));
     let approval = id.to_string();
+    let toolbox = desk.ground.mind.tools.mission.now(&desk.space);
+    let version = toolbox.get(tool).map(|tool| version_of(tool.spec()));
+    let expires = desk.ground.approvals.expires(tool, time::now());
     let pending = Pending {
         approval: &approval,
         turn: 1,
         call_id: CALL,
-        tool: MissionPlan::NAME,
+        tool,
         arguments: &plan,
         arguments_sha256: &hash_of(&plan),
-        tool_version: desk.plan_version(),
+        tool_version: &version.unwrap_or_default(),
         diff: None,
-        expires: &desk
-            .approvals()
-            .expires(MissionPlan::NAME, time::now())
-            .to_string(),
+        expires: &expires.to_string(),
     };
-    let asked = Fact::ApprovalPending(pending).encode(&mission).with_id(id);
+    let asked = Fact::ApprovalPending(pending).encode(mission).with_id(id);
     let stands = vec![Condition::Request {
         id: approval.clone(),
         state: RequestState::Approval,
     }];
-    let approved = desk
-        .ask_for(id, asked, stands, tag::APPROVAL, |event| {
-            verdict(event, &approval)
-        })
-        .await;
+    let verdict = |event: &Event| verdict(event, &approval);
+    let approved = ask_for(&desk, (id, asked), (stands, tag::APPROVAL), verdict).await;
     if let Approved::Plan(plan) = &approved {
         let call = Call {
             turn: 1,
             by: &Who::Decision,
-            tool: MissionPlan::NAME,
+            tool,
             call_id: CALL,
         };
         let tasks = plan["tasks"].as_array().map_or(0, Vec::len);
-        let result = Draft::result(&mission, &call, json!({ "tasks": tasks }), 0);
-        desk.beside(None, [result.of_approval(&approval)]);
+        let result = Draft::result(mission, &call, json!({ "tasks": tasks }), 0);
+        desk.journal.beside(None, [result.of_approval(&approval)]);
     }
     approved
 }
@@ -134,9 +123,12 @@ pub(super) async fn approve(plan: Json, desk: Desk) -> Approved {
 #[node]
 pub(super) async fn adopt(plan: Json, desk: Desk) -> Came<Vec<TaskId>> {
     match serde_json::from_value::<Decompose>(plan) {
-        Ok(plan) => desk.made_of(None, plan),
+        Ok(plan) => made_of(&desk, None, plan),
         // It was checked when it was approved.
-        Err(error) => Came::To(desk.one_task(&format!("the plan cannot be read: {error}"))),
+        Err(error) => Came::To(one_task(
+            &desk,
+            &format!("the plan cannot be read: {error}"),
+        )),
     }
 }
 
@@ -148,14 +140,16 @@ fn verdict(event: &Event, approval: &str) -> Option<Approved> {
         return None;
     }
     let by = verdict.by.map(|by| format!(" by {by}")).unwrap_or_default();
+    let how = match verdict.ruling {
+        Ruling::Granted(granted) => return Some(Approved::Plan(granted.arguments.clone())),
+        Ruling::Denied => format!("rejected{by}"),
+        Ruling::Answered => format!("not approved but answered{by}"),
+        Ruling::Expired => "not approved in time".to_owned(),
+        Ruling::Withdrawn => "withdrawn".to_owned(),
+    };
     let colon = if verdict.reason.is_empty() { "" } else { ": " };
-    let rejected =
-        |how: &str| Approved::Rejected(format!("the plan was {how}{colon}{}", verdict.reason));
-    Some(match verdict.ruling {
-        Ruling::Granted(granted) => Approved::Plan(granted.arguments.clone()),
-        Ruling::Denied => rejected(&format!("rejected{by}")),
-        Ruling::Answered => rejected(&format!("not approved but answered{by}")),
-        Ruling::Expired => rejected("not approved in time"),
-        Ruling::Withdrawn => rejected("withdrawn"),
-    })
+    Some(Approved::Rejected(format!(
+        "the plan was {how}{colon}{}",
+        verdict.reason
+    )))
 }

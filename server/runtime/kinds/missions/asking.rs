@@ -1,5 +1,6 @@
-//! What a mission asks models: one strict call of one tool, again where what came of it is none, within the budget of the mission. Every call leaves
-//! its record beside the value of the node that made it.
+//! What a mission asks models: one strict call of one tool, again where what came of it is none,
+//! within the budget of the mission. Every call leaves its record beside the value of the node that
+//! made it.
 
 use std::time::Duration;
 
@@ -8,12 +9,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::desk::{Desk, ROOM_LEAST};
+use super::asker::{Asker, ROOM_LEAST};
+use super::desk::Desk;
 use super::fitting::fit;
 use crate::event::mission::TaskId;
 use crate::mind::call::{Ended, PromptView, Question, Ready, TurnPlace, Until};
 use crate::model::offline::UNCONFIGURED;
-use crate::model::prompt::Template;
+use crate::model::prompt::{Prompts, Template};
 use crate::model::provider::Tier;
 use crate::runtime::kinds::typed_question::{TypedQuestion, typed_answer};
 use crate::words::failure::{Failure, FailureKind, Who};
@@ -39,144 +41,206 @@ pub(super) enum Came<T> {
     Spent(String),
 }
 
+impl<T> Came<T> {
+    /// Returns the same; that a budget is used up is noted. The first word counts.
+    pub fn noted(self, asker: &Asker) -> Self {
+        if let Self::Spent(why) = &self {
+            let _ = asker.spent.set(Failure::new(FailureKind::Budget, why));
+        }
+        self
+    }
+}
+
+/// A question that missions ask: the name of its node, which is that of its only tool, too, and its
+/// prompts.
+#[derive(Clone, Copy)]
+pub(super) struct Form(&'static str, fn(&Prompts) -> (&Template, &Template));
+
+pub(super) const DECOMPOSE: Form = Form("decompose", |it| {
+    (&it.mission_decompose, &it.mission_wanted)
+});
+pub(super) const SPLIT: Form = Form("decompose", |it| (&it.mission_decompose, &it.mission_split));
+pub(super) const CONSIDER: Form = Form("consider", |it| (&it.mission_consider, &it.mission_task));
+pub(super) const SOLVE: Form = Form("solve", |it| (&it.mission_solve, &it.mission_try));
+pub(super) const APPLY: Form = Form("apply", |it| (&it.mission_apply, &it.mission_known));
+pub(super) const FRAMEWORK: Form =
+    Form("framework", |it| (&it.mission_framework, &it.mission_make));
+pub(super) const GUIDELINE: Form =
+    Form("guideline", |it| (&it.mission_guideline, &it.mission_runs));
+pub(super) const JUDGE: Form = Form("judge", |it| (&it.mission_judge, &it.mission_verdict));
+pub(super) const REPLAN: Form = Form("replan", |it| (&it.mission_replan, &it.mission_behind));
+pub(super) const ANSWER: Form = Form("answer", |it| (&it.mission_answer, &it.mission_tasks));
+
 /// What is asked.
-pub(super) struct Ask<'a> {
-    /// The node that asks: `mission:<node>`.
-    pub node: &'static str,
-    /// The only tool.
-    pub tool: &'static str,
+pub(super) struct Ask {
+    form: Form,
     /// The task that it is about; none: the mission.
-    pub task: Option<TaskId>,
-    pub tier: Tier,
-    pub system: &'a Template,
-    pub tail: &'a Template,
-    pub values: Vec<(String, String)>,
+    task: Option<TaskId>,
+    tier: Tier,
+    values: Vec<(String, String)>,
 }
 
-/// Returns a question without its values.
-fn question<T: JsonSchema>(ask: &Ask<'_>, round: u64) -> Result<Question, Failure> {
-    let node = Name::parse(ask.node)
-        .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
-    let typed = TypedQuestion {
-        who: Who::Mission(node),
-        purpose: ask.node,
-        tool: ask.tool,
-        tier: ask.tier,
-        prompt: (ask.system, ask.tail),
-    };
-    Ok(typed.of::<T>(round))
-}
-
-impl Desk {
-    /// Asks a model for one call of a tool. What is no such call, or refused by `fits`, is asked for once more, with what was wrong.
-    pub async fn ask<T: DeserializeOwned + JsonSchema>(
-        &self,
-        mut ask: Ask<'_>,
-        fits: impl Fn(&T) -> Result<(), String>,
-    ) -> Came<T> {
-        let mut wrong = String::new();
-        for nudge in 0..2 {
-            if nudge > 0 {
-                let told = self
-                    .client()
-                    .prompts()
-                    .mission_nudge
-                    .fill(&[("tool", ask.tool), ("wrong", &wrong)]);
-                ask.values.retain(|(name, _)| name != "nudge");
-                ask.values.push(("nudge".to_owned(), told));
-            }
-            match self.ask_once::<T>(&ask, nudge).await {
-                Ok(said) => match said.and_then(|said| fits(&said).map(|()| said)) {
-                    Ok(said) => return Came::To(said),
-                    Err(why) => wrong = why,
-                },
-                Err(failure)
-                    if failure.kind == FailureKind::Budget
-                        || failure.reason() == Some(UNCONFIGURED) =>
-                {
-                    self.is_spent(failure.clone());
-                    return Came::Spent(failure.text);
-                }
-                Err(failure) => return Came::ToNothing(failure.text),
-            }
-        }
-        Came::ToNothing(wrong)
-    }
-
-    /// One answer: a call as it should be, or what is wrong with it. The error: there is no answer.
-    async fn ask_once<T: DeserializeOwned + JsonSchema>(
-        &self,
-        ask: &Ask<'_>,
-        round: u64,
-    ) -> Result<Result<T, String>, Failure> {
-        let mut question = question::<T>(ask, round)?;
-        let mut pause = PAUSE;
-        let (mut attempt, mut halved, mut refused) = (0, 0, usize::MAX);
-        loop {
-            question.values.clone_from(&ask.values);
-            // What is far from the window needs no measure.
-            if halved > 0 || bytes(&question) > self.room(0) / FAR {
-                let others = self.others::<T>(ask).await?;
-                fit(&mut question.values, self.room(others));
-            }
-            let failure = match self.call(ask, &question).await? {
-                Ended::Answered(answer) => return Ok(typed_answer(&question, &answer)),
-                Ended::Failed(failure) => failure,
-                // The mission is being left, perhaps to go on elsewhere: this must not be taken for an answer.
-                Ended::Stopped => std::future::pending().await,
-            };
-            // One that does not get shorter is refused again.
-            let size = bytes(&question);
-            if failure.is_too_long() && halved < HALVED_MAX && size > ROOM_LEAST && size < refused {
-                self.halve(self.others::<T>(ask).await?, size);
-                (halved, refused) = (halved + 1, size);
-                continue;
-            }
-            attempt += 1;
-            if attempt >= TRIES || !failure.retryable {
-                return Err(failure);
-            }
-            tokio::time::sleep(pause).await;
-            pause *= 4;
+impl Ask {
+    /// Returns a question to the ordinary model.
+    pub fn of(form: Form, task: impl Into<Option<TaskId>>) -> Self {
+        let (task, tier, values) = (task.into(), Tier::Low, Vec::new());
+        Self {
+            form,
+            task,
+            tier,
+            values,
         }
     }
 
-    /// One call, and its record.
-    async fn call(&self, ask: &Ask<'_>, question: &Question) -> Result<Ended, Failure> {
-        let (place, ready) = self.ready(ask.task, question).await;
-        let ended = self
-            .client()
-            .ask(&ready, Until::ms(self.answer_ms()), self.stop(), |_| {})
-            .await;
-        let more = json!({ "mission": self.mission_thread(), "task": ask.task.map(|task| task.0) });
-        self.beside(ask.task, [ready.record(&place, &ended, more)]);
-        Ok(ended)
+    /// Returns the same, to this tier.
+    pub fn by(self, tier: Tier) -> Self {
+        Self { tier, ..self }
     }
 
-    async fn ready(&self, task: Option<TaskId>, question: &Question) -> (TurnPlace, Ready) {
-        let (thread, row) = self.seat(task);
-        let place = TurnPlace {
-            space: self.space().clone(),
-            thread,
-            turn: 1,
-            purse: self.purse().clone(),
+    /// Returns the same with one more value, which is JSON.
+    pub fn with(mut self, name: &str, value: impl ToString) -> Self {
+        self.values.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    /// Returns the same with others' words as one JSON string: nothing in them can end it.
+    pub fn quoted(self, name: &str, words: &str) -> Self {
+        self.with(name, json!(words))
+    }
+
+    /// Returns how many bytes its values have.
+    pub fn size(&self) -> usize {
+        size(&self.values)
+    }
+
+    /// Returns the question without its values.
+    fn question<T: JsonSchema>(&self, prompts: &Prompts, round: u64) -> Result<Question, Failure> {
+        let Form(name, prompt) = self.form;
+        let node = Name::parse(name)
+            .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+        let typed = TypedQuestion {
+            who: Who::Mission(node),
+            purpose: name,
+            tool: name,
+            tier: self.tier,
+            prompt: prompt(prompts),
         };
-        let view = PromptView::of_nothing(row);
-        match self.client().prepare(&place, &view, question).await {
-            Ok(ready) => (place, ready),
-            Err(error) => self.lose(error).await,
-        }
-    }
-
-    /// Bytes of a prompt besides its values.
-    pub async fn others<T: JsonSchema>(&self, ask: &Ask<'_>) -> Result<usize, Failure> {
-        let question = question::<T>(ask, 0)?;
-        let (_, ready) = self.ready(ask.task, &question).await;
-        Ok(ready.size())
+        Ok(typed.of::<T>(round))
     }
 }
 
-/// Bytes of the values of a question.
-fn bytes(question: &Question) -> usize {
-    question.values.iter().map(|(_, text)| text.len()).sum()
+fn size(values: &[(String, String)]) -> usize {
+    values.iter().map(|(_, text)| text.len()).sum()
+}
+
+/// Asks a model for one call of a tool. What is no such call, or refused by `fits`, is asked for
+/// once more, with what was wrong.
+pub(super) async fn ask<T: DeserializeOwned + JsonSchema>(
+    desk: &Desk,
+    mut ask: Ask,
+    fits: impl Fn(&T) -> Result<(), String>,
+) -> Came<T> {
+    let mut wrong = String::new();
+    for nudge in 0..2 {
+        if nudge > 0 {
+            let told = &[("tool", ask.form.0), ("wrong", &wrong)];
+            ask = ask.with("nudge", desk.prompts().mission_nudge.fill(told));
+        }
+        match ask_once::<T>(desk, &ask, nudge).await {
+            Ok(said) => match said.and_then(|said| fits(&said).map(|()| said)) {
+                Ok(said) => return Came::To(said),
+                Err(why) => wrong = why,
+            },
+            Err(failure) => {
+                let is_unconfigured = failure.reason() == Some(UNCONFIGURED);
+                if failure.kind != FailureKind::Budget && !is_unconfigured {
+                    return Came::ToNothing(failure.text);
+                }
+                // The first word counts.
+                let _ = desk.asker.spent.set(failure.clone());
+                return Came::Spent(failure.text);
+            }
+        }
+    }
+    Came::ToNothing(wrong)
+}
+
+/// Asks for one answer: a call as it should be, or what is wrong with it. The error: there is no
+/// answer.
+async fn ask_once<T: DeserializeOwned + JsonSchema>(
+    desk: &Desk,
+    ask: &Ask,
+    round: u64,
+) -> Result<Result<T, String>, Failure> {
+    let mut question = ask.question::<T>(desk.prompts(), round)?;
+    let mut pause = PAUSE;
+    let (mut attempt, mut halved, mut refused) = (0, 0, usize::MAX);
+    loop {
+        question.values.clone_from(&ask.values);
+        // What is far from the window needs no measure.
+        if halved > 0 || ask.size() > desk.asker.room(0) / FAR {
+            let others = others::<T>(desk, ask).await?;
+            fit(&mut question.values, desk.asker.room(others));
+        }
+        let failure = match call(desk, ask.task, &question).await {
+            Ended::Answered(answer) => return Ok(typed_answer(&question, &answer)),
+            Ended::Failed(failure) => failure,
+            // The mission is being left, perhaps to go on elsewhere: this must not be taken for an
+            // answer.
+            Ended::Stopped => std::future::pending().await,
+        };
+        // One that does not get shorter is refused again.
+        let size = size(&question.values);
+        if failure.is_too_long() && halved < HALVED_MAX && size > ROOM_LEAST && size < refused {
+            desk.asker.halve(others::<T>(desk, ask).await?, size);
+            (halved, refused) = (halved + 1, size);
+            continue;
+        }
+        attempt += 1;
+        if attempt >= TRIES || !failure.retryable {
+            return Err(failure);
+        }
+        tokio::time::sleep(pause).await;
+        pause *= 4;
+    }
+}
+
+/// Makes one call, and its record.
+async fn call(desk: &Desk, task: Option<TaskId>, question: &Question) -> Ended {
+    let (place, ready) = ready(desk, task, question).await;
+    let mind = &desk.ground.mind;
+    let until = Until::ms(mind.options.decision_timeout_ms);
+    let ended = mind
+        .client
+        .ask(&ready, until, &desk.asker.stop, |_| {})
+        .await;
+    let more = json!({ "mission": desk.journal.mission, "task": task.map(|task| task.0) });
+    desk.journal
+        .beside(task, [ready.record(&place, &ended, more)]);
+    ended
+}
+
+async fn ready(desk: &Desk, task: Option<TaskId>, question: &Question) -> (TurnPlace, Ready) {
+    let row = desk.seat(task);
+    let place = TurnPlace {
+        space: desk.space.clone(),
+        thread: row.thread.clone(),
+        turn: 1,
+        purse: desk.asker.purse.clone(),
+    };
+    let view = PromptView::of_nothing(row);
+    let ready = desk
+        .ground
+        .mind
+        .client
+        .prepare(&place, &view, question)
+        .await;
+    (place, desk.journal.found(ready).await)
+}
+
+/// Bytes of a prompt besides its values.
+pub(super) async fn others<T: JsonSchema>(desk: &Desk, ask: &Ask) -> Result<usize, Failure> {
+    let question = ask.question::<T>(desk.prompts(), 0)?;
+    let (_, ready) = ready(desk, ask.task, &question).await;
+    Ok(ready.size())
 }

@@ -1,39 +1,48 @@
-//! The board has the tasks of one mission as they are now, in memory: which of them may begin next, and what is known of each. The rows say the same;
-//! nothing stands here that they do not have. Pure.
+//! The board has the tasks of one mission as they are now, in memory: which of them may begin next,
+//! and what is known of each. The rows say the same; nothing stands here that they do not have.
+//! Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
 
-use crate::event::mission::{Check, NewTask, TaskId, TaskStatus, Value};
+use crate::event::mission::{NewTask, TaskId, TaskStatus};
 use crate::event::outcome::Counts;
+use crate::event::task::TaskNews;
 use crate::log::projections::tasks::TaskRow;
+use crate::recall::choices::Chosen;
 
 /// A task as the board has it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub(super) struct TaskNow {
-    pub name: String,
-    pub description: String,
-    pub value: Value,
-    pub parent: Option<TaskId>,
-    pub requires: Vec<TaskId>,
-    pub rank: u64,
-    /// It is tried without being considered.
-    pub exact: bool,
+    pub new: NewTask,
     /// How many tasks it is below, and one more.
     pub level: u64,
     pub status: TaskStatus,
     pub answer: Option<String>,
     pub reason: Option<String>,
-    /// What the user was asked for it, in this life.
-    pub said: Option<Said>,
+    /// Which frameworks were chosen for it that it has not begun to use; none: nobody chose in this
+    /// life.
+    pub chosen: Option<Vec<Chosen>>,
 }
 
-/// What came of a question to the user; no answer: nobody gave one in time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Said {
-    pub question: String,
-    pub answer: Option<String>,
+impl TaskNow {
+    /// Returns what is said of a task that is another from now on, by the mission itself.
+    pub fn changed(&self, why: String) -> TaskNews {
+        TaskNews::Changed {
+            name: self.new.name.clone(),
+            description: self.new.description.clone(),
+            requires: self.new.requires.clone(),
+            rank: self.new.rank,
+            why,
+            by: None,
+        }
+    }
+
+    /// Returns the words of a task.
+    pub fn described(&self) -> Json {
+        json!({ "name": self.new.name, "description": self.new.description })
+    }
 }
 
 /// See the module.
@@ -51,136 +60,110 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// As the rows say.
+    /// Returns a board as the rows say.
     pub fn of(rows: Vec<TaskRow>) -> Self {
         let mut board = Self::default();
         for row in rows {
-            let TaskRow {
-                task,
-                name,
-                description,
-                value,
-                parent,
-                requires,
-                rank,
-                ..
-            } = row;
-            let (exact, brought_by) = (
-                matches!(row.check, Some(Check::Agreement { .. })),
-                Vec::new(),
-            );
-            let new = NewTask {
-                task,
-                name,
-                description,
-                value,
-                parent,
-                requires,
-                brought_by,
-                rank,
-                exact,
-            };
-            board.add(new);
-            if let Some(now) = board.tasks.get_mut(&task) {
-                (now.status, now.answer, now.reason) = (row.status, row.answer, row.reason);
-            }
+            let task = row.new.task;
+            board.add(row.new);
             board.begun += u64::from(row.status == TaskStatus::InProgress);
             if row.status.is_over() {
                 board.over += 1;
-                board
-                    .waiting
-                    .entry(parent)
-                    .or_default()
-                    .remove(&(rank, task));
+                board.leave_line(task);
+            }
+            if let Some(now) = board.get_mut(task) {
+                (now.status, now.answer, now.reason) = (row.status, row.answer, row.reason);
             }
         }
         board
     }
 
-    /// One more.
+    /// Takes in one more.
     pub fn add(&mut self, new: NewTask) {
-        let NewTask {
-            task,
-            name,
-            description,
-            value,
-            parent,
-            requires,
-            rank,
-            exact,
-            ..
-        } = new;
-        let level = parent
-            .and_then(|parent| self.tasks.get(&parent))
-            .map_or(1, |parent| parent.level + 1);
-        self.waiting.entry(parent).or_default().insert((rank, task));
-        let (status, answer, reason) = (TaskStatus::Open, None, None);
-        let said = None;
+        let parent = new.parent.and_then(|parent| self.tasks.get(&parent));
+        let level = parent.map_or(1, |parent| parent.level + 1);
         let now = TaskNow {
-            name,
-            description,
-            value,
-            parent,
-            requires,
-            rank,
-            exact,
+            // Nobody asks the board for it.
+            new: NewTask {
+                brought_by: Vec::new(),
+                ..new
+            },
             level,
-            status,
-            answer,
-            reason,
-            said,
+            status: TaskStatus::Open,
+            answer: None,
+            reason: None,
+            chosen: None,
         };
+        let task = now.new.task;
         self.tasks.insert(task, Box::new(now));
+        self.line_up(task);
     }
 
-    /// A task.
+    /// A task waits for its turn among those beside it.
+    fn line_up(&mut self, task: TaskId) {
+        if let Some(now) = self.tasks.get(&task) {
+            let line = self.waiting.entry(now.new.parent).or_default();
+            line.insert((now.new.rank, task));
+        }
+    }
+
+    /// A task does not wait for its turn any more. Returns whether it did.
+    fn leave_line(&mut self, task: TaskId) -> bool {
+        let now = self.tasks.get(&task);
+        now.is_some_and(|now| {
+            let line = self.waiting.entry(now.new.parent).or_default();
+            line.remove(&(now.new.rank, task))
+        })
+    }
+
+    /// Returns a task.
     pub fn get(&self, task: TaskId) -> Option<&TaskNow> {
         self.tasks.get(&task).map(|now| &**now)
     }
 
-    /// The same, to change it.
+    /// Returns the same, to change it.
     pub fn get_mut(&mut self, task: TaskId) -> Option<&mut TaskNow> {
         self.tasks.get_mut(&task).map(|now| &mut **now)
     }
 
-    /// How many there are.
+    /// Returns the same, as long as it has not begun.
+    fn open(&mut self, task: TaskId) -> Option<&mut TaskNow> {
+        let now = self.get_mut(task);
+        now.filter(|now| now.status == TaskStatus::Open)
+    }
+
+    /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.tasks.len()
     }
 
-    /// The number that the next one gets.
+    /// Returns the number that the next one gets.
     pub fn next_number(&self) -> u64 {
-        self.tasks
-            .last_key_value()
-            .map_or(1, |(last, _)| last.0 + 1)
+        let last = self.tasks.last_key_value();
+        last.map_or(1, |(last, _)| last.0 + 1)
     }
 
-    /// All of them, in the order in which they were made.
+    /// Returns all of them, in the order in which they were made.
     pub fn all(&self) -> impl Iterator<Item = (TaskId, &TaskNow)> {
         self.tasks.iter().map(|(task, now)| (*task, &**now))
     }
 
-    /// How many have not ended.
+    /// Returns how many have not ended.
     pub fn left(&self) -> u64 {
         self.tasks.len() as u64 - self.over
     }
 
-    /// How many have not begun, and how many are under way.
+    /// Returns how many have not begun, and how many are under way.
     pub fn to_come(&self) -> (u64, u64) {
         (self.left() - self.begun, self.begun)
     }
 
     /// Work on a task begins.
     pub fn begin(&mut self, task: TaskId) {
-        let Some(now) = self
-            .tasks
-            .get_mut(&task)
-            .filter(|now| now.status == TaskStatus::Open)
-        else {
-            return;
-        };
-        now.status = TaskStatus::InProgress;
-        self.begun += 1;
+        if let Some(now) = self.open(task) {
+            now.status = TaskStatus::InProgress;
+            self.begun += 1;
+        }
     }
 
     /// A task has ended: with an answer, or with the reason why there is none.
@@ -188,28 +171,18 @@ impl Board {
         let Some(now) = self.tasks.get_mut(&task) else {
             return;
         };
-        let failed = TaskStatus::FailedWithCurrentAvailableInstruments;
         self.over += u64::from(!now.status.is_over());
         self.begun -= u64::from(now.status == TaskStatus::InProgress);
-        now.status = if answer.is_some() {
-            TaskStatus::Closed
-        } else {
-            failed
-        };
+        now.status = TaskStatus::ended(answer.is_some());
         (now.answer, now.reason) = (answer, reason);
     }
 
-    /// Those that have not ended.
-    pub fn unfinished(&self) -> impl Iterator<Item = (TaskId, &TaskNow)> {
-        self.all().filter(|(_, now)| !now.status.is_over())
-    }
-
-    /// The parts of a task, or of the mission.
+    /// Returns the parts of a task, or of the mission.
     pub fn parts(&self, parent: Option<TaskId>) -> impl Iterator<Item = (TaskId, &TaskNow)> {
-        self.all().filter(move |(_, now)| now.parent == parent)
+        self.all().filter(move |(_, now)| now.new.parent == parent)
     }
 
-    /// The tasks of the mission, counted.
+    /// Returns the tasks of the mission, counted.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for (_, now) in self.parts(None) {
@@ -222,116 +195,101 @@ impl Board {
         counts
     }
 
-    /// A task and those above it, nearest first.
-    pub fn ancestors(&self, task: Option<TaskId>) -> impl Iterator<Item = (TaskId, &TaskNow)> {
-        let first = task.and_then(|task| Some((task, self.get(task)?)));
-        std::iter::successors(first, |(_, now)| {
-            now.parent
-                .and_then(|parent| Some((parent, self.get(parent)?)))
-        })
+    /// Returns a task and those above it, nearest first.
+    pub fn ancestors(&self, task: Option<TaskId>) -> impl Iterator<Item = &NewTask> {
+        let known = |task: TaskId| self.get(task).map(|now| &now.new);
+        std::iter::successors(task.and_then(known), move |new| new.parent.and_then(known))
     }
 
-    /// Takes the next part that may begin: all that it requires is over. The lowest rank goes first, and of equals the one that was made first.
+    /// Takes the next part that may begin: all that it requires is over. The lowest rank goes
+    /// first, and of equals the one that was made first.
     pub fn take_next(&mut self, parent: Option<TaskId>) -> Option<TaskId> {
-        let tasks = &self.tasks;
-        let is_over = |task: &TaskId| tasks.get(task).is_none_or(|now| now.status.is_over());
-        let is_ready = |task: &TaskId| {
-            let now = tasks.get(task)?;
-            // Its own parts, of one that was split before a crash, are worked off by itself.
-            let is_part =
-                |it: &&TaskId| tasks.get(it).is_some_and(|part| part.parent == Some(*task));
-            Some(now.requires.iter().filter(|it| !is_part(it)).all(is_over))
+        // Its own parts, of one that was split before a crash, are worked off by itself.
+        let is_done = |of: TaskId, required: &TaskId| {
+            let is_done = |it: &TaskNow| it.status.is_over() || it.new.parent == Some(of);
+            self.get(*required).is_none_or(is_done)
         };
-        let waiting = self.waiting.get_mut(&parent)?;
-        let next = waiting
-            .iter()
-            .find(|(_, task)| is_ready(task) == Some(true))
-            .copied()?;
-        waiting.remove(&next);
-        Some(next.1)
+        let is_ready = |task: TaskId| {
+            let now = self.get(task);
+            now.is_some_and(|now| now.new.requires.iter().all(|it| is_done(task, it)))
+        };
+        let mut waiting = self.waiting.get(&parent)?.iter();
+        let (_, next) = *waiting.find(|(_, task)| is_ready(*task))?;
+        self.leave_line(next);
+        Some(next)
     }
 
-    /// The same in place of one that was taken before, and could not begin: people may have changed meanwhile which is next.
+    /// Takes one in place of one that was taken before, and could not begin: people may have
+    /// changed meanwhile which is next.
     pub fn take_instead(&mut self, taken: TaskId) -> Option<TaskId> {
-        let now = self.tasks.get(&taken)?;
-        let (parent, rank) = (now.parent, now.rank);
+        let now = self.get(taken)?;
+        let parent = now.new.parent;
         if !now.status.is_over() {
-            self.waiting
-                .entry(parent)
-                .or_default()
-                .insert((rank, taken));
+            self.line_up(taken);
         }
         self.take_next(parent)
     }
 
     /// People have made another one of a task. What has begun stays as it was begun.
-    pub fn change(
-        &mut self,
-        task: TaskId,
-        name: &str,
-        description: &str,
-        requires: &[TaskId],
-        rank: u64,
-    ) {
-        let Some(now) = self
-            .tasks
-            .get_mut(&task)
-            .filter(|now| now.status == TaskStatus::Open)
+    pub fn change(&mut self, task: TaskId, changed: TaskNews) {
+        let TaskNews::Changed {
+            name,
+            description,
+            requires,
+            rank,
+            ..
+        } = changed
         else {
             return;
         };
-        let (parent, before) = (now.parent, now.rank);
-        (now.name, now.description, now.requires, now.rank) = (
-            name.to_owned(),
-            description.to_owned(),
-            requires.to_vec(),
-            rank,
-        );
-        let waiting = self.waiting.entry(parent).or_default();
-        if waiting.remove(&(before, task)) {
-            waiting.insert((rank, task));
+        let waited = self.open(task).is_some() && self.leave_line(task);
+        if let Some(now) = self.open(task) {
+            now.new = NewTask {
+                name,
+                description,
+                requires,
+                rank,
+                ..now.new.clone()
+            };
+        }
+        if waited {
+            self.line_up(task);
         }
     }
 
-    /// People do not want a task any more, nor its parts. It may have an answer that came too late to be stored.
+    /// People do not want a task any more, nor its parts. It may have an answer that came too late
+    /// to be stored.
     pub fn skip(&mut self, task: TaskId, reason: &str) {
-        let Some(now) = self.tasks.get(&task) else {
+        if self.get(task).is_none() {
             return;
-        };
-        let (parent, rank) = (now.parent, now.rank);
+        }
         self.end(task, None, Some(reason.to_owned()));
-        self.waiting
-            .entry(parent)
-            .or_default()
-            .remove(&(rank, task));
+        self.leave_line(task);
         self.skipped.insert(task);
-        let parts = self
-            .parts(Some(task))
-            .filter(|(_, part)| !part.status.is_over());
-        for part in parts.map(|(part, _)| part).collect::<Vec<_>>() {
+        let parts = self.parts(Some(task));
+        let left = parts.filter(|(_, part)| !part.status.is_over());
+        for part in left.map(|(part, _)| part).collect::<Vec<_>>() {
             self.skip(part, reason);
         }
     }
 
-    /// Whether people do not want a task any more.
+    /// Returns whether people do not want a task any more.
     pub fn is_skipped(&self, task: TaskId) -> bool {
         self.skipped.contains(&task)
     }
 
-    /// The first task that this one requires, and that failed.
+    /// Returns the first task that this one requires, and that failed.
     pub fn failed_before(&self, task: TaskId) -> Option<TaskId> {
+        let mut requires = self.get(task)?.new.requires.iter().copied();
         let failed = TaskStatus::FailedWithCurrentAvailableInstruments;
-        let now = self.get(task)?;
-        now.requires
-            .iter()
-            .find(|it| self.get(**it).is_some_and(|before| before.status == failed))
-            .copied()
+        requires.find(|it| self.get(*it).is_some_and(|before| before.status == failed))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::mission::Value;
 
     fn board(tasks: &[(u64, Option<u64>, &[u64], u64)]) -> Board {
         let mut board = Board::default();
@@ -413,7 +371,11 @@ mod tests {
     fn what_waits_for_its_place_is_taken_as_people_have_changed_it() {
         let mut board = board(&[(1, None, &[], 1), (2, None, &[], 2), (3, None, &[], 3)]);
         assert_eq!(board.take_next(None), Some(TaskId(1)));
-        board.change(TaskId(1), "n1", "d1", &[TaskId(2)], 1);
+        let mut changed = board.get(TaskId(1)).unwrap().changed("by hand".into());
+        if let TaskNews::Changed { requires, .. } = &mut changed {
+            requires.push(TaskId(2));
+        }
+        board.change(TaskId(1), changed);
         assert_eq!(board.take_instead(TaskId(1)), Some(TaskId(2)));
         board.skip(TaskId(3), "skipped");
         assert_eq!(

@@ -1,129 +1,154 @@
-//! How an answer is checked without a model: by the program or the query that was chosen before there was an answer. Where these decide nothing, a model
-//! does (`missions/steps.rs`).
+//! How an answer is checked without a model: by the program or the query that was chosen before
+//! there was an answer. Where these decide nothing, a model does (`missions/steps.rs`).
 
-use runner::request::{Error, Language, Request};
+use runner::request::{Answer, Error, Language, Request};
 use serde_json::{Value as Json, json};
 
+use super::asking::Came;
 use super::desk::Desk;
-use crate::event::mission::{Check, sameness};
+use crate::event::mission::{Check, Expected, TaskId, sameness};
 use crate::event::statement::cut;
+use crate::event::task::TaskNews;
 
 /// Longest note about a check, in characters.
 const NOTE_MAX: usize = 500;
 
 /// A verdict.
 pub(super) struct Decided {
-    /// `program`, `knowledge` or `rubric`.
-    pub by: &'static str,
+    /// `program`, `knowledge`, `agreement` or `rubric`.
+    by: &'static str,
     pub passes: bool,
-    pub why: String,
+    why: String,
 }
 
-impl Desk {
-    /// What program or query say of an answer. The error says why they decide nothing; it is empty where none was to.
-    pub async fn decided(&self, check: &Check, answer: &str) -> Result<Decided, String> {
-        match check {
-            // Whether tries agree is seen elsewhere (`missions/agreeing.rs`).
-            Check::Rubric { .. } | Check::Agreement { .. } => Err(String::new()),
-            Check::Program { code, .. } => self.by_program(code, answer).await,
-            Check::Knowledge { query, .. } => self.by_knowledge(query, answer).await,
-        }
+impl Decided {
+    pub fn by(by: &'static str, passes: bool, why: impl Into<String>) -> Self {
+        let why = why.into();
+        Self { by, passes, why }
     }
 
-    async fn by_program(&self, code: &str, answer: &str) -> Result<Decided, String> {
-        if !self.code().is_enabled() {
-            return Err("programs are not run here (tools.code.enabled)".to_owned());
+    /// Returns what is said of it.
+    pub fn news(self, expected: Option<Expected>) -> TaskNews {
+        TaskNews::Judged {
+            by: self.by.to_owned(),
+            passes: self.passes,
+            why: self.why,
+            expected,
         }
-        let (language, input) = (Language::JavaScript, json!({ "answer": answer }));
-        let request = Request {
-            language,
-            code: code.to_owned(),
-            input,
-        };
-        let ran = self
-            .code()
-            .run(self.space(), request)
-            .await
-            .map_err(|error| stopped(&error))?;
-        match ran.outcome {
-            Ok(Json::Bool(passes)) => {
-                let printed = cut(&ran.printed, NOTE_MAX);
-                let why = if printed.is_empty() {
-                    format!("the value of the program is {passes}")
-                } else {
-                    printed
-                };
-                Ok(Decided {
-                    by: "program",
-                    passes,
-                    why,
-                })
-            }
-            Ok(value) => Err(cut(
-                &format!("the value of the check is neither true nor false: {value}"),
-                NOTE_MAX,
-            )),
-            Err(thrown) => Err(cut(
-                &format!("the check ended in an error: {}", thrown.message),
-                NOTE_MAX,
-            )),
-        }
-    }
-
-    /// What the knowledge base says to words, for who does a task: passages, or why there are none. Others wrote them.
-    pub async fn looked_up(&self, words: &str) -> Json {
-        let Some(search) = self.knowledge() else {
-            return json!("no knowledge base is configured: do without");
-        };
-        match search.ask(words).await {
-            Ok(found) => json!(found),
-            Err(why) => json!(cut(&why, NOTE_MAX)),
-        }
-    }
-
-    async fn by_knowledge(&self, query: &str, answer: &str) -> Result<Decided, String> {
-        let Some(search) = self.knowledge() else {
-            return Err("no knowledge base is configured".to_owned());
-        };
-        let found = search.ask(query).await.map_err(|why| cut(&why, NOTE_MAX))?;
-        if found.is_empty() {
-            return Err("the knowledge base found nothing".to_owned());
-        }
-        let wanted = sameness(answer);
-        let holds = found
-            .iter()
-            .find(|passage| sameness(&passage.text).contains(&wanted));
-        let why = match holds {
-            Some(passage) => {
-                format!(
-                    "it stands in {}",
-                    if passage.url.is_empty() {
-                        &passage.title
-                    } else {
-                        &passage.url
-                    }
-                )
-            }
-            None => format!(
-                "it stands in none of the {} passages that were found",
-                found.len()
-            ),
-        };
-        Ok(Decided {
-            by: "knowledge",
-            passes: holds.is_some(),
-            why: cut(&why, NOTE_MAX),
-        })
     }
 }
 
-/// Why code did not come to its end.
-pub(super) fn stopped(error: &Error) -> String {
-    match error {
-        Error::Stopped { reason, detail, .. } => cut(
-            &format!("the program was stopped ({}): {detail}", reason.as_str()),
-            NOTE_MAX,
-        ),
-        Error::Unavailable(why) => cut(&format!("the program was not run: {why}"), NOTE_MAX),
+/// Says what an answer was judged to be, and what of the try was expected. One that passes ends the
+/// task.
+pub(super) fn judged(
+    desk: &Desk,
+    task: TaskId,
+    verdict: Decided,
+    expected: Option<Expected>,
+) -> Came<()> {
+    let (passes, why) = (verdict.passes, verdict.why.clone());
+    if let Some(expected) = &expected {
+        desk.records().note(expected, passes);
     }
+    desk.journal.say(task, verdict.news(expected));
+    if !passes {
+        return Came::ToNothing(why);
+    }
+    desk.journal.joins_next(task);
+    Came::To(())
+}
+
+/// Returns what program or query say of an answer. The error says why they decide nothing; it is
+/// empty where none was to.
+pub(super) async fn decided(desk: &Desk, check: &Check, answer: &str) -> Result<Decided, String> {
+    match check {
+        // Whether tries agree is seen elsewhere (`missions/agreeing.rs`).
+        Check::Rubric { .. } | Check::Agreement { .. } => Err(String::new()),
+        Check::Program { code, .. } => by_program(desk, code, answer).await,
+        Check::Knowledge { query, .. } => by_knowledge(desk, query, answer).await,
+    }
+}
+
+async fn by_program(desk: &Desk, code: &str, answer: &str) -> Result<Decided, String> {
+    let ran = ran(
+        desk,
+        Language::JavaScript,
+        code,
+        json!({ "answer": answer }),
+    )
+    .await?;
+    let why = match ran.outcome {
+        Ok(Json::Bool(passes)) => {
+            let printed = cut(&ran.printed, NOTE_MAX);
+            let value = || format!("the value of the program is {passes}");
+            let why = Some(printed).filter(|it| !it.is_empty());
+            return Ok(Decided::by("program", passes, why.unwrap_or_else(value)));
+        }
+        Ok(value) => format!("the value of the check is neither true nor false: {value}"),
+        Err(thrown) => format!("the check ended in an error: {}", thrown.message),
+    };
+    Err(cut(&why, NOTE_MAX))
+}
+
+/// Returns what the knowledge base says to words, for who does a task: passages, or why there are
+/// none. Others wrote them.
+pub(super) async fn looked_up(desk: &Desk, words: &str) -> Json {
+    let Some(search) = &desk.knowledge else {
+        return json!("no knowledge base is configured: do without");
+    };
+    match search.ask(words).await {
+        Ok(found) => json!(found),
+        Err(why) => json!(cut(&why, NOTE_MAX)),
+    }
+}
+
+async fn by_knowledge(desk: &Desk, query: &str, answer: &str) -> Result<Decided, String> {
+    let search = desk.knowledge.as_ref();
+    let search = search.ok_or("no knowledge base is configured")?;
+    let found = search.ask(query).await.map_err(|why| cut(&why, NOTE_MAX))?;
+    if found.is_empty() {
+        return Err("the knowledge base found nothing".to_owned());
+    }
+    let (count, wanted) = (found.len(), sameness(answer));
+    let mut found = found.into_iter();
+    let holds = found.find(|passage| sameness(&passage.text).contains(&wanted));
+    let why = match &holds {
+        Some(passage) if passage.url.is_empty() => format!("it stands in {}", passage.title),
+        Some(passage) => format!("it stands in {}", passage.url),
+        None => format!("it stands in none of the {count} passages that were found"),
+    };
+    Ok(Decided::by(
+        "knowledge",
+        holds.is_some(),
+        cut(&why, NOTE_MAX),
+    ))
+}
+
+/// Runs code. The error says why it did not come to its end.
+pub(super) async fn ran(
+    desk: &Desk,
+    language: Language,
+    code: &str,
+    input: Json,
+) -> Result<Answer, String> {
+    let runner = &desk.ground.code;
+    if !runner.is_enabled() {
+        return Err("programs are not run here (tools.code.enabled)".to_owned());
+    }
+    let code = code.to_owned();
+    let request = Request {
+        language,
+        code,
+        input,
+    };
+    let ran = runner.run(&desk.space, request).await;
+    ran.map_err(|error| {
+        let why = match error {
+            Error::Stopped { reason, detail, .. } => {
+                format!("the program was stopped ({}): {detail}", reason.as_str())
+            }
+            Error::Unavailable(why) => format!("the program was not run: {why}"),
+        };
+        cut(&why, NOTE_MAX)
+    })
 }

@@ -1,5 +1,5 @@
-//! What people do to missions while they run: change a task before it begins, skip one, have a mission rest and go on. Each is an event, which the server
-//! hears that works on the mission.
+//! What people do to missions while they run: change a task before it begins, skip one, have a
+//! mission rest and go on. Each is an event, which the server hears that works on the mission.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,13 @@ use super::people::question_id;
 use super::{Missions, key};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::event::mission::{TaskEdit, TaskId, TaskStatus, circle};
+use crate::event::fact::run::RunKey;
+use crate::event::mission::{NewTask, TaskEdit, TaskId, TaskStatus, circle, shown_way};
 use crate::event::request::{Parked, Settled};
 use crate::event::task::TaskNews;
-use crate::log::appended::Append;
+use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
+use crate::log::kernel::Store;
 use crate::log::projections::tasks::TaskRow;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::turn::stop::Why;
@@ -24,54 +26,77 @@ const TRIES: u32 = 32;
 /// Why a task failed that people did not want any more.
 pub const SKIPPED: &str = "skipped";
 
+/// A mission as people change it.
+pub struct Changing<'a> {
+    missions: &'a Missions,
+    space: &'a Space,
+    mission: &'a ThreadId,
+}
+
 impl Missions {
-    async fn mission(&self, space: &Space, mission: &ThreadId) -> Result<ThreadRow, Refused> {
-        let row = if mission.is_of_mission() {
-            self.store.thread(space, mission).await?
-        } else {
-            None
-        };
-        let row = row.ok_or_else(|| Refused::NotFound(format!("mission {mission}")))?;
-        match row.status.is_final() {
-            true => Err(Refused::Settled(format!(
-                "the mission {mission} has ended: nothing of it is changed any more"
-            ))),
-            false => Ok(row),
+    /// Returns a mission to be changed.
+    pub fn changing<'a>(&'a self, space: &'a Space, mission: &'a ThreadId) -> Changing<'a> {
+        Changing {
+            missions: self,
+            space,
+            mission,
         }
     }
+}
 
-    async fn task(
-        &self,
-        space: &Space,
-        mission: &ThreadId,
-        task: TaskId,
-    ) -> Result<(TaskRow, Vec<TaskRow>), Refused> {
-        let rows = self.store.tasks(space, mission, None, None).await?;
-        let row = rows.iter().find(|row| row.task == task).cloned();
-        Ok((
-            row.ok_or_else(|| Refused::NotFound(format!("task {task} of {mission}")))?,
-            rows,
-        ))
+impl Changing<'_> {
+    /// Returns its row. The error: it has ended.
+    async fn open(&self) -> Result<ThreadRow, Refused> {
+        if !self.mission.is_of_mission() {
+            return Err(self.is_unknown());
+        }
+        let row = self.row().await?;
+        if row.status.is_final() {
+            return Err(Refused::Settled(format!(
+                "the mission {} has ended: nothing of it is changed any more",
+                self.mission
+            )));
+        }
+        Ok(row)
     }
 
-    /// Changes a task that has not begun. Of two who change it, or what it waits for, at the same time the later one looks again: neither loses what the other
-    /// said, and no circle is closed by both.
-    pub async fn edit(
-        &self,
-        space: &Space,
-        mission: &ThreadId,
-        task: TaskId,
-        edit: TaskEdit,
-        by: &str,
-    ) -> Result<(), Refused> {
+    async fn row(&self) -> Result<ThreadRow, Refused> {
+        let row = self.store().thread(self.space, self.mission).await?;
+        row.ok_or_else(|| self.is_unknown())
+    }
+
+    fn is_unknown(&self) -> Refused {
+        Refused::NotFound(format!("mission {}", self.mission))
+    }
+
+    fn store(&self) -> &dyn Store {
+        &*self.missions.ground.store
+    }
+
+    async fn append(&self, drafts: Vec<Draft>) -> Result<Appended, StoreError> {
+        self.store().append(Append::free(self.space, drafts)).await
+    }
+
+    /// Returns a task, and all tasks of the mission.
+    async fn task(&self, task: TaskId) -> Result<(TaskRow, Vec<TaskRow>), Refused> {
+        let rows = self.store().tasks(self.space, self.mission, None, None);
+        let rows = rows.await?;
+        let row = rows.iter().find(|row| row.new.task == task).cloned();
+        let none = || Refused::NotFound(format!("task {task} of {}", self.mission));
+        Ok((row.ok_or_else(none)?, rows))
+    }
+
+    /// Changes a task that has not begun. Of two who change it, or what it waits for, at the same
+    /// time the later one looks again: neither loses what the other said, and no circle is closed
+    /// by both.
+    pub async fn edit(&self, task: TaskId, edit: TaskEdit, by: &str) -> Result<(), Refused> {
         for _ in 0..TRIES {
-            self.mission(space, mission).await?;
-            let (row, rows) = self.task(space, mission, task).await?;
-            let draft = edited(mission, row, &rows, edit.clone(), by)?;
-            match self.store.append(Append::free(space, vec![draft])).await {
+            self.open().await?;
+            let (row, rows) = self.task(task).await?;
+            let draft = edited(self.mission, (row, &rows), edit.clone(), by)?;
+            match self.append(vec![draft]).await {
                 Err(StoreError::Unmet(Condition::TaskAt { .. })) => {}
-                Err(StoreError::Unmet(unmet)) => return Err(Refused::Settled(unmet.to_string())),
-                appended => return Ok(appended.map(|_| ())?),
+                appended => return said(appended),
             }
         }
         Err(Refused::Settled(format!(
@@ -79,235 +104,192 @@ impl Missions {
         )))
     }
 
-    /// Skips a task that is not over, and its parts, also such as are made meanwhile. A part that ends meanwhile has ended.
-    pub async fn skip(
-        &self,
-        space: &Space,
-        mission: &ThreadId,
-        task: TaskId,
-    ) -> Result<(), Refused> {
-        self.mission(space, mission).await?;
+    /// Skips a task that is not over, and its parts, also such as are made meanwhile. A part that
+    /// ends meanwhile has ended.
+    pub async fn skip(&self, task: TaskId) -> Result<(), Refused> {
+        self.open().await?;
         let mut is_skipped = false;
         // Each time around a task has begun, has ended or was made meanwhile.
         let below = loop {
-            let (row, rows) = self.task(space, mission, task).await?;
+            let (row, rows) = self.task(task).await?;
             if row.status.is_over() && !is_skipped {
                 return Err(Refused::Settled(format!("{task} is over already")));
             }
             let below = below(&rows, task);
-            let to_come = rows
-                .iter()
-                .filter(|row| below.contains(&row.task) && !row.status.is_over());
-            let drafts: Vec<Draft> = to_come.flat_map(|row| skipped(mission, row)).collect();
+            let to_come = rows.iter().filter(|row| !row.status.is_over());
+            let to_come = to_come.filter(|row| below.contains(&row.new.task));
+            let drafts = to_come.flat_map(|row| skipped(self.mission, row));
+            let drafts: Vec<Draft> = drafts.collect();
             if drafts.is_empty() {
                 break below;
             }
-            match self.store.append(Append::free(space, drafts)).await {
+            match self.append(drafts).await {
                 Ok(_) => is_skipped = true,
                 Err(StoreError::Unmet(_)) => {}
                 Err(error) => return Err(error.into()),
             }
         };
         for task in below {
-            self.withdraw(space, mission, task).await?;
+            self.withdraw(task).await?;
         }
         // It may have waited for nothing else.
-        self.waker.wake(space, mission, None);
+        self.wake();
         Ok(())
     }
 
+    fn wake(&self) {
+        let waker = &self.missions.ground.waker;
+        waker.wake(self.space, self.mission, None);
+    }
+
     /// Nobody needs what was asked for a task any more.
-    async fn withdraw(
-        &self,
-        space: &Space,
-        mission: &ThreadId,
-        task: TaskId,
-    ) -> Result<(), Refused> {
-        let id = question_id(mission, task).to_string();
-        let open = self.store.request(space, &id).await?;
+    async fn withdraw(&self, task: TaskId) -> Result<(), Refused> {
+        let id = question_id(self.mission, task).to_string();
+        let open = self.store().request(self.space, &id).await?;
         let Some(parked) = open.and_then(|row| Parked::of(&id, &row.asked())) else {
             return Ok(());
         };
-        match self
-            .say(
-                space,
-                parked.settled(mission, Settled::Withdrawn { reason: SKIPPED }),
-            )
-            .await
-        {
+        let withdrawn = parked.settled(self.mission, Settled::Withdrawn { reason: SKIPPED });
+        match said(self.append(withdrawn).await) {
             // It was answered meanwhile.
             Err(Refused::Settled(_)) => Ok(()),
             said => said,
         }
     }
 
-    /// Has a mission rest.
-    pub async fn pause(
-        &self,
-        space: &Space,
-        mission: &ThreadId,
-        user: Option<&str>,
-    ) -> Result<ThreadRow, Refused> {
-        let row = self.mission(space, mission).await?;
-        let key =
-            key(&row.thread).ok_or_else(|| Refused::NotFound(format!("mission {mission}")))?;
-        self.say(space, vec![key.paused(user).only_if(Condition::NotEnded)])
-            .await?;
-        self.running
-            .stop(&(space.clone(), mission.clone()), Why::Leave);
-        self.known(space, mission).await
+    /// Has the mission rest.
+    pub async fn pause(&self, user: Option<&str>) -> Result<ThreadRow, Refused> {
+        self.say(|key| key.paused(user)).await?;
+        let thread = (self.space.clone(), self.mission.clone());
+        self.missions.ground.running.stop(&thread, Why::Leave);
+        self.row().await
     }
 
-    /// Has a mission go on that rests.
-    pub async fn resume(
-        &self,
-        space: &Space,
-        mission: &ThreadId,
-        user: Option<&str>,
-    ) -> Result<ThreadRow, Refused> {
-        let row = self.mission(space, mission).await?;
-        let key =
-            key(&row.thread).ok_or_else(|| Refused::NotFound(format!("mission {mission}")))?;
-        self.say(
-            space,
-            vec![key.continued(user).only_if(Condition::NotEnded)],
-        )
-        .await?;
-        self.waker.wake(space, mission, None);
-        self.known(space, mission).await
+    /// Has the mission go on if it rests.
+    pub async fn resume(&self, user: Option<&str>) -> Result<ThreadRow, Refused> {
+        self.say(|key| key.continued(user)).await?;
+        self.wake();
+        self.row().await
     }
 
-    async fn known(&self, space: &Space, mission: &ThreadId) -> Result<ThreadRow, Refused> {
-        let row = self.store.thread(space, mission).await?;
-        row.ok_or_else(|| Refused::NotFound(format!("mission {mission}")))
-    }
-
-    async fn say(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), Refused> {
-        match self.store.append(Append::free(space, drafts)).await {
-            Ok(_) => Ok(()),
-            Err(StoreError::Unmet(unmet)) => Err(Refused::Settled(unmet.to_string())),
-            Err(error) => Err(error.into()),
-        }
+    /// Says something of the mission, which has not ended.
+    async fn say(&self, what: impl Fn(RunKey) -> Draft) -> Result<(), Refused> {
+        let row = self.open().await?;
+        let draft = what(key(&row.thread)?).only_if(Condition::NotEnded);
+        said(self.append(vec![draft]).await)
     }
 }
 
-/// A task as it is to be, stored under the condition that nothing has become of it and of what it waits for.
+/// Returns whether something was said; the error: it is settled otherwise.
+fn said(appended: Result<Appended, StoreError>) -> Result<(), Refused> {
+    match appended {
+        Ok(_) => Ok(()),
+        Err(StoreError::Unmet(unmet)) => Err(Refused::Settled(unmet.to_string())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns a task as it is to be, stored under the condition that nothing has become of it and of
+/// what it waits for.
 fn edited(
     mission: &ThreadId,
-    row: TaskRow,
-    rows: &[TaskRow],
+    (row, rows): (TaskRow, &[TaskRow]),
     edit: TaskEdit,
     by: &str,
 ) -> Result<Draft, Refused> {
-    let mut requires = edit.requires.unwrap_or_else(|| row.requires.clone());
+    let task = row.new.task;
+    let ids = |ids: &Vec<String>| ids.iter().filter_map(|id| TaskId::parse(id)).collect();
+    let requires = edit.tasks_required.as_ref().map(ids);
+    let mut requires: Vec<TaskId> = requires.unwrap_or_else(|| row.new.requires.clone());
     // Each once, where it stands first.
     let mut seen = BTreeSet::new();
     requires.retain(|required| seen.insert(*required));
-    check_required(&row, rows, &requires)?;
+    check_required(&row.new, rows, &requires)?;
     let at = |row: &TaskRow| Condition::TaskAt {
         mission: mission.clone(),
-        task: row.task,
+        task: row.new.task,
         updated: row.updated,
     };
-    let conditions = std::iter::once(Condition::TaskToCome {
+    let to_come = Condition::TaskToCome {
         mission: mission.clone(),
-        task: row.task,
+        task,
         open: true,
-    })
-    .chain([at(&row)])
-    .chain(waited_for(rows, &requires).map(at));
-    let conditions: Vec<Condition> = conditions.collect();
+    };
+    let mut conditions = vec![to_come, at(&row)];
+    conditions.extend(waited_for(rows, &requires).map(at));
+    let trimmed = |text: String| text.trim().to_owned();
     let changed = TaskNews::Changed {
-        name: edit.name.unwrap_or(row.name),
-        description: edit.description.unwrap_or(row.description),
+        name: edit.name.map_or(row.new.name, trimmed),
+        description: edit.description.map_or(row.new.description, trimmed),
         requires,
-        rank: edit.rank.unwrap_or(row.rank),
+        rank: edit.rank.unwrap_or(row.new.rank),
         why: "it was changed by hand".into(),
         by: Some(by.to_owned()),
     };
-    let mut draft = Draft::task(mission, row.task, changed);
-    draft.conditions.extend(conditions);
-    Ok(draft)
+    let draft = Draft::task(mission, task, changed);
+    Ok(conditions.into_iter().fold(draft, Draft::only_if))
 }
 
-/// What these tasks are and wait for, at any depth, as far as that can change: what has begun waits for nothing any more.
+/// Returns what these tasks are and wait for, at any depth, as far as that can change: what has
+/// begun waits for nothing any more.
 fn waited_for<'a>(rows: &'a [TaskRow], requires: &[TaskId]) -> impl Iterator<Item = &'a TaskRow> {
-    let known: BTreeMap<TaskId, &TaskRow> = rows.iter().map(|row| (row.task, row)).collect();
+    let open = rows.iter().filter(|row| row.status == TaskStatus::Open);
+    let open: BTreeMap<TaskId, &TaskRow> = open.map(|row| (row.new.task, row)).collect();
     let (mut reached, mut next) = (BTreeSet::new(), requires.to_vec());
     while let Some(task) = next.pop() {
-        let Some(row) = known
-            .get(&task)
-            .filter(|row| row.status == TaskStatus::Open)
-        else {
-            continue;
-        };
-        if reached.insert(task) {
-            next.extend(&row.requires);
+        if let Some(row) = open.get(&task)
+            && reached.insert(task)
+        {
+            next.extend(&row.new.requires);
         }
     }
-    rows.iter().filter(move |row| reached.contains(&row.task))
+    rows.iter()
+        .filter(move |row| reached.contains(&row.new.task))
 }
 
-/// A task and all below it.
+/// Returns a task and all below it.
 fn below(rows: &[TaskRow], task: TaskId) -> BTreeSet<TaskId> {
+    let mut below = BTreeSet::from([task]);
     // Parts are made after what they are parts of.
-    rows.iter().fold(BTreeSet::from([task]), |mut below, row| {
-        below.extend(
-            row.parent
-                .filter(|parent| below.contains(parent))
-                .map(|_| row.task),
-        );
-        below
-    })
+    for NewTask { task, parent, .. } in rows.iter().map(|row| &row.new) {
+        if parent.is_some_and(|parent| below.contains(&parent)) {
+            below.insert(*task);
+        }
+    }
+    below
 }
 
-/// A task is skipped, and its thread ends, as long as it is as this row says: neither over, nor begun where it has no thread yet.
+/// Returns what skips a task, and ends its thread, as long as it is as this row says: neither over,
+/// nor begun where it has no thread yet.
 fn skipped(mission: &ThreadId, row: &TaskRow) -> impl Iterator<Item = Draft> {
-    let status = TaskStatus::FailedWithCurrentAvailableInstruments;
-    let news = TaskNews::Over {
-        status,
-        answer: None,
-        reason: Some(SKIPPED.into()),
-    };
-    let has_begun = row.began > 0;
+    let (task, has_begun) = (row.new.task, row.began > 0);
     let stands = Condition::TaskToCome {
         mission: mission.clone(),
-        task: row.task,
+        task,
         open: !has_begun,
     };
-    let ended = has_begun.then(|| ended_thread(&mission.of_task(row.task), false, Some(SKIPPED)));
-    std::iter::once(Draft::task(mission, row.task, news).only_if(stands)).chain(ended)
+    let news = TaskNews::over(None, Some(SKIPPED.into()));
+    let ended = has_begun.then(|| ended_thread(&mission.of_task(task), Some(SKIPPED)));
+    std::iter::once(Draft::task(mission, task, news).only_if(stands)).chain(ended)
 }
 
-/// Whether a task may require these: they are its siblings, and no circle is closed.
-fn check_required(row: &TaskRow, rows: &[TaskRow], requires: &[TaskId]) -> Result<(), Refused> {
-    let mut known: BTreeMap<TaskId, Vec<TaskId>> = rows
-        .iter()
-        .map(|row| (row.task, row.requires.clone()))
-        .collect();
-    known.insert(row.task, Vec::new());
+/// Checks whether a task may require these: they are its siblings, and no circle is closed.
+fn check_required(task: &NewTask, rows: &[TaskRow], requires: &[TaskId]) -> Result<(), Refused> {
+    let rows = rows.iter().map(|row| &row.new);
+    let known = rows.clone().map(|new| (new.task, new.requires.clone()));
+    let mut known: BTreeMap<TaskId, Vec<TaskId>> = known.collect();
+    known.insert(task.task, Vec::new());
     for required in requires {
-        let is_sibling = rows
-            .iter()
-            .any(|it| it.task == *required && it.parent == row.parent);
-        if !is_sibling {
-            let text = format!(
-                "{} cannot require {required}: only tasks beside it, and {required} is none",
-                row.task
-            );
-            return Err(Refused::Unprocessable(text));
-        }
-        if let Some(way) = circle(&known, row.task, *required) {
-            let way = way
-                .iter()
-                .map(TaskId::to_string)
-                .collect::<Vec<_>>()
-                .join(" → ");
-            return Err(Refused::Unprocessable(format!(
-                "{} cannot require {required}: it would close a circle: {way}",
-                row.task
-            )));
-        }
+        let mut siblings = rows.clone().filter(|new| new.parent == task.parent);
+        let why = if !siblings.any(|new| new.task == *required) {
+            format!("only tasks beside it, and {required} is none")
+        } else if let Some(way) = circle(&known, task.task, *required) {
+            format!("it would close a circle: {}", shown_way(&way))
+        } else {
+            continue;
+        };
+        let text = format!("{} cannot require {required}: {why}", task.task);
+        return Err(Refused::Unprocessable(text));
     }
     Ok(())
 }

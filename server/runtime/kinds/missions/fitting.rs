@@ -1,4 +1,5 @@
-//! Prompts of missions fit a window: of texts that are too long together each has an equal share, and says how much of it is left out. Pure.
+//! Prompts of missions fit a window: of texts that are too long together each has an equal share,
+//! and says how much of it is left out. Pure.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -16,7 +17,8 @@ const WANTED: [&str; 7] = [
     "description",
     "status",
 ];
-/// Elements of a list that are left, and whether all texts are cut: the first of these that leaves texts worth showing is taken.
+/// Elements of a list that are left, and whether all texts are cut: the first of these that leaves
+/// texts worth showing is taken.
 const WAYS: [(usize, bool); 5] = [
     (usize::MAX, false),
     (64, false),
@@ -63,7 +65,7 @@ pub(super) fn fit(values: &mut [(String, String)], room: usize) {
     }
 }
 
-/// The most bytes that each of these may have for all of them to have so many together.
+/// Returns the most bytes that each of these may have for all of them to have so many together.
 pub(super) fn share(mut sizes: Vec<usize>, mut room: usize) -> usize {
     sizes.sort_unstable();
     for (at, size) in sizes.iter().enumerate() {
@@ -76,7 +78,7 @@ pub(super) fn share(mut sizes: Vec<usize>, mut room: usize) -> usize {
     usize::MAX
 }
 
-/// A text of at most so many bytes as JSON, cut in the middle with a word on that.
+/// Returns a text of at most so many bytes as JSON, cut in the middle with a word on that.
 pub(super) fn cut_middle(text: &str, most: usize) -> String {
     if size(text) <= most {
         return text.to_owned();

@@ -1,6 +1,8 @@
-//! The mission as a pipeline: decompose; work off what may begin; for each task ask how, try route by route, best first, check each answer; and
-//! answer from all of it. What a step does is in `missions/planning.rs` and `missions/steps.rs`. Every step is a node whose value the journal of the run keeps, and each task is a flow
-//! of its own, so that a mission that was cut off goes on wherever each of its tasks was.
+//! The mission as a pipeline: decompose; work off what may begin; for each task ask how, try route
+//! by route, best first, check each answer; and answer from all of it. What a step does is in
+//! `missions/planning.rs` and `missions/steps.rs`. Every step is a node whose value the journal of
+//! the run keeps, and each task is a flow of its own, so that a mission that was cut off goes on
+//! wherever each of its tasks was.
 
 use futures_util::future::{BoxFuture, FutureExt as _};
 use unhurried::{Context, NodeExecutionError, Run};
@@ -16,70 +18,61 @@ use super::reporting::report;
 use super::said::Considered;
 use super::solving::{Tried, Verdict, solve};
 use super::steps::{Ended, begin, check, end, retry};
-use super::using::{Framed, look_up, tell, with_frameworks};
-use crate::event::mission::{Expected, Ladder, Plan, Route, Step, TaskId, Value};
+use super::using::{Framed, choices, look_up, tell, with_frameworks};
+use crate::event::mission::{Expected, Plan, Route, Step, TaskId, Value, ladder};
 use crate::tasks::under_way::UnderWay;
 use crate::words::failure::{Failure, FailureKind};
 
 type Place = tokio::sync::OwnedSemaphorePermit;
 type Done<T> = Result<T, NodeExecutionError>;
 
-/// What a mission comes to.
-pub(super) enum Outcome {
-    Answer(String),
-    /// A budget is used up, there is no model to ask, or a person does not want it done as it was planned.
-    Failed(Failure),
-}
-
-/// The mission, and what it comes to.
-pub(super) async fn mission(desk: Desk) -> Done<Outcome> {
-    let _at_work = desk.rest().at_work();
-    let planned = match desk.wanted().plan {
+/// Does a mission. Returns its answer, or why there is none: a budget is used up, there is no model
+/// to ask, or a person does not want it done as it was planned.
+pub(super) async fn mission(desk: Desk) -> Done<Result<String, Failure>> {
+    let _at_work = desk.rest.at_work();
+    let planned = match desk.wanted.plan {
         Plan::Go => decompose(Context::new(None), desk.clone()).await?,
         Plan::Ask => match propose(Context::new(()), desk.clone()).await? {
             Came::To(plan) => match approve(Context::new(plan), desk.clone()).await? {
                 Approved::Plan(plan) => adopt(Context::new(plan), desk.clone()).await?,
-                Approved::Rejected(why) => {
-                    return Ok(Outcome::Failed(Failure::new(FailureKind::Tool, why)));
-                }
+                Approved::Rejected(why) => return Ok(Err(Failure::new(FailureKind::Tool, why))),
             },
             Came::ToNothing(why) => Came::ToNothing(why),
             Came::Spent(why) => Came::Spent(why),
         },
     };
-    if let Came::To(_) | Came::ToNothing(_) = desk.noting(planned) {
+    if let Came::To(_) | Came::ToNothing(_) = planned.noted(&desk.asker) {
         work_off(desk.clone(), None).await?;
     }
-    if desk.spent().is_none()
+    if !desk.asker.is_spent()
         && let Some(answer) = report(&desk).await?
     {
-        return Ok(Outcome::Answer(answer));
+        return Ok(Ok(answer));
     }
     let unsaid = || Failure::new(FailureKind::Budget, "a budget of the mission is used up");
-    Ok(Outcome::Failed(
-        desk.spent().cloned().unwrap_or_else(unsaid),
-    ))
+    Ok(Err(desk.asker.spent.get().cloned().unwrap_or_else(unsaid)))
 }
 
-/// Does the tasks of a mission, or the parts of a task: those side by side that may begin, each in a flow of its own.
+/// Does the tasks of a mission, or the parts of a task: those side by side that may begin, each in
+/// a flow of its own.
 fn work_off(desk: Desk, parent: Option<TaskId>) -> BoxFuture<'static, Done<()>> {
     let work = async move {
-        let _waits = desk.rest().waits_for_others();
+        let _waits = desk.rest.waits_for_others();
         let mut flows = UnderWay::default();
         loop {
-            while flows.len() < desk.options().width as usize && desk.spent().is_none() {
-                let Some(taken) = desk.board().take_next(parent) else {
+            while flows.len() < desk.options().width as usize && !desk.asker.is_spent() {
+                let Some(taken) = desk.tasks.board().take_next(parent) else {
                     break;
                 };
-                let (at_work, desk) = (desk.rest().at_work(), desk.clone());
+                let (at_work, desk) = (desk.rest.at_work(), desk.clone());
                 flows.push(async move {
                     let _at_work = at_work;
-                    let place = desk.place().await;
-                    let Some(task) = desk.board().take_instead(taken) else {
+                    let place = desk.tasks.place().await;
+                    let Some(task) = desk.tasks.board().take_instead(taken) else {
                         return Ok(());
                     };
                     tokio::select! {
-                        () = desk.skipped(task) => Ok(()),
+                        () = desk.tasks.skipped(task) => Ok(()),
                         done = Run::branch(task, work_on(desk.clone(), task, place)) => done,
                     }
                 });
@@ -95,216 +88,242 @@ fn work_off(desk: Desk, parent: Option<TaskId>) -> BoxFuture<'static, Done<()>> 
 
 /// Does one task, whatever it takes.
 async fn work_on(desk: Desk, task: TaskId, mut place: Option<Place>) -> Done<()> {
-    if let Some(failed) = begin(Context::new(task), desk.clone()).await? {
-        let possible = replan(Context::new(task), failed, desk.clone()).await?;
-        match desk.noting(possible) {
+    let on = || Context::new(task);
+    if let Some(failed) = begin(on(), desk.clone()).await? {
+        let possible = replan(on(), failed, desk.clone()).await?;
+        match possible.noted(&desk.asker) {
             Came::To(()) => {}
-            Came::ToNothing(why) => {
-                return finish(&desk, task, &[], Ended::failed(why), false).await;
-            }
+            Came::ToNothing(why) => return end(on(), Ended::failed(why), desk.clone()).await,
             Came::Spent(_) => return Ok(()),
         }
     }
-    let Came::To(mut considered) =
-        desk.noting(consider(Context::new(task), None, desk.clone()).await?)
-    else {
-        return Ok(());
-    };
-    if let Some(question) = considered.question.take() {
+    let mut considered = consider(on(), None, desk.clone()).await?;
+    if let Came::To(Considered {
+        question: Some(question),
+        ..
+    }) = &considered
+    {
         // Who waits for people leaves its place to others.
         drop(place.take());
-        let said = ask_user(Context::new(task), question, desk.clone()).await?;
-        if let Some(now) = desk.board().get_mut(task) {
-            now.said = Some(said.clone());
-        }
-        place = desk.place().await;
-        let Came::To(again) =
-            desk.noting(consider(Context::new(task), Some(said), desk.clone()).await?)
-        else {
-            return Ok(());
-        };
-        considered = again;
+        let said = ask_user(on(), question.clone(), desk.clone()).await?;
+        place = desk.tasks.place().await;
+        considered = consider(on(), Some(said), desk.clone()).await?;
     }
-    try_all(&desk, task, &considered, place).await
+    let Came::To(how) = considered.noted(&desk.asker) else {
+        return Ok(());
+    };
+    let frames = look_up(on(), desk.clone()).await?;
+    let _chosen = choices(&desk, task, &frames);
+    let mut way = Way {
+        desk: &desk,
+        task,
+        how: &how,
+        place,
+        wrong: Vec::new(),
+    };
+    let Some((ended, at_once)) = way.go(&frames).await? else {
+        return Ok(());
+    };
+    if !frames.is_empty() {
+        tell(on(), frames, at_once, desk.clone()).await?;
+    }
+    end(on(), ended, desk.clone()).await
 }
 
-/// Tries a task until an answer passes its check: with the frameworks that it is like, by its routes, and with one that is made for it.
-async fn try_all(
-    desk: &Desk,
+/// What came of a try.
+enum Next {
+    /// An answer that passed its check, and whether it was the first one, which is what frameworks
+    /// are compared by.
+    Answer(String, bool),
+    /// What follows is tried.
+    On,
+    /// Nothing is begun any more.
+    Stop,
+}
+
+/// The way of a task: how it is done, where, and what was tried in vain.
+struct Way<'a> {
+    desk: &'a Desk,
     task: TaskId,
-    how: &Considered,
-    mut place: Option<Place>,
-) -> Done<()> {
-    let frames = look_up(Context::new(task), desk.clone()).await?;
-    let _chosen = desk.choices(task, &frames);
-    let mut wrong: Vec<Verdict> = Vec::new();
-    let used: Vec<Framed> = frames.iter().filter(|it| it.with).cloned().collect();
-    if let Some(first) = used.first() {
-        let expected = Some(first.expected(&how.routes));
-        let tried = with_frameworks(desk, task, &used, false, &[]).await?;
-        if let Some(answer) = judged(desk, task, how, (expected, tried), &mut wrong).await? {
-            return finish(desk, task, &frames, Ended::closed(answer), true).await;
+    how: &'a Considered,
+    place: Option<Place>,
+    wrong: Vec<Verdict>,
+}
+
+impl Way<'_> {
+    /// Tries the task until an answer passes its check: with the frameworks that it is like, by
+    /// tries that agree, by each step of its ladder. Returns how it ended, and whether its first
+    /// try passed; none: nothing is begun any more.
+    async fn go(&mut self, frames: &[Framed]) -> Done<Option<(Ended, bool)>> {
+        let is_low = self.desk.tasks.value(self.task) == Value::Low;
+        let known = frames.iter().filter(|it| it.with).cloned();
+        let mut next = self.with(known.collect(), false).await?;
+        if self.how.is_agreed() && matches!(next, Next::On) {
+            next = self.agreed().await?;
+        }
+        for step in ladder(&self.how.routes, !is_low) {
+            if let Next::On = next {
+                next = self.step(step).await?;
+            }
+        }
+        match next {
+            Next::Answer(answer, at_once) => Ok(Some((Ended::closed(answer), at_once))),
+            Next::Stop => Ok(None),
+            Next::On if self.desk.asker.is_spent() => Ok(None),
+            Next::On => {
+                if is_low {
+                    self.make(false).await?;
+                }
+                Ok(Some((Ended::failed(self.why_failed()), false)))
+            }
         }
     }
-    if how.is_agreed() {
-        let made = wrong.first().cloned();
-        if let Came::To(answer) = desk.noting(agree(task, how, &mut wrong, desk).await?) {
-            let at_once = made.is_none_or(|made| made.is_answered(&answer));
-            return finish(desk, task, &frames, Ended::closed(answer), at_once).await;
+
+    /// Takes one step of the ladder.
+    async fn step(&mut self, step: Step) -> Done<Next> {
+        let (desk, task) = (self.desk, self.task);
+        if desk.asker.is_spent() {
+            return Ok(Next::Stop);
+        }
+        match step {
+            // It was tried before, until tries agree.
+            Step::Whole(_) if self.how.is_agreed() => Ok(Next::On),
+            Step::Whole(_) => self.by(step).await,
+            Step::High(_) => {
+                let again = retry(Context::new(task), desk.clone()).await?;
+                if again && let next @ (Next::Answer(..) | Next::Stop) = self.by(step).await? {
+                    return Ok(next);
+                }
+                let made = self.make(again).await?;
+                self.with(made.into_iter().collect(), true).await
+            }
+            Step::Split => {
+                let split = decompose(Context::new(Some(task)), desk.clone()).await?;
+                match split.noted(&desk.asker) {
+                    Came::To(_) => {}
+                    // Where it is split is said why not; that is no try.
+                    Came::ToNothing(_) => return Ok(Next::On),
+                    Came::Spent(_) => return Ok(Next::Stop),
+                }
+                // Who waits for its parts leaves its place to them.
+                drop(self.place.take());
+                work_off(desk.clone(), Some(task)).await?;
+                if desk.asker.is_spent() {
+                    return Ok(Next::Stop);
+                }
+                self.place = desk.tasks.place().await;
+                self.by(step).await
+            }
         }
     }
-    for step in Ladder::of(&how.routes, desk.value(task) != Value::Low) {
-        if desk.spent().is_some() {
-            return Ok(());
-        }
-        if how.is_agreed() && matches!(step, Step::Whole(_)) {
-            continue;
-        }
-        if let Step::High(_) = step
-            && !retry(Context::new(task), desk.clone()).await?
-        {
-            make(desk, task, false, &how.check, &wrong).await?;
-            continue;
-        }
-        if step == Step::Split {
-            match desk.noting(decompose(Context::new(Some(task)), desk.clone()).await?) {
-                Came::To(_) => {}
-                // Where it is split is said why not; that is no try.
-                Came::ToNothing(_) => continue,
-                Came::Spent(_) => return Ok(()),
-            }
-            // Who waits for its parts leaves its place to them.
-            drop(place.take());
-            work_off(desk.clone(), Some(task)).await?;
-            if desk.spent().is_some() {
-                return Ok(());
-            }
-            place = desk.place().await;
-        }
+
+    /// Returns why the task failed.
+    fn why_failed(&self) -> String {
+        let answered = self.wrong.iter().rfind(|it| it.answer.is_some());
+        let last = answered.or(self.wrong.last());
+        let last = last.map_or("there was nothing to try", |last| &last.why);
+        let tries = match self.wrong.len() {
+            1 => "1 try".to_owned(),
+            tries => format!("{tries} tries"),
+        };
+        format!("no answer passed its check by {tries}: {last}")
+    }
+
+    /// Tries the task until tries that know nothing of each other agree.
+    async fn agreed(&mut self) -> Done<Next> {
+        let first = self.wrong.first().cloned();
+        let agreed = agree(self.task, self.how, &mut self.wrong, self.desk).await?;
+        let Came::To(answer) = agreed.noted(&self.desk.asker) else {
+            return Ok(Next::On);
+        };
+        let at_once = first.is_none_or(|first| first.is_answered(&answer));
+        Ok(Next::Answer(answer, at_once))
+    }
+
+    /// Tries the task by one step.
+    async fn by(&mut self, step: Step) -> Done<Next> {
+        let (desk, how) = (self.desk, self.how);
         // What one says has to be said by another.
         let times = if how.is_agreed() { 2 } else { 1 };
         for _ in 0..times {
-            let at_once = wrong.is_empty();
-            let tried = solve(desk, task, step, how, &wrong).await?;
-            let tried = (expected(&how.routes, step), tried);
-            if let Some(answer) = judged(desk, task, how, tried, &mut wrong).await? {
-                return finish(desk, task, &frames, Ended::closed(answer), at_once).await;
+            let tried = solve(desk, self.task, step, (how, &self.wrong)).await?;
+            let next = self.judged(expected(&how.routes, step), tried).await?;
+            if let Next::Answer(..) = next {
+                return Ok(next);
             }
-            if desk.spent().is_some() {
-                return Ok(());
-            }
-        }
-        if let Step::High(_) = step
-            && let Some(made) = make(desk, task, true, &how.check, &wrong).await?
-        {
-            let expected = Some(made.expected(&how.routes));
-            let told = how.told(&wrong);
-            let tried = with_frameworks(desk, task, &[made], true, told).await?;
-            if let Some(answer) = judged(desk, task, how, (expected, tried), &mut wrong).await? {
-                return finish(desk, task, &frames, Ended::closed(answer), false).await;
+            if desk.asker.is_spent() {
+                return Ok(Next::Stop);
             }
         }
+        Ok(Next::On)
     }
-    if desk.spent().is_some() {
-        return Ok(());
+
+    /// Tries the task with frameworks, if there are any: those that it is like, by the ordinary
+    /// model, or the one that was made for it, by the high tier.
+    async fn with(&mut self, frames: Vec<Framed>, made: bool) -> Done<Next> {
+        let Some(first) = frames.first() else {
+            return Ok(Next::On);
+        };
+        let told = self.how.told(&self.wrong);
+        let tried = with_frameworks(self.desk, self.task, (&frames, made), told).await?;
+        self.judged(Some(first.expected(&self.how.routes)), tried)
+            .await
     }
-    if desk.value(task) == Value::Low {
-        make(desk, task, false, &how.check, &wrong).await?;
+
+    /// Makes a framework for the task. `redone`: the high tier was asked, too.
+    async fn make(&self, redone: bool) -> Done<Option<Framed>> {
+        make(self.desk, self.task, redone, (&self.how.check, &self.wrong)).await
     }
-    let judged = wrong
-        .iter()
-        .rfind(|it| it.answer.is_some())
-        .or(wrong.last());
-    let last = judged.map_or("there was nothing to try", |last| &last.why);
-    let tries = match wrong.len() {
-        1 => "1 try".to_owned(),
-        tries => format!("{tries} tries"),
-    };
-    let why = format!("no answer passed its check by {tries}: {last}");
-    finish(desk, task, &frames, Ended::failed(why), false).await
+
+    /// Returns the answer of a try, if it passes the check; else `wrong` has the verdict, or
+    /// nothing is begun any more.
+    async fn judged(&mut self, expected: Option<Expected>, tried: Came<Tried>) -> Done<Next> {
+        let (desk, task) = (self.desk, self.task);
+        let tried = match tried.noted(&desk.asker) {
+            Came::To(tried) => tried,
+            Came::ToNothing(why) => {
+                self.wrong.push(Verdict::of("", None, why));
+                return Ok(Next::On);
+            }
+            Came::Spent(_) => return Ok(Next::On),
+        };
+        claim_facts(desk, task, &tried).await?;
+        let (context, answer) = (Context::new(task), tried.answer);
+        let checked = if self.how.is_agreed() {
+            let others = self
+                .wrong
+                .iter()
+                .filter_map(|it| it.answer.clone())
+                .collect::<Vec<_>>();
+            agrees(context, answer.clone(), others, expected, desk.clone()).await?
+        } else {
+            let by = self.how.check.clone();
+            check(context, by, expected, answer.clone(), desk.clone()).await?
+        };
+        match checked.noted(&desk.asker) {
+            Came::To(()) => {
+                learn(desk, task, &tried.steps).await?;
+                return Ok(Next::Answer(answer, self.wrong.is_empty()));
+            }
+            Came::ToNothing(why) => {
+                self.wrong
+                    .push(Verdict::of(&tried.route, Some(answer), why));
+            }
+            Came::Spent(_) => {}
+        }
+        Ok(Next::On)
+    }
 }
 
-/// The answer of a try, if it passes the check; else `wrong` has the verdict, or nothing is begun any more.
-async fn judged(
-    desk: &Desk,
-    task: TaskId,
-    how: &Considered,
-    (expected, tried): (Option<Expected>, Came<Tried>),
-    wrong: &mut Vec<Verdict>,
-) -> Done<Option<String>> {
-    let tried = match desk.noting(tried) {
-        Came::To(tried) => tried,
-        Came::ToNothing(why) => {
-            wrong.push(Verdict::nothing("", why));
-            return Ok(None);
-        }
-        Came::Spent(_) => return Ok(None),
-    };
-    claim_facts(desk, task, &tried).await?;
-    let Tried {
-        route,
-        answer,
-        steps,
-        ..
-    } = tried;
-    let (context, given, there) = (Context::new(task), answer.clone(), desk.clone());
-    let checked = if how.is_agreed() {
-        let others: Vec<String> = wrong.iter().filter_map(|it| it.answer.clone()).collect();
-        agrees(context, given, others, expected, there).await?
-    } else {
-        check(context, how.check.clone(), expected, given, there).await?
-    };
-    match desk.noting(checked) {
-        Came::To(()) => {
-            learn(desk, task, &steps).await?;
-            return Ok(Some(answer));
-        }
-        Came::ToNothing(why) => wrong.push(Verdict {
-            route,
-            answer: Some(answer),
-            why,
-        }),
-        Came::Spent(_) => {}
-    }
-    Ok(None)
-}
-
-/// What is expected of a step: of the task once it is split, where that was no route, nothing.
+/// Returns what is expected of a step: of the task once it is split, where that was no route,
+/// nothing.
 fn expected(routes: &[Route], step: Step) -> Option<Expected> {
     match step {
         Step::Whole(at) => routes.get(at).map(|route| route.expected(false)),
         Step::High(at) => routes.get(at).map(|route| route.expected(true)),
-        Step::Split => routes
-            .iter()
-            .find(|route| route.splits)
-            .map(|route| route.expected(false)),
-    }
-}
-
-/// Ends a task. `at_once`: its first try passed, which is what frameworks are compared by.
-async fn finish(
-    desk: &Desk,
-    task: TaskId,
-    frames: &[Framed],
-    ended: Ended,
-    at_once: bool,
-) -> Done<()> {
-    if !frames.is_empty() {
-        tell(Context::new(task), frames.to_vec(), at_once, desk.clone()).await?;
-    }
-    end(Context::new(task), ended, desk.clone()).await
-}
-
-impl Desk {
-    /// The same; that a budget is used up is noted.
-    pub fn noting<T>(&self, came: Came<T>) -> Came<T> {
-        if let Came::Spent(why) = &came {
-            self.is_spent(Failure::new(FailureKind::Budget, why.clone()));
+        Step::Split => {
+            let split = routes.iter().find(|route| route.splits);
+            split.map(|route| route.expected(false))
         }
-        came
-    }
-
-    pub fn value(&self, task: TaskId) -> Value {
-        self.board().get(task).map_or(Value::Low, |now| now.value)
     }
 }

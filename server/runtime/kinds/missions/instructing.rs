@@ -1,5 +1,5 @@
-//! How the calls of tools that led to an answer become instructions for like tasks: the same calls in the same order, and what was this task's own in their
-//! arguments is left free. Pure.
+//! How the calls of tools that led to an answer become instructions for like tasks: the same calls
+//! in the same order, and what was this task's own in their arguments is left free. Pure.
 
 use serde_json::Value as Json;
 
@@ -10,7 +10,7 @@ use crate::event::task::ToolStep;
 /// What every such framework says of its steps.
 pub(super) const ABOUT: &str = "These calls led to an answer that passed its check. What stands in <…> is each task's own; the rest stood there as it is here.";
 
-/// The recipe of these calls, of a task that says this.
+/// Returns the recipe of these calls, of a task that says this.
 pub(super) fn instructions(steps: &[ToolStep], task: &str) -> Recipe {
     let mut tools: Vec<&str> = Vec::new();
     for step in steps {
@@ -50,7 +50,7 @@ fn set_free(value: &mut Json, task: &str, came: &[String]) {
     }
 }
 
-/// Whether a text has this as words of its own, not within others.
+/// Returns whether a text has this as words of its own, not within others.
 fn says(text: &str, words: &str) -> bool {
     let is_edge = |next: Option<char>| !next.is_some_and(char::is_alphanumeric);
     let is_apart = |(at, found): (usize, &str)| {

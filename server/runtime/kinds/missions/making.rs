@@ -1,19 +1,21 @@
-//! How a framework is made: of a task that nothing solved, not even the high tier, and of the calls of tools by which one was solved. For the first a rule
-//! decides whether, a model writes it or declines, its program is run and mended, and of several values of its parameters the best are kept. Nodes of the pipeline in `missions/flow.rs`.
+//! How a framework is made: of a task that nothing solved, not even the high tier, and of the calls
+//! of tools by which one was solved. For the first a rule decides whether, a model writes it or
+//! declines, its program is run and mended, and of several values of its parameters the best are
+//! kept. Nodes of the pipeline in `missions/flow.rs`.
 
 use runner::request::Language;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::asking::{Ask, Came};
+use super::asking::{Ask, Came, FRAMEWORK, GUIDELINE, ask};
+use super::checking::decided;
 use super::desk::Desk;
 use super::instructing::{ABOUT, instructions};
 use super::sketching::{Guideline, Sketch, Write, tuned};
-use super::solving::{PROGRAMS, Verdict};
-use super::steps::quoted;
-use super::using::Framed;
-use crate::event::framework::{Framework, NAME_MAX, Recipe, TEXT_MAX};
+use super::solving::{Called, PROGRAMS, Verdict, run};
+use super::using::{Framed, frameworks_like};
+use crate::event::framework::{Framework, NAME_MAX, Recipe, TEXT_MAX, Tries};
 use crate::event::mission::{Check, TaskId, Value};
 use crate::event::statement::cut;
 use crate::event::task::{TaskNews, ToolStep};
@@ -57,64 +59,50 @@ pub(super) async fn make(
     desk: &Desk,
     task: TaskId,
     redone: bool,
-    check: &Check,
-    wrong: &[Verdict],
+    (check, wrong): (&Check, &[Verdict]),
 ) -> Result<Option<Framed>, NodeExecutionError> {
-    if !may_make(Context::new(task), redone, desk.clone()).await? {
+    let on = || Context::new(task);
+    if !may_make(on(), redone, desk.clone()).await? {
         return Ok(None);
     }
     let mut broken = Vec::new();
     while broken.len() < PROGRAMS {
-        let written = write(
-            Context::new(task),
-            wrong.to_vec(),
-            broken.clone(),
-            desk.clone(),
-        )
-        .await?;
-        match desk.noting(written) {
-            Came::To(Written::Works(sketch)) => {
-                let tuned = tune(
-                    Context::new(task),
-                    sketch.clone(),
-                    check.clone(),
-                    desk.clone(),
-                )
-                .await?;
-                let guideline = match &tuned {
-                    Some(tuned) if tuned.runs.len() > 1 => {
-                        guide(
-                            Context::new(task),
-                            sketch.clone(),
-                            tuned.clone(),
-                            desk.clone(),
-                        )
-                        .await?
-                    }
-                    _ => String::new(),
-                };
-                return keep(Context::new(task), sketch, tuned, guideline, desk.clone()).await;
+        let written = write(on(), wrong.to_vec(), broken.clone(), desk.clone()).await?;
+        let sketch = match written.noted(&desk.asker) {
+            Came::To(Written::Works(sketch)) => sketch,
+            Came::To(Written::Broken(it)) => {
+                broken.push(it);
+                continue;
             }
-            Came::To(Written::Broken(it)) => broken.push(it),
-            Came::To(Written::Declined) | Came::ToNothing(_) | Came::Spent(_) => return Ok(None),
-        }
+            Came::To(Written::Declined) | Came::ToNothing(_) | Came::Spent(_) => break,
+        };
+        let tuned = tune(on(), sketch.clone(), check.clone(), desk.clone()).await?;
+        let guideline = match &tuned {
+            Some(tuned) if tuned.runs.len() > 1 => {
+                guide(on(), sketch.clone(), tuned.clone(), desk.clone()).await?
+            }
+            _ => String::new(),
+        };
+        return keep(on(), sketch, tuned, guideline, desk.clone()).await;
     }
     Ok(None)
 }
 
-/// Whether a framework is made for a task: only one of the value high makes one, and by a rule over figures. `redone`: the high tier was asked, too.
+/// Returns whether a framework is made for a task: only one of the value high makes one, and by a
+/// rule over figures. `redone`: the high tier was asked, too.
 #[node]
 pub(super) async fn may_make(task: TaskId, redone: bool, desk: Desk) -> bool {
-    if !desk.is_worth_one(task, "to make a framework") {
+    if !is_worth_one(&desk, task, "to make a framework") {
         return false;
     }
     let figures = desk.figures();
     let made = redone && figures.allow_framework();
-    desk.say(task, [TaskNews::Framework { made, figures }]);
+    desk.journal
+        .say(task, TaskNews::Framework { made, figures });
     made
 }
 
-/// One call for a framework, and a run of its program if it has one.
+/// Makes one call for a framework, and a run of its program if it has one.
 #[node]
 pub(super) async fn write(
     task: TaskId,
@@ -122,60 +110,36 @@ pub(super) async fn write(
     broken: Vec<Broken>,
     desk: Desk,
 ) -> Came<Written> {
-    let prompts = desk.client().prompts();
-    let values = vec![
-        ("mission".to_owned(), quoted(&desk.wanted().mission)),
-        ("task".to_owned(), desk.described(task)),
-        ("so_far".to_owned(), json!(wrong).to_string()),
-        ("broken".to_owned(), json!(broken).to_string()),
-    ];
-    let (system, tail) = (&prompts.mission_framework, &prompts.mission_make);
-    let (node, tool) = ("framework", "framework");
-    let ask = Ask {
-        node,
-        tool,
-        task: Some(task),
-        tier: Tier::High,
-        system,
-        tail,
-        values,
-    };
-    let refuse = |why: &str| {
-        desk.refuse(
-            Some(task),
-            [(task, "a framework".to_owned(), why.to_owned())],
-        )
-    };
-    let mut sketch = match desk.ask::<Write>(ask, |said| said.read().map(drop)).await {
-        Came::To(said) => match said.read() {
-            Ok(Some(sketch)) => {
-                let left_out = said.left_out().filter(|_| sketch.program.is_some());
-                desk.refuse(Some(task), left_out.map(|(of, why)| (task, of, why)));
-                sketch
-            }
-            Ok(None) => {
-                refuse(&format!("the model declines: {}", cut(&said.why, TEXT_MAX)));
-                return Came::To(Written::Declined);
-            }
-            Err(why) => return Came::ToNothing(why),
-        },
+    let question = Ask::of(FRAMEWORK, task)
+        .by(Tier::High)
+        .quoted("mission", &desk.wanted.mission)
+        .with("task", desk.tasks.described(task))
+        .with("so_far", json!(wrong))
+        .with("broken", json!(broken));
+    let refuse = |why: &str| desk.journal.refuse(Some(task), "a framework", why);
+    let said = match ask::<Write>(&desk, question, |said| said.read().map(drop)).await {
+        Came::To(said) => said,
         Came::ToNothing(why) => {
             refuse(&why);
             return Came::ToNothing(why);
         }
         Came::Spent(why) => return Came::Spent(why),
     };
+    let mut sketch = match said.read() {
+        Ok(Some(sketch)) => sketch,
+        Ok(None) => {
+            refuse(&format!("the model declines: {}", cut(&said.why, TEXT_MAX)));
+            return Came::To(Written::Declined);
+        }
+        Err(why) => return Came::ToNothing(why),
+    };
     let Some(program) = &mut sketch.program else {
         return Came::To(Written::Works(sketch));
     };
-    match desk
-        .run(
-            Language::JavaScript,
-            &program.code,
-            program.with(program.sets.first()),
-        )
-        .await
-    {
+    let left_out = said.left_out().map(|(of, why)| (task, of, why));
+    desk.journal.refuse_all(Some(task), left_out);
+    let input = program.with(program.sets.first());
+    match run(&desk, Language::JavaScript, &program.code, input).await {
         Ok(ran) => {
             program.first = Some(ran);
             Came::To(Written::Works(sketch))
@@ -183,103 +147,70 @@ pub(super) async fn write(
         Err(why) => {
             let times = broken.len() + 1;
             let route = format!("the program of the framework {}", sketch.name);
-            desk.say(
-                task,
-                [TaskNews::Tried {
-                    route,
-                    tier: "high".into(),
-                    answer: None,
-                    why: why.clone(),
-                }],
-            );
+            Called::of(task, &route, Tier::High).say(&desk, None, why.clone());
             if times == PROGRAMS {
                 refuse(&format!(
                     "none of its {times} programs ran to its end: {why}"
                 ));
             }
-            Came::To(Written::Broken(Broken {
-                program: program.code.clone(),
-                why,
-            }))
+            let program = program.code.clone();
+            Came::To(Written::Broken(Broken { program, why }))
         }
     }
 }
 
-/// Runs a program with all sets of values but the first, with which it was run already, and keeps the best.
+/// Runs a program with all sets of values but the first, with which it was run already, and keeps
+/// the best.
 #[node]
 pub(super) async fn tune(task: TaskId, sketch: Sketch, check: Check, desk: Desk) -> Option<Tuned> {
     let mut program = sketch.program?;
     let (mut runs, mut first) = (Vec::new(), program.first.take());
     for set in &program.sets {
         let ran = match first.take() {
-            Some(first) => Ok(first),
+            Some(first) => Some(first),
             None => {
-                desk.run(Language::JavaScript, &program.code, program.with(Some(set)))
-                    .await
-            }
-        };
-        let (answer, score, passes) = match ran {
-            Ok(ran) => {
-                let passes = desk
-                    .decided(&check, &ran.answer)
+                let input = program.with(Some(set));
+                run(&desk, Language::JavaScript, &program.code, input)
                     .await
                     .ok()
-                    .map(|it| it.passes);
-                (Some(cut(&ran.answer, SAMPLE_MAX)), ran.score, passes)
             }
-            Err(_) => (None, None, None),
+        };
+        let passes = match &ran {
+            Some(ran) => decided(&desk, &check, &ran.answer).await.ok(),
+            None => None,
         };
         runs.push(Tuning {
             parameters: set.to_string(),
-            answer,
-            score,
-            passes,
+            answer: ran.as_ref().map(|ran| cut(&ran.answer, SAMPLE_MAX)),
+            score: ran.and_then(|ran| ran.score),
+            passes: passes.map(|it| it.passes),
         });
     }
     let best = Tuning::best(&runs).unwrap_or(0);
     if !runs.is_empty() {
-        desk.say(
-            task,
-            [TaskNews::Tuned {
-                runs: runs.clone(),
-                best: best as u64,
-            }],
-        );
+        let (runs, best) = (runs.clone(), best as u64);
+        desk.journal.say(task, TaskNews::Tuned { runs, best });
     }
     let code = tuned(&program.code, program.sets.get(best));
     Some(Tuned { code, runs, best })
 }
 
-/// How the parameters of a program are chosen, in the words of a model that sees what each set came to.
+/// Returns how the parameters of a program are chosen, in the words of a model that sees what each
+/// set came to.
 #[node]
 pub(super) async fn guide(task: TaskId, sketch: Sketch, tuned: Tuned, desk: Desk) -> String {
-    let prompts = desk.client().prompts();
-    let values = vec![
-        ("task".to_owned(), desk.described(task)),
-        ("program".to_owned(), quoted(&tuned.code)),
-        ("runs".to_owned(), json!(tuned.runs).to_string()),
-        ("best".to_owned(), tuned.best().to_owned()),
-    ];
-    let (system, tail) = (&prompts.mission_guideline, &prompts.mission_runs);
-    let (node, tool) = ("guideline", "guideline");
-    let ask = Ask {
-        node,
-        tool,
-        task: Some(task),
-        tier: Tier::Low,
-        system,
-        tail,
-        values,
-    };
-    match desk.ask::<Guideline>(ask, |said| said.is_some()).await {
+    let best = tuned.runs.get(tuned.best);
+    let best = best.map_or("{}", |run| &run.parameters);
+    let question = Ask::of(GUIDELINE, task)
+        .with("task", desk.tasks.described(task))
+        .quoted("program", &tuned.code)
+        .with("runs", json!(tuned.runs))
+        .with("best", best);
+    match ask::<Guideline>(&desk, question, Guideline::is_some).await {
         Came::To(said) => cut(&said.guideline, TEXT_MAX),
         Came::ToNothing(_) | Came::Spent(_) => {
-            format!(
-                "Of {} sets for {} this was the best: {}",
-                tuned.runs.len(),
-                sketch.name,
-                tuned.best()
-            )
+            let (count, name) = (tuned.runs.len(), sketch.name);
+            format!("Of {count} sets for {name} this was the best: {best}")
         }
     }
 }
@@ -293,36 +224,27 @@ pub(super) async fn keep(
     guideline: String,
     desk: Desk,
 ) -> Option<Framed> {
-    let (thread, _) = desk.seat(Some(task));
-    let recipe = match tuned {
-        None => Recipe::Text,
-        Some(Tuned { code, .. }) => Recipe::Program {
-            language: "javascript".into(),
-            code,
-            guideline,
-        },
-    };
-    let Sketch {
-        name,
-        purpose,
-        knowledge,
-        ..
-    } = sketch;
+    let thread = desk.journal.thread(Some(task));
+    let recipe = tuned.map_or(Recipe::Text, |Tuned { code, .. }| Recipe::Program {
+        language: "javascript".into(),
+        code,
+        guideline,
+    });
     let framework = Framework {
-        name,
-        purpose,
-        knowledge,
+        name: sketch.name,
+        purpose: sketch.purpose,
+        knowledge: sketch.knowledge,
         recipe,
         by: Some(thread.to_string()),
-        tally: Default::default(),
+        ..Framework::default()
     };
     let id = id::about(&format!("the framework of {thread}")).to_string();
-    desk.keep_framework(task, &id, &framework)
-        .await
-        .then(|| Framed::new(id, &framework, true))
+    let is_kept = keep_framework(&desk, task, &id, &framework).await;
+    is_kept.then(|| Framed::new(id, framework, true, Tries::default()))
 }
 
-/// Makes a framework of the calls of tools by which a task was solved, if its value allows that, and it is like none that has steps.
+/// Makes a framework of the calls of tools by which a task was solved, if its value allows that,
+/// and it is like none that has steps.
 pub(super) async fn learn(
     desk: &Desk,
     task: TaskId,
@@ -338,105 +260,68 @@ pub(super) async fn learn(
 #[node]
 async fn keep_steps(task: TaskId, steps: Vec<ToolStep>, desk: Desk) {
     // The task ends.
-    desk.joins_next(task);
-    let (name, purpose, says) = {
-        let board = desk.board();
+    desk.journal.joins_next(task);
+    let thread = desk.journal.thread(Some(task));
+    let framework = {
+        let board = desk.tasks.board();
         let Some(now) = board.get(task) else { return };
-        let before = now
-            .requires
-            .iter()
-            .filter_map(|it| board.get(*it)?.answer.as_deref());
-        let says: Vec<&str> = [now.name.as_str(), &now.description]
-            .into_iter()
-            .chain(before)
-            .collect();
-        (
-            cut(&now.name, NAME_MAX),
-            cut(&now.description, TEXT_MAX),
-            says.join("\n"),
-        )
+        let before = now.new.requires.iter();
+        let before = before.filter_map(|it| board.get(*it)?.answer.as_deref());
+        let (name, description) = (now.new.name.as_str(), now.new.description.as_str());
+        let says: Vec<&str> = [name, description].into_iter().chain(before).collect();
+        Framework {
+            name: cut(name, NAME_MAX),
+            purpose: cut(description, TEXT_MAX),
+            knowledge: vec![ABOUT.to_owned()],
+            recipe: instructions(&steps, &says.join("\n")),
+            by: Some(thread.to_string()),
+            ..Framework::default()
+        }
     };
-    let (thread, _) = desk.seat(Some(task));
     let id = id::about(&format!("the framework of the steps of {thread}")).to_string();
     let has_steps = |it: &Likely| {
         it.row.id != id && matches!(it.row.framework.recipe, Recipe::ExternalTool { .. })
     };
-    let like = desk
-        .frameworks_like(task, &Framework::found_by(&name, &purpose))
-        .await;
-    if like.iter().any(has_steps) || !desk.is_worth_one(task, "to make a framework of its steps") {
-        return;
+    let text = Framework::found_by(&framework.name, &framework.purpose);
+    let like = frameworks_like(&desk, task, &text).await;
+    let of = "to make a framework of its steps";
+    if !like.iter().any(has_steps) && is_worth_one(&desk, task, of) {
+        keep_framework(&desk, task, &id, &framework).await;
     }
-    let (recipe, knowledge) = (instructions(&steps, &says), vec![ABOUT.to_owned()]);
-    let framework = Framework {
-        name,
-        purpose,
-        knowledge,
-        recipe,
-        by: Some(thread.to_string()),
-        tally: Default::default(),
-    };
-    desk.keep_framework(task, &id, &framework).await;
 }
 
-impl Desk {
-    /// Whether a task may make a framework; that it may not is said.
-    fn is_worth_one(&self, task: TaskId, of: &str) -> bool {
-        let value = self.value(task);
-        if value != Value::High {
-            let why = format!(
-                "its value is {}: only a task of the value high makes one",
-                value.as_str()
-            );
-            self.refuse(Some(task), [(task, of.to_owned(), why)]);
-        }
-        value == Value::High
+/// Returns whether a task may make a framework; that it may not is said.
+fn is_worth_one(desk: &Desk, task: TaskId, of: &str) -> bool {
+    let value = desk.tasks.value(task);
+    if value != Value::High {
+        let value = value.as_str();
+        let why = format!("its value is {value}: only a task of the value high makes one");
+        desk.journal.refuse(Some(task), of, why);
     }
+    value == Value::High
+}
 
-    /// Keeps a framework that was made for a task, where there is room for it.
-    async fn keep_framework(&self, task: TaskId, id: &str, framework: &Framework) -> bool {
-        let store = self.client().store();
-        // Where a server was killed behind this, it is there already.
-        let known = match store.framework(self.space(), id).await {
-            Ok(known) => known,
-            Err(error) => return self.lose(error).await,
-        };
-        if known.is_none() {
-            match create(
-                &**store,
-                self.space(),
-                id,
-                framework.clone(),
-                self.frameworks_max(),
-            )
-            .await
-            {
-                Ok(_) => {}
-                Err(Refused::Store(error)) => return self.lose(error).await,
-                Err(refused) => {
-                    self.refuse(
-                        Some(task),
-                        [(task, "a framework".to_owned(), refused.to_string())],
-                    );
-                    return false;
-                }
+/// Keeps a framework that was made for a task, where there is room for it.
+async fn keep_framework(desk: &Desk, task: TaskId, id: &str, framework: &Framework) -> bool {
+    let (store, space, journal) = (&*desk.ground.store, &desk.space, &desk.journal);
+    // Where a server was killed behind this, it is there already.
+    let known = journal.found(store.framework(space, id).await).await;
+    if known.is_none() {
+        let limit = desk.ground.options.tool_limits.frameworks;
+        match create(store, space, (id, framework.clone()), limit).await {
+            Ok(_) => {}
+            Err(Refused::Store(error)) => return journal.found(Err(error)).await,
+            Err(refused) => {
+                journal.refuse(Some(task), "a framework", refused.to_string());
+                return false;
             }
         }
-        let (name, kind) = (framework.name.clone(), framework.recipe.kind().to_owned());
-        self.say(
-            task,
-            [TaskNews::Built {
-                framework: id.to_owned(),
-                name,
-                kind,
-            }],
-        );
-        true
     }
-}
-
-impl Tuned {
-    fn best(&self) -> &str {
-        self.runs.get(self.best).map_or("{}", |run| &run.parameters)
-    }
+    let built = TaskNews::Built {
+        framework: id.to_owned(),
+        name: framework.name.clone(),
+        kind: framework.recipe.kind().to_owned(),
+    };
+    journal.say(task, built);
+    true
 }

@@ -1,5 +1,7 @@
-//! How a mission asks people: a request is put before them once, also over crashes, and whoever waits for it is known to wait.
+//! How a mission asks people, and hears them: a request is put before them once, also over crashes,
+//! and whoever waits for it is known to wait.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -10,107 +12,146 @@ use crate::event::draft::Draft;
 use crate::event::envelope::{Event, tag};
 use crate::event::fact::Fact;
 use crate::event::fact::question::{Answered, Question};
+use crate::event::fact::task::TAG;
 use crate::event::mission::{TEXT_MAX, TaskId};
 use crate::event::statement::cut;
-use crate::log::query::Query;
+use crate::log::error::StoreError;
+use crate::log::feed::{Follower, Tail};
+use crate::log::query::{Order, Query};
 use crate::tools::approval::after;
-use crate::words::id::{self, ThreadId};
+use crate::words::id::{self, Seq, ThreadId};
 use crate::words::time;
 
 /// Answers that are looked at: as many as there are open at a time.
 const ANSWERS_MAX: u32 = 500;
+/// How many events are read at a time to hear what people say.
+const HEARD_AT_ONCE: u32 = 100;
+/// How long to rest when the log cannot be read.
+const REST: Duration = Duration::from_secs(1);
 
-/// The id of what is asked for a task.
+/// Returns the id of what is asked for a task.
 pub(super) fn question_id(mission: &ThreadId, task: TaskId) -> Uuid {
     id::about(&format!("the question of {task} in {mission}"))
 }
 
-impl Desk {
-    /// Asks people, and waits until one has answered, or nobody may any more.
-    pub async fn ask_people(&self, task: TaskId, question: &str) -> Option<String> {
-        let mission = &self.0.row.thread;
-        let id = question_id(mission, task);
-        let text = id.to_string();
-        let asked = Question {
-            question: &text,
-            turn: 1,
-            call_id: &format!("{task}.question"),
-            text: question,
-            choices: Vec::new(),
-            schema: None,
-            who: Vec::new(),
-            expires: &after(
-                time::now(),
-                Duration::from_millis(self.0.options.question_ms),
-            )
-            .to_string(),
-            server: None,
-            trial: None,
-        };
-        let asked = Fact::Question(asked).encode(mission).with_id(id);
-        let stands = vec![
-            Condition::Request {
-                id: text.clone(),
-                state: RequestState::Question,
-            },
-            Condition::TaskToCome {
-                mission: mission.clone(),
-                task,
-                open: false,
-            },
-        ];
-        let answer = |event: &Event| match event.fact() {
-            Fact::Answer(answer) if answer.question == text => {
-                let is_given = matches!(answer.what, Answered::Given { .. });
-                Some(is_given.then(|| cut(answer.text, TEXT_MAX)))
-            }
-            _ => None,
-        };
-        self.ask_for(id, asked, stands, tag::ANSWER, answer).await
-    }
+/// Asks people, and waits until one has answered, or nobody may any more.
+pub(super) async fn ask_people(desk: &Desk, task: TaskId, question: &str) -> Option<String> {
+    let mission = &desk.journal.mission;
+    let id = question_id(mission, task);
+    let text = id.to_string();
+    let patience = Duration::from_millis(desk.options().question_ms);
+    let asked = Question {
+        question: &text,
+        turn: 1,
+        call_id: &format!("{task}.question"),
+        text: question,
+        choices: Vec::new(),
+        schema: None,
+        who: Vec::new(),
+        expires: &after(time::now(), patience).to_string(),
+        server: None,
+        trial: None,
+    };
+    let asked = Fact::Question(asked).encode(mission).with_id(id);
+    let waits = Condition::Request {
+        id: text.clone(),
+        state: RequestState::Question,
+    };
+    let stands = vec![waits, desk.journal.to_come(task)];
+    let answer = |event: &Event| match event.fact() {
+        Fact::Answer(answer) if answer.question == text => {
+            let is_given = matches!(answer.what, Answered::Given { .. });
+            Some(is_given.then(|| cut(answer.text, TEXT_MAX)))
+        }
+        _ => None,
+    };
+    ask_for(desk, (id, asked), (stands, tag::ANSWER), answer).await
+}
 
-    /// Puts a request before people by the event with this id, and waits until one with this tag settles it. A request that was made before a crash is
-    /// made no second time. `stands`: what is so as long as it is not settled.
-    pub async fn ask_for<T>(
-        &self,
-        id: Uuid,
-        asked: Draft,
-        stands: Vec<Condition>,
-        settled_by: &str,
-        settled: impl Fn(&Event) -> Option<T>,
-    ) -> T {
-        let (store, space, mission) = (self.0.client.store(), &self.0.space, &self.0.row.thread);
-        let mut follower = store.feed().follow(space, Some(mission));
-        match store.event(space, id).await {
-            Ok(Some(_)) => {}
-            Ok(None) => self.0.ledger.write(asked).await,
-            Err(error) => return self.lose(error).await,
+/// Puts a request before people by the event with this id, and waits until one with this tag
+/// settles it. A request that was made before a crash is made no second time. `stands`: what is so
+/// as long as it is not settled.
+pub(super) async fn ask_for<T>(
+    desk: &Desk,
+    (id, asked): (Uuid, Draft),
+    (stands, settled_by): (Vec<Condition>, &str),
+    settled: impl Fn(&Event) -> Option<T>,
+) -> T {
+    let (store, space, journal) = (&desk.ground.store, &desk.space, &desk.journal);
+    let mut follower = store.feed().follow(space, Some(&journal.mission));
+    let known = journal.found(store.event(space, id).await).await;
+    if known.is_none() {
+        journal.ledger.write(asked).await;
+    }
+    // Who looks for what is due, and for people who went meanwhile, is told as of any other
+    // request.
+    if let Some(event) = journal.found(store.event(space, id).await).await {
+        desk.ground.waker.on_stored()(space, &event);
+    }
+    let query = Query {
+        thread: Some(journal.mission.clone()),
+        tags: vec![settled_by.to_owned()],
+        limit: ANSWERS_MAX,
+        ..Query::default()
+    };
+    loop {
+        let events = journal.found(store.events(space, &query).await).await;
+        if let Some(settled) = events.iter().find_map(&settled) {
+            return settled;
         }
-        // Who looks for what is due, and for people who went meanwhile, is told as of any other request.
-        match store.event(space, id).await {
-            Ok(event) => event
-                .iter()
-                .for_each(|event| self.0.waker.on_stored()(space, event)),
-            Err(error) => return self.lose(error).await,
-        }
-        loop {
-            let (thread, tags) = (Some(mission.clone()), vec![settled_by.to_owned()]);
-            let query = Query {
-                thread,
-                tags,
-                limit: ANSWERS_MAX,
-                ..Query::default()
-            };
-            match store.events(space, &query).await {
-                Ok(events) => {
-                    if let Some(settled) = events.iter().find_map(&settled) {
-                        return settled;
-                    }
+        let _waits = desk.rest.waits_for_people(id, stands.clone());
+        follower.changed().await;
+    }
+}
+
+/// Hears what people say of the tasks of a mission while it is worked on: what was told of the
+/// mission since, and what is behind that, from the log.
+pub(super) async fn follow(desk: &Desk, mut follower: Follower, mut seen: Seq) -> Infallible {
+    loop {
+        match follower.after(seen, HEARD_AT_ONCE as usize) {
+            Tail::Events(events) if events.is_empty() => follower.changed().await,
+            Tail::Events(events) => {
+                for shown in events {
+                    seen = shown.event.seq;
+                    hear(desk, &shown.event);
                 }
-                Err(error) => return self.lose(error).await,
             }
-            let _waits = self.rest().waits_for_people(id, stands.clone());
-            follower.changed().await;
+            Tail::Behind => match hear_behind(desk, seen).await {
+                Ok(heard) => seen = heard,
+                Err(error) => {
+                    tracing::warn!(%error, mission = %desk.journal.mission, "what people say of its tasks cannot be read; it is tried again");
+                    tokio::time::sleep(REST).await;
+                }
+            },
         }
+    }
+}
+
+/// Hears the same of what was said after `seen`, as the log has it now. Returns how far that is.
+async fn hear_behind(desk: &Desk, seen: Seq) -> Result<Seq, StoreError> {
+    let (store, space) = (&desk.ground.store, &desk.space);
+    let head = store.head(space).await?.seq;
+    let query = Query {
+        thread: Some(desk.journal.mission.clone()),
+        tags: vec![TAG.to_owned()],
+        after: Some(seen),
+        before: Some(head + 1),
+        order: Order::Ascending,
+        limit: HEARD_AT_ONCE,
+        ..Query::default()
+    };
+    let events = store.events(space, &query).await?;
+    events.iter().for_each(|event| hear(desk, event));
+    let is_part = events.len() >= HEARD_AT_ONCE as usize;
+    let last = events.last().filter(|_| is_part);
+    Ok(last.map_or(head, |last| last.seq))
+}
+
+fn hear(desk: &Desk, event: &Event) {
+    // What is said while a task is worked on stands in a thread of its own.
+    if event.thread == desk.journal.mission
+        && let Fact::Task(said) = event.fact()
+    {
+        desk.tasks.hear(said);
     }
 }

@@ -1,338 +1,246 @@
-//! The steps that plan: what parts a mission or a task has, how a task may be done, what becomes of one behind a failed one. Nodes of the pipeline in
-//! `missions/flow.rs`, as those of `missions/steps.rs` are.
+//! The steps that plan: what parts a mission or a task has, how a task may be done, what becomes of
+//! one behind a failed one. Nodes of the pipeline in `missions/flow.rs`, as those of
+//! `missions/steps.rs` are.
 
 use serde_json::json;
 use unhurried::node;
 
-use super::asking::{Ask, Came};
-use super::board::{Said, TaskNow};
+use super::asking::{Ask, CONSIDER, Came, DECOMPOSE, REPLAN, SPLIT, ask};
 use super::desk::Desk;
-use super::said::{Consider, Considered, Decompose, Replan};
-use super::steps::quoted;
+use super::people::ask_people;
+use super::said::{Consider, Considered, Decompose, Replan, Said, some};
 use crate::event::draft::Draft;
 use crate::event::mission::{NewTask, TEXT_MAX, TaskId, TaskStatus, Value};
-use crate::event::statement::cut;
 use crate::event::task::TaskNews;
-use crate::model::provider::Tier;
 
-/// The parts of the mission, or of a task. Nothing comes of it where there is no room for them.
+/// Makes the parts of the mission, or of a task. Nothing comes of it where there is no room for
+/// them.
 #[node]
 pub(super) async fn decompose(parent: Option<TaskId>, desk: Desk) -> Came<Vec<TaskId>> {
     let (depth, most) = (desk.options().depth, desk.options().tasks as usize);
-    let (level, count) = {
-        let board = desk.board();
-        (
-            parent
-                .and_then(|task| board.get(task))
-                .map_or(0, |now| now.level),
-            board.len(),
-        )
-    };
-    let no_room = match () {
-        () if level >= depth => Some(format!(
+    let level = parent.and_then(|task| desk.tasks.of(task, |now| now.level));
+    let no_room = if level.unwrap_or(0) >= depth {
+        Some(format!(
             "tasks are split {depth} deep at most (mission.depth)"
-        )),
-        () if count >= most => Some(format!(
+        ))
+    } else if desk.tasks.board().len() >= most {
+        Some(format!(
             "a mission has at most {most} tasks (mission.tasks)"
-        )),
-        () => None,
+        ))
+    } else {
+        None
     };
     if let Some(why) = no_room {
-        desk.refuse(
-            parent,
-            parent.map(|task| (task, "to split".to_owned(), why.clone())),
-        );
+        if parent.is_some() {
+            desk.journal.refuse(parent, "to split", why.as_str());
+        }
         return Came::ToNothing(why);
     }
-    match desk.parts(parent).await {
-        Came::To(said) => desk.made_of(parent, said),
+    match parts(&desk, parent).await {
+        Came::To(said) => made_of(&desk, parent, said),
         Came::Spent(why) => Came::Spent(why),
         Came::ToNothing(why) if parent.is_some() => {
             Came::ToNothing(format!("it was not split: {why}"))
         }
         // A mission may be one task.
-        Came::ToNothing(why) => Came::To(desk.one_task(&why)),
+        Came::ToNothing(why) => Came::To(one_task(&desk, &why)),
     }
 }
 
-/// Whether a task can do without one that failed, once.
+/// Returns whether a task can do without one that failed, once.
 #[node]
 pub(super) async fn replan(task: TaskId, failed: TaskId, desk: Desk) -> Came<()> {
-    let prompts = desk.client().prompts();
-    let values = vec![
-        ("mission".to_owned(), quoted(&desk.wanted().mission)),
-        ("task".to_owned(), desk.described(task)),
-        ("failed".to_owned(), desk.described(failed)),
-    ];
-    let (system, tail) = (&prompts.mission_replan, &prompts.mission_behind);
-    let ask = Ask {
-        node: "replan",
-        tool: "replan",
-        task: Some(task),
-        tier: Tier::Low,
-        system,
-        tail,
-        values,
-    };
-    let why = {
-        let board = desk.board();
-        let reason = board
-            .get(failed)
-            .and_then(|now| now.reason.clone())
-            .unwrap_or_default();
-        format!("it requires {failed}, which failed: {reason}")
-    };
-    let said = match desk.ask::<Replan>(ask, |_| Ok(())).await {
+    let question = Ask::of(REPLAN, task)
+        .quoted("mission", &desk.wanted.mission)
+        .with("task", desk.tasks.described(task))
+        .with("failed", desk.tasks.described(failed));
+    let reason = desk.tasks.of(failed, |now| now.reason.clone()).flatten();
+    let reason = reason.unwrap_or_default();
+    let why = format!("it requires {failed}, which failed: {reason}");
+    let said = match ask::<Replan>(&desk, question, |_| Ok(())).await {
         Came::To(said) if said.possible => said,
         Came::To(_) | Came::ToNothing(_) => return Came::ToNothing(why),
         Came::Spent(why) => return Came::Spent(why),
     };
-    let changed = {
-        let mut board = desk.board();
-        let over = TaskStatus::FailedWithCurrentAvailableInstruments;
-        let requires: Vec<TaskId> = board
-            .get(task)
-            .map(|now| now.requires.clone())
-            .unwrap_or_default();
-        let stays = |it: &TaskId| board.get(*it).is_some_and(|now| now.status != over);
-        let requires: Vec<TaskId> = requires.into_iter().filter(stays).collect();
-        let description = said
-            .description
-            .map(|it| cut(&it, TEXT_MAX))
-            .filter(|it| !it.is_empty());
-        board.get_mut(task).map(|now| {
-            now.requires.clone_from(&requires);
-            now.description = description.unwrap_or_else(|| now.description.clone());
-            now.changed(format!("{why}; {}", said.why))
-        })
-    };
-    desk.say(task, changed);
+    let mut board = desk.tasks.board();
+    let over = TaskStatus::FailedWithCurrentAvailableInstruments;
+    let stays = |it: &TaskId| board.get(*it).is_some_and(|now| now.status != over);
+    let requires = board.get(task).map(|now| now.new.requires.clone());
+    let requires = requires.into_iter().flatten().filter(stays).collect();
+    if let Some(now) = board.get_mut(task) {
+        now.new.requires = requires;
+        if let Some(description) = said.description.and_then(|it| some(&it, TEXT_MAX)) {
+            now.new.description = description;
+        }
+        let changed = now.changed(format!("{why}; {}", said.why));
+        desk.journal.say(task, changed);
+    }
     Came::To(())
 }
 
-/// Asks the user what a task cannot be done without, and waits for the answer, or until nobody waits any more: none.
+/// Asks the user what a task cannot be done without, and waits for the answer, or until nobody
+/// waits any more: none.
 #[node]
 pub(super) async fn ask_user(task: TaskId, question: String, desk: Desk) -> Said {
-    Said {
-        answer: desk.ask_people(task, &question).await,
-        question,
-    }
+    let answer = ask_people(&desk, task, &question).await;
+    Said { question, answer }
 }
 
-/// Whether a task is to be split, what the user would have to say, by which routes it may be done, and how its answer will be checked: one call, four events.
+/// Returns whether a task is to be split, what the user would have to say, by which routes it may
+/// be done, and how its answer will be checked: one call, four events.
 #[node]
 pub(super) async fn consider(task: TaskId, said: Option<Said>, desk: Desk) -> Came<Considered> {
-    desk.refresh(task).await;
+    refresh(&desk, task).await;
     let was_asked = said.is_some();
-    let exact = !was_asked && desk.board().get(task).is_some_and(|now| now.exact);
-    let prompts = desk.client().prompts();
-    let values = vec![
-        ("mission".to_owned(), quoted(&desk.wanted().mission)),
-        ("task".to_owned(), desk.described(task)),
-        ("said".to_owned(), json!(said).to_string()),
-    ];
-    let (system, tail) = (&prompts.mission_consider, &prompts.mission_task);
-    let ask = Ask {
-        node: "consider",
-        tool: "consider",
-        task: Some(task),
-        tier: Tier::Low,
-        system,
-        tail,
-        values,
-    };
-    let asked = if exact {
-        None
+    let exact = !was_asked && desk.tasks.of(task, |now| now.new.exact) == Some(true);
+    let considered = if exact {
+        // Nobody was asked, and a look for frameworks follows.
+        desk.journal.joins_next(task);
+        Considered::of_exact()
     } else {
-        Some(desk.ask::<Consider>(ask, |_| Ok(())).await)
-    };
-    let considered = match asked {
-        None => {
-            // Nobody was asked, and a look for frameworks follows.
-            desk.joins_next(task);
-            Considered::of_exact()
+        let question = Ask::of(CONSIDER, task)
+            .quoted("mission", &desk.wanted.mission)
+            .with("task", desk.tasks.described(task))
+            .with("said", json!(said));
+        match ask::<Consider>(&desk, question, |_| Ok(())).await {
+            Came::To(said) => usable(&desk, task, said, was_asked).await,
+            Came::ToNothing(why) => Considered::of_nobody(&why),
+            Came::Spent(why) => return Came::Spent(why),
         }
-        Some(Came::To(said)) => {
-            let (mut considered, refused) = said.read(task, desk.options().routes as usize);
-            {
-                let records = desk.records();
-                considered
-                    .routes
-                    .iter_mut()
-                    .for_each(|it| it.learned = records.learned(it.kind(), it.estimate));
-            }
-            desk.refuse(Some(task), refused);
-            if considered.question.is_some()
-                && let Some(why) = desk.why_not_asked(task, was_asked).await
-            {
-                considered.question = None;
-                desk.refuse(
-                    Some(task),
-                    [(task, "a question to the user".to_owned(), why)],
-                );
-            }
-            considered
-        }
-        Some(Came::ToNothing(why)) => Considered::of_nobody(&why),
-        Some(Came::Spent(why)) => return Came::Spent(why),
     };
     let Considered {
         split: needed,
-        split_why,
+        split_why: why,
         question,
         routes,
         check,
     } = considered.clone();
-    desk.say(
-        task,
-        [
-            TaskNews::Split {
-                needed,
-                why: split_why,
-            },
-            TaskNews::Asked { question },
-            TaskNews::Routes { routes },
-            TaskNews::Checked { check },
-        ],
-    );
+    for news in [
+        TaskNews::Split { needed, why },
+        TaskNews::Asked { question },
+        TaskNews::Routes { routes },
+        TaskNews::Checked { check },
+    ] {
+        desk.journal.say(task, news);
+    }
     Came::To(considered)
 }
 
-impl Desk {
-    /// Why the user is not asked for a task, if so.
-    async fn why_not_asked(&self, task: TaskId, was_asked: bool) -> Option<String> {
-        let value = self.board().get(task).map_or(Value::Low, |now| now.value);
-        if value != Value::High {
-            return Some(format!(
-                "its value is {}: only a task of the value high asks the user",
-                value.as_str()
-            ));
-        }
-        if was_asked {
-            return Some("it has asked once already".to_owned());
-        }
-        match self.client().store().is_user_away(self.space()).await {
-            Ok(is_away) => {
-                is_away.then(|| "people are away (user_away): it does without".to_owned())
-            }
-            Err(error) => self.lose(error).await,
-        }
+/// Returns what can be used of what a model says of a task, with chances as learned.
+async fn usable(desk: &Desk, task: TaskId, said: Consider, was_asked: bool) -> Considered {
+    let (mut considered, refused) = said.read(task, desk.options().routes as usize);
+    for it in &mut considered.routes {
+        it.learned = desk.records().learned(it.kind(), it.estimate);
     }
-
-    /// What a model says of the parts of the mission, or of a task.
-    pub async fn parts(&self, parent: Option<TaskId>) -> Came<Decompose> {
-        let prompts = self.client().prompts();
-        let mut values = vec![("mission".to_owned(), quoted(&self.wanted().mission))];
-        values.extend(parent.map(|task| ("task".to_owned(), self.described(task))));
-        let tail = if parent.is_some() {
-            &prompts.mission_split
-        } else {
-            &prompts.mission_wanted
-        };
-        let (node, tool, system) = ("decompose", "decompose", &prompts.mission_decompose);
-        let ask = Ask {
-            node,
-            tool,
-            task: parent,
-            tier: Tier::Low,
-            system,
-            tail,
-            values,
-        };
-        let some = |said: &Decompose| match said.tasks.is_empty() {
-            true => Err(
-                "the list of tasks is empty: where nothing is to be split, it has one task"
-                    .to_owned(),
-            ),
-            false => Ok(()),
-        };
-        self.ask::<Decompose>(ask, some).await
+    desk.journal.refuse_all(Some(task), refused);
+    if considered.question.is_some()
+        && let Some(why) = why_not_asked(desk, task, was_asked).await
+    {
+        considered.question = None;
+        desk.journal
+            .refuse(Some(task), "a question to the user", why);
     }
+    considered
+}
 
-    /// Makes what can be made of such parts.
-    pub fn made_of(&self, parent: Option<TaskId>, said: Decompose) -> Came<Vec<TaskId>> {
-        let (made, refused) = {
-            let board = self.board();
-            let value = match parent {
-                None => self.wanted().value,
-                Some(task) => board.get(task).map_or(Value::Low, |now| now.value),
-            };
-            let room = (self.options().tasks as usize).saturating_sub(board.len());
-            said.read(&board, parent, (board.next_number(), room), value)
-        };
-        self.refuse(parent, refused);
-        match (made.is_empty(), parent) {
-            (false, _) => Came::To(self.make(parent, made)),
-            (true, Some(_)) => Came::ToNothing("none of its parts could be made".to_owned()),
-            (true, None) => Came::To(self.one_task("none of its tasks could be made")),
-        }
-    }
-
-    /// The mission as its only task.
-    pub fn one_task(&self, why: &str) -> Vec<TaskId> {
-        let mission = &self.wanted().mission;
-        let whole = NewTask {
-            task: TaskId(self.board().next_number()),
-            name: "the mission".into(),
-            description: mission.clone(),
-            value: self.wanted().value,
-            parent: None,
-            requires: Vec::new(),
-            brought_by: Vec::new(),
-            rank: 1,
-            exact: false,
-        };
-        self.refuse(
-            None,
-            [(
-                TaskId(0),
-                "a plan of several tasks".to_owned(),
-                format!("{why}; the mission is one task"),
-            )],
-        );
-        self.make(None, vec![whole])
-    }
-
-    /// Makes tasks; who was split into them requires them from now on.
-    fn make(&self, parent: Option<TaskId>, made: Vec<NewTask>) -> Vec<TaskId> {
-        let ids: Vec<TaskId> = made.iter().map(|new| new.task).collect();
-        let (thread, mut board) = (self.mission_thread(), self.board());
-        let mut drafts: Vec<Draft> = made
-            .iter()
-            .map(|new| Draft::task(thread, new.task, TaskNews::Made(new.clone())))
-            .collect();
-        made.into_iter().for_each(|new| board.add(new));
-        if let Some(now) = parent.and_then(|parent| board.get_mut(parent)) {
-            now.requires.extend(ids.iter().copied());
-            let changed = now.changed("it was split".into());
-            let changed = |parent| {
-                Draft::task(&thread.of_task(parent), parent, changed).only_if(self.to_come(parent))
-            };
-            drafts.extend(parent.map(changed));
-        }
-        drop(board);
-        self.beside(parent, drafts);
-        ids
+/// Takes over a task as its row is by now: people may have changed it up to when work on it began.
+async fn refresh(desk: &Desk, task: TaskId) {
+    let (store, mission) = (&desk.ground.store, &desk.journal.mission);
+    let before = task.0.checked_sub(1).map(TaskId);
+    let rows = store.tasks(&desk.space, mission, before, Some(1)).await;
+    let row = desk.journal.found(rows).await.pop();
+    if let (Some(row), Some(now)) = (row, desk.tasks.board().get_mut(task))
+        && row.new.task == task
+    {
+        let new = row.new;
+        (now.new.name, now.new.description) = (new.name, new.description);
+        now.new.requires = new.requires;
     }
 }
 
-impl TaskNow {
-    /// What is said of a task that is another from now on, by the mission itself.
-    fn changed(&self, why: String) -> TaskNews {
-        let Self {
-            name,
-            description,
-            requires,
-            rank,
-            ..
-        } = self.clone();
-        TaskNews::Changed {
-            name,
-            description,
-            requires,
-            rank,
-            why,
-            by: None,
-        }
+/// Returns why the user is not asked for a task, if so.
+async fn why_not_asked(desk: &Desk, task: TaskId, was_asked: bool) -> Option<String> {
+    let value = desk.tasks.value(task);
+    if value != Value::High {
+        return Some(format!(
+            "its value is {}: only a task of the value high asks the user",
+            value.as_str()
+        ));
     }
+    if was_asked {
+        return Some("it has asked once already".to_owned());
+    }
+    let is_away = desk.ground.store.is_user_away(&desk.space).await;
+    let is_away = desk.journal.found(is_away).await;
+    is_away.then(|| "people are away (user_away): it does without".to_owned())
+}
+
+/// Returns what a model says of the parts of the mission, or of a task.
+pub(super) async fn parts(desk: &Desk, parent: Option<TaskId>) -> Came<Decompose> {
+    let form = parent.map_or(DECOMPOSE, |_| SPLIT);
+    let mut question = Ask::of(form, parent).quoted("mission", &desk.wanted.mission);
+    if let Some(task) = parent {
+        question = question.with("task", desk.tasks.described(task));
+    }
+    let some = |said: &Decompose| {
+        let none = "the list of tasks is empty: where nothing is to be split, it has one task";
+        said.tasks.first().map(drop).ok_or_else(|| none.to_owned())
+    };
+    ask::<Decompose>(desk, question, some).await
+}
+
+/// Makes what can be made of such parts.
+pub(super) fn made_of(desk: &Desk, parent: Option<TaskId>, said: Decompose) -> Came<Vec<TaskId>> {
+    let value = parent.map_or(desk.wanted.value, |task| desk.tasks.value(task));
+    let (made, refused) = {
+        let board = desk.tasks.board();
+        let room = (desk.options().tasks as usize).saturating_sub(board.len());
+        said.read(&board, parent, room, value)
+    };
+    desk.journal.refuse_all(parent, refused);
+    match (made.is_empty(), parent) {
+        (false, _) => Came::To(make(desk, parent, made)),
+        (true, Some(_)) => Came::ToNothing("none of its parts could be made".to_owned()),
+        (true, None) => Came::To(one_task(desk, "none of its tasks could be made")),
+    }
+}
+
+/// Makes the mission its only task.
+pub(super) fn one_task(desk: &Desk, why: &str) -> Vec<TaskId> {
+    let whole = NewTask {
+        task: TaskId(desk.tasks.board().next_number()),
+        name: "the mission".into(),
+        description: desk.wanted.mission.clone(),
+        value: desk.wanted.value,
+        rank: 1,
+        ..NewTask::default()
+    };
+    is_one_task(desk, why);
+    make(desk, None, vec![whole])
+}
+
+/// Says that the mission is one task.
+pub(super) fn is_one_task(desk: &Desk, why: &str) {
+    let why = format!("{why}; the mission is one task");
+    desk.journal.refuse(None, "a plan of several tasks", why);
+}
+
+/// Makes tasks; who was split into them requires them from now on.
+fn make(desk: &Desk, parent: Option<TaskId>, made: Vec<NewTask>) -> Vec<TaskId> {
+    let (journal, mut board) = (&desk.journal, desk.tasks.board());
+    let ids: Vec<TaskId> = made.iter().map(|new| new.task).collect();
+    let new = |new: &NewTask| Draft::task(&journal.mission, new.task, TaskNews::Made(new.clone()));
+    let mut drafts: Vec<Draft> = made.iter().map(new).collect();
+    made.into_iter().for_each(|new| board.add(new));
+    if let Some(task) = parent
+        && let Some(now) = board.get_mut(task)
+    {
+        now.new.requires.extend(&ids);
+        let changed = now.changed("it was split".into());
+        let changed = Draft::task(&journal.thread(parent), task, changed);
+        drafts.push(changed.only_if(journal.to_come(task)));
+    }
+    drop(board);
+    journal.beside(parent, drafts);
+    ids
 }

@@ -1,5 +1,5 @@
-//! When a mission rests: as soon as all that it could do waits for people. Then its lease is given back, and nothing is held for it until people have
-//! said something.
+//! When a mission rests: as soon as all that it could do waits for people. Then its lease is given
+//! back, and nothing is held for it until people have said something.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,49 +15,47 @@ pub(super) struct Rest(Arc<watch::Sender<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    working: usize,
+    working: isize,
     /// By request: what has to be so for people still to be waited for.
     awaited: BTreeMap<Uuid, Vec<Condition>>,
 }
 
-/// As long as it is there, a flow is at work.
-pub(super) struct AtWork(Rest);
-
-/// As long as it is there, a flow that is at work waits: for people, or for others of the mission.
-pub(super) struct Waits {
+/// As long as it is there, one flow more is at work, or one less: it waits for people, or for
+/// others of the mission.
+pub(super) struct Counted {
     rest: Rest,
+    by: isize,
     request: Option<Uuid>,
 }
 
 impl Rest {
     /// A flow begins.
-    pub fn at_work(&self) -> AtWork {
-        self.0.send_modify(|state| state.working += 1);
-        AtWork(self.clone())
+    pub fn at_work(&self) -> Counted {
+        self.counted(1, None)
     }
 
-    /// The flow that says it waits for others.
-    pub fn waits_for_others(&self) -> Waits {
-        self.0.send_modify(|state| state.working -= 1);
-        Waits {
-            rest: self.clone(),
-            request: None,
-        }
+    /// The flow that says this waits for others.
+    pub fn waits_for_others(&self) -> Counted {
+        self.counted(-1, None)
     }
 
-    /// The flow that says it waits for what people say to a request, as long as all of this is so.
-    pub fn waits_for_people(&self, request: Uuid, stands: Vec<Condition>) -> Waits {
+    /// The flow that says this waits for what people say to a request, as long as all of this
+    /// is so.
+    pub fn waits_for_people(&self, request: Uuid, stands: Vec<Condition>) -> Counted {
+        self.counted(-1, Some((request, stands)))
+    }
+
+    fn counted(&self, by: isize, awaited: Option<(Uuid, Vec<Condition>)>) -> Counted {
+        let (rest, request) = (self.clone(), awaited.as_ref().map(|(request, _)| *request));
         self.0.send_modify(|state| {
-            state.working -= 1;
-            state.awaited.insert(request, stands);
+            state.working += by;
+            state.awaited.extend(awaited);
         });
-        Waits {
-            rest: self.clone(),
-            request: Some(request),
-        }
+        Counted { rest, by, request }
     }
 
-    /// Waits until all that is left to do waits for people. Returns what has to be so for the mission to rest.
+    /// Waits until all that is left to do waits for people. Returns what has to be so for the
+    /// mission to rest.
     pub async fn all_wait_for_people(&self) -> Vec<Condition> {
         let mut state = self.0.subscribe();
         let rests = state
@@ -70,19 +68,13 @@ impl Rest {
     }
 }
 
-impl Drop for AtWork {
-    fn drop(&mut self) {
-        self.0.0.send_modify(|state| state.working -= 1);
-    }
-}
-
-impl Drop for Waits {
+impl Drop for Counted {
     fn drop(&mut self) {
         self.rest.0.send_modify(|state| {
-            state.working += 1;
-            self.request
-                .iter()
-                .for_each(|request| drop(state.awaited.remove(request)));
+            state.working -= self.by;
+            state
+                .awaited
+                .retain(|request, _| self.request != Some(*request));
         });
     }
 }

@@ -1,15 +1,17 @@
-//! What models say of missions and tasks, as they may say it, and what of that is used: it is data, shortened, counted and held against the tasks that
-//! there are. Who asks them is `missions/asking.rs`.
+//! What models say of missions and tasks, as they may say it, and what of that is used: it is data,
+//! shortened, counted and held against the tasks that there are. Who asks them is
+//! `missions/asking.rs`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::board::{Board, TaskNow};
+use super::board::Board;
+use super::journal::Refusal;
 use crate::event::mission::{
-    ANSWER_MAX, Check, NAME_MAX, NewTask, RUBRIC, Route, TEXT_MAX, TaskId, Value, circle, sameness,
+    Check, NAME_MAX, NewTask, RUBRIC, Route, TEXT_MAX, TaskId, Value, circle, sameness, shown_way,
 };
 use crate::event::statement::cut;
 pub(super) use crate::tools::catalogue::mission_plan::Plan as Decompose;
@@ -94,7 +96,7 @@ pub(super) struct Report {
 }
 
 /// How a task will be done, as far as it can be used.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Considered {
     pub split: bool,
     pub split_why: String,
@@ -103,26 +105,36 @@ pub(super) struct Considered {
     pub check: Check,
 }
 
-/// Something that was not done, and why.
-pub(super) type Refusal = (TaskId, String, String);
+/// What came of a question to the user; no answer: nobody gave one in time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Said {
+    pub question: String,
+    pub answer: Option<String>,
+}
 
-/// A chance as a model says it, and what was wrong with it, if something was.
+/// Returns a text, shortened, if it says something.
+pub(super) fn some(text: &str, most: usize) -> Option<String> {
+    Some(cut(text, most)).filter(|text| !text.is_empty())
+}
+
+/// Returns a chance as a model says it, and what was wrong with it, if something was.
 fn estimate(said: &Json) -> (f64, Option<String>) {
     match said.as_f64() {
         Some(chance) if (0.0..=1.0).contains(&chance) => (chance, None),
-        Some(chance) => (
-            chance.clamp(0.0, 1.0),
-            Some(format!("{chance} is no chance from 0 to 1")),
-        ),
-        None => (
-            0.0,
-            Some(format!("{} is no number", cut(&said.to_string(), 60))),
-        ),
+        Some(chance) => {
+            let wrong = format!("{chance} is no chance from 0 to 1");
+            (chance.clamp(0.0, 1.0), Some(wrong))
+        }
+        None => {
+            let wrong = format!("{} is no number", cut(&said.to_string(), 60));
+            (0.0, Some(wrong))
+        }
     }
 }
 
 impl Consider {
-    /// What can be used of it: at most `most` routes, no two alike; a chance that is none is 0 or the nearest that is one.
+    /// Returns what can be used of it: at most `most` routes, no two alike; a chance that is none
+    /// is 0 or the nearest that is one.
     pub fn read(self, task: TaskId, most: usize) -> (Considered, Vec<Refusal>) {
         let (mut routes, mut refused) = (Vec::<Route>::new(), Vec::new());
         let mut chance = |name: &str, said: &Json| {
@@ -130,94 +142,68 @@ impl Consider {
             refused.extend(wrong.map(|wrong| (task, format!("the estimate of {name}"), wrong)));
             chance
         };
-        let ways: Vec<(Way, f64)> = self
-            .routes
-            .into_iter()
-            .map(|way| {
-                let chance = chance(&cut(&way.name, NAME_MAX), &way.estimate);
-                (way, chance)
-            })
-            .collect();
-        let split = self
-            .split
-            .then(|| chance("splitting", &self.split_estimate));
-        for (way, estimate) in ways {
+        let read = |way: &Way| {
             let (name, how) = (cut(&way.name, NAME_MAX), cut(&way.how, TEXT_MAX));
-            let route = Route {
-                name,
-                how,
-                estimate,
-                splits: false,
-                learned: None,
-            };
+            let estimate = chance(&name, &way.estimate);
+            Route::whole(name, how, estimate)
+        };
+        let listed: Vec<Route> = self.routes.iter().map(read).collect();
+        let split = self.split.then(|| Route {
+            splits: true,
+            ..Route::whole(
+                "split",
+                self.split_why.as_str(),
+                chance("splitting", &self.split_estimate),
+            )
+        });
+        for route in listed {
             let of = format!("the route {}", route.name);
-            if route.name.is_empty() && route.how.is_empty() {
-                refused.push((task, "a route".to_owned(), "it says nothing".to_owned()));
-            } else if routes
-                .iter()
-                .any(|known| sameness(&known.how) == sameness(&route.how))
-            {
-                refused.push((task, of, "another route goes the same way".to_owned()));
+            let is_same = |known: &Route| sameness(&known.how) == sameness(&route.how);
+            let (of, why) = if route.name.is_empty() && route.how.is_empty() {
+                ("a route".to_owned(), "it says nothing".to_owned())
+            } else if routes.iter().any(is_same) {
+                (of, "another route goes the same way".to_owned())
             } else if routes.len() >= most {
-                refused.push((
-                    task,
+                (
                     of,
                     format!("a task has at most {most} routes (mission.routes)"),
-                ));
+                )
             } else {
                 routes.push(route);
-            }
+                continue;
+            };
+            refused.push((task, of, why));
         }
         if routes.is_empty() {
             routes.push(as_a_whole());
         }
-        let splitting = |estimate| Route {
-            name: "split".into(),
-            how: self.split_why.clone(),
-            estimate,
-            splits: true,
-            learned: None,
-        };
-        routes.extend(split.map(splitting));
-        let rubric = Some(cut(&self.rubric, TEXT_MAX))
-            .filter(|it| !it.is_empty())
-            .unwrap_or_else(|| RUBRIC.to_owned());
-        let text = |text: Option<String>| {
-            // A program that is cut is another one.
-            text.filter(|it| !it.trim().is_empty() && it.chars().count() <= TEXT_MAX)
-        };
-        let check = match (self.check, text(self.program), text(self.query)) {
+        routes.extend(split);
+        // A program that is cut is another one.
+        let fits = |it: &String| !it.trim().is_empty() && it.chars().count() <= TEXT_MAX;
+        let rubric = some(&self.rubric, TEXT_MAX).unwrap_or_else(|| RUBRIC.to_owned());
+        let check = match (
+            self.check,
+            self.program.filter(fits),
+            self.query.filter(fits),
+        ) {
             (Checking::Program, Some(code), _) => Check::Program { code, rubric },
             (Checking::Knowledge, _, Some(query)) => Check::Knowledge { query, rubric },
             (Checking::Agreement, ..) => Check::Agreement { rubric },
             _ => Check::Rubric { rubric },
         };
-        let question = self
-            .question
-            .map(|it| cut(&it, TEXT_MAX))
-            .filter(|it| !it.is_empty());
-        (
-            Considered {
-                split: self.split,
-                split_why: cut(&self.split_why, TEXT_MAX),
-                question,
-                routes,
-                check,
-            },
-            refused,
-        )
+        let considered = Considered {
+            split: self.split,
+            split_why: cut(&self.split_why, TEXT_MAX),
+            question: self.question.and_then(|it| some(&it, TEXT_MAX)),
+            routes,
+            check,
+        };
+        (considered, refused)
     }
 }
 
 fn as_a_whole() -> Route {
-    let (name, how) = ("as a whole".into(), "Do the task as it stands.".into());
-    Route {
-        name,
-        how,
-        estimate: 0.5,
-        splits: false,
-        learned: None,
-    }
+    Route::whole("as a whole", "Do the task as it stands.", 0.5)
 }
 
 impl Considered {
@@ -226,74 +212,61 @@ impl Considered {
         matches!(self.check, Check::Agreement { .. })
     }
 
-    /// Where the model says nothing that can be used.
+    /// Returns how a task is done of which the model says nothing that can be used.
     pub fn of_nobody(why: &str) -> Self {
+        let rubric = RUBRIC.to_owned();
         Self {
             split: false,
             split_why: why.to_owned(),
             question: None,
             routes: vec![as_a_whole()],
-            check: Check::Rubric {
-                rubric: RUBRIC.to_owned(),
-            },
+            check: Check::Rubric { rubric },
         }
     }
 
-    /// Of a task whose plan says all: one step, tried until tries agree.
+    /// Returns how a task is done whose plan says all: by one step, tried until tries agree.
     pub fn of_exact() -> Self {
-        let another = Route {
-            name: "another way".into(),
-            how: "Do the task by another way than the first that comes to mind.".into(),
-            ..as_a_whole()
-        };
+        let how = "Do the task by another way than the first that comes to mind.";
+        let rubric = RUBRIC.to_owned();
         Self {
-            routes: vec![as_a_whole(), another],
-            check: Check::Agreement {
-                rubric: RUBRIC.to_owned(),
-            },
+            routes: vec![as_a_whole(), Route::whole("another way", how, 0.5)],
+            check: Check::Agreement { rubric },
             ..Self::of_nobody("the plan says that it is one step")
         }
     }
 }
 
 impl Decompose {
-    /// The tasks that are made of it, at most `room`, and what was refused, by name. The first gets the number `from`.
+    /// Returns the tasks that are made of it, at most `room`, and what was refused, by name. None
+    /// is worth more than `most`.
     pub(super) fn read(
         self,
         board: &Board,
         parent: Option<TaskId>,
-        (from, room): (u64, usize),
+        room: usize,
         most: Value,
     ) -> (Vec<NewTask>, Vec<Refusal>) {
-        let about = parent.unwrap_or(TaskId(0));
+        let (from, about) = (board.next_number(), parent.unwrap_or(TaskId(0)));
         let (mut made, mut refused) = (Vec::<NewTask>::new(), Vec::<Refusal>::new());
-        let mut numbers = BTreeMap::new();
+        let (mut numbers, mut wishes) = (BTreeMap::new(), Vec::new());
         let count = self.tasks.len();
-        let mut wishes = Vec::new();
-        let known = |(task, now): (TaskId, &TaskNow)| {
-            ((sameness(&now.name), sameness(&now.description)), task)
-        };
-        let ancestors: HashMap<_, _> = board.ancestors(parent).map(known).collect();
+        let words = |name: &str, description: &str| (sameness(name), sameness(description));
+        let ancestors = board.ancestors(parent);
+        let ancestors: HashMap<_, _> = ancestors
+            .map(|new| (words(&new.name, &new.description), new.task))
+            .collect();
         let mut twins = HashMap::new();
-        for (place, part) in self.tasks.into_iter().enumerate() {
-            let (name, description) = (cut(&part.name, NAME_MAX), cut(&part.description, TEXT_MAX));
-            let name = if name.is_empty() {
-                cut(&description, 60)
-            } else {
-                name
-            };
+        for (number, part) in (1..).zip(self.tasks) {
+            let description = cut(&part.description, TEXT_MAX);
+            let name = some(&part.name, NAME_MAX).unwrap_or_else(|| cut(&description, 60));
             let of = format!("the task {name:?}");
-            let words = (sameness(&name), sameness(&description));
-            if description.is_empty() {
-                refused.push((about, of, "it does not say what is to be done".into()));
+            let words = words(&name, &description);
+            let why = if description.is_empty() {
+                "it does not say what is to be done".to_owned()
             } else if let Some(ancestor) = ancestors.get(&words) {
-                refused.push((
-                    about,
-                    of,
-                    format!("it is the same as {ancestor}, which it would be a part of"),
-                ));
+                format!("it is the same as {ancestor}, which it would be a part of")
             } else if let Some(twin) = twins.get(&words) {
-                refused.push((about, of, format!("it is the same as {twin}")));
+                format!("it is the same as {twin}")
             } else if made.len() >= room {
                 let why = format!(
                     "a mission has room for {room} more tasks (mission.tasks), and {count} are wanted"
@@ -303,34 +276,24 @@ impl Decompose {
             } else {
                 let task = TaskId(from + made.len() as u64);
                 twins.insert(words, task);
-                numbers.insert(place as i64 + 1, task);
-                let value = part
-                    .value
-                    .as_deref()
-                    .and_then(Value::parse)
-                    .unwrap_or(most)
-                    .min(most);
-                let brought = part
-                    .brought_by
-                    .iter()
-                    .take(BROUGHT_MAX)
-                    .map(|it| cut(it, NAME_MAX));
-                let brought_by = brought.filter(|it| !it.is_empty()).collect();
-                let (rank, requires) = (made.len() as u64 + 1, Vec::new());
-                let exact = part.exact == Some(true);
+                numbers.insert(number, task);
+                wishes.push((task, part.requires));
+                let value = part.value.as_deref().and_then(Value::parse);
+                let brought = part.brought_by.iter().take(BROUGHT_MAX);
                 made.push(NewTask {
                     task,
                     name,
                     description,
-                    value,
+                    value: value.unwrap_or(most).min(most),
                     parent,
-                    requires,
-                    brought_by,
-                    rank,
-                    exact,
+                    requires: Vec::new(),
+                    brought_by: brought.filter_map(|it| some(it, NAME_MAX)).collect(),
+                    rank: made.len() as u64 + 1,
+                    exact: part.exact == Some(true),
                 });
-                wishes.push((task, part.requires));
-            }
+                continue;
+            };
+            refused.push((about, of, why));
         }
         require(&mut made, &numbers, wishes, &mut refused);
         (made, refused)
@@ -347,55 +310,28 @@ fn require(
     let mut requires: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
     // Nothing closes a circle through a task that none requires so far.
     let mut required_by_some = BTreeSet::new();
-    for (task, wanted) in wishes {
-        for number in wanted {
+    let wishes = wishes.into_iter();
+    for (task, number) in wishes.flat_map(|(task, all)| all.into_iter().map(move |it| (task, it))) {
+        let Some(required) = numbers.get(&number).copied() else {
             let of = format!("to require number {number}");
-            let Some(required) = numbers.get(&number).copied() else {
-                refused.push((task, of, "no task of the list has that number".into()));
-                continue;
-            };
-            if requires
-                .get(&task)
-                .is_some_and(|known| known.contains(&required))
-            {
-                continue;
-            }
-            let may_close = required == task || required_by_some.contains(&task);
-            match may_close
-                .then(|| circle(&requires, task, required))
-                .flatten()
-            {
-                Some(way) => {
-                    let way = way
-                        .iter()
-                        .map(TaskId::to_string)
-                        .collect::<Vec<_>>()
-                        .join(" → ");
-                    refused.push((
-                        task,
-                        format!("to require {required}"),
-                        format!("it would close a circle: {way}"),
-                    ));
-                }
-                None => {
-                    required_by_some.insert(required);
-                    requires.entry(task).or_default().push(required);
-                }
-            }
+            refused.push((task, of, "no task of the list has that number".into()));
+            continue;
+        };
+        let known = requires.entry(task).or_default();
+        if known.contains(&required) {
+            continue;
         }
+        let may_close = required == task || required_by_some.contains(&task);
+        if may_close && let Some(way) = circle(&requires, task, required) {
+            let why = format!("it would close a circle: {}", shown_way(&way));
+            refused.push((task, format!("to require {required}"), why));
+            continue;
+        }
+        required_by_some.insert(required);
+        requires.entry(task).or_default().push(required);
     }
     for task in made {
         task.requires = requires.remove(&task.task).unwrap_or_default();
-    }
-}
-
-impl Solve {
-    /// The answer, if there is one.
-    pub fn answer(&self) -> Option<String> {
-        self.answer
-            .as_deref()
-            .map(|it| cut(it, ANSWER_MAX))
-            .filter(|it| !it.is_empty())
     }
 }
 
@@ -454,7 +390,7 @@ mod tests {
 
     fn parts(list: Json, room: usize) -> (Vec<NewTask>, Vec<Refusal>) {
         let said: Decompose = serde_json::from_value(json!({ "tasks": list })).unwrap();
-        said.read(&Board::default(), None, (1, room), Value::Medium)
+        said.read(&Board::default(), None, room, Value::Medium)
     }
 
     fn part(name: &str, requires: &[i64]) -> Json {

@@ -1,12 +1,14 @@
-//! What a model says of a framework that is to be made, and what of it can be used. Who asks for it is `missions/making.rs`. Pure.
+//! What a model says of a framework that is to be made, and what of it can be used. Who asks for it
+//! is `missions/making.rs`. Pure.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::using::{Computed, read_input};
+use super::said::some;
+use super::solving::Computed;
+use super::using::read_input;
 use crate::event::framework::{CODE_MAX, ITEMS_MAX, NAME_MAX, TEXT_MAX};
-use crate::event::statement::cut;
 
 /// Most sets of values that a program is tried with.
 const SETS_MAX: usize = 8;
@@ -64,20 +66,16 @@ pub(super) struct Programmed {
 }
 
 impl Write {
-    /// What can be kept of it; none: it declines.
+    /// Returns what can be kept of it; none: it declines.
     pub fn read(&self) -> Result<Option<Sketch>, String> {
         if self.kind == Kind::None {
             return Ok(None);
         }
-        let (name, purpose) = (cut(&self.name, NAME_MAX), cut(&self.purpose, TEXT_MAX));
-        if name.is_empty() || purpose.is_empty() {
+        let (name, purpose) = (some(&self.name, NAME_MAX), some(&self.purpose, TEXT_MAX));
+        let (Some(name), Some(purpose)) = (name, purpose) else {
             return Err("a framework has a name, and says for which tasks it is".to_owned());
-        }
-        let knowledge = self
-            .knowledge
-            .iter()
-            .map(|it| cut(it, TEXT_MAX))
-            .filter(|it| !it.is_empty());
+        };
+        let knowledge = self.knowledge.iter().filter_map(|it| some(it, TEXT_MAX));
         let knowledge: Vec<String> = knowledge.take(ITEMS_MAX).collect();
         let program = match self.kind {
             Kind::Program => Some(self.program()?),
@@ -98,11 +96,9 @@ impl Write {
         let code = self.code.clone().filter(|code| !code.trim().is_empty());
         let code = code.ok_or_else(|| "a framework of the kind program has code".to_owned())?;
         // The line with its parameters comes to it.
-        if code.chars().count() > CODE_MAX - 2 * SET_MAX {
-            return Err(format!(
-                "a program has at most {} characters",
-                CODE_MAX - 2 * SET_MAX
-            ));
+        let most = CODE_MAX - 2 * SET_MAX;
+        if code.chars().count() > most {
+            return Err(format!("a program has at most {most} characters"));
         }
         Ok(Programmed {
             code: tuned(&code, None),
@@ -112,37 +108,34 @@ impl Write {
         })
     }
 
-    /// Its sets of values; the error says which one is left out, and why.
+    /// Returns its sets of values; the error says which one is left out, and why.
     fn sets(&self) -> impl Iterator<Item = Result<Json, (usize, String)>> {
         let read = |text: &String| match text.chars().count() > SET_MAX {
             true => Err(format!("it has more than {SET_MAX} characters")),
             false => read_input(Some(text)).map_err(|why| why.replace("`input`", "it")),
         };
-        (1..)
-            .zip(self.parameters.iter().take(SETS_MAX))
-            .map(move |(at, text)| read(text).map_err(|why| (at, why)))
+        let all = (1..).zip(self.parameters.iter().take(SETS_MAX));
+        all.map(move |(at, text)| read(text).map_err(|why| (at, why)))
     }
 
-    /// The sets of values that are left out.
+    /// Returns the sets of values that are left out.
     pub fn left_out(&self) -> impl Iterator<Item = (String, String)> {
-        self.sets()
-            .filter_map(Result::err)
-            .map(|(at, why)| (format!("the set of parameters {at}"), why))
+        let wrong = self.sets().filter_map(Result::err);
+        wrong.map(|(at, why)| (format!("the set of parameters {at}"), why))
     }
 }
 
 impl Guideline {
     pub fn is_some(&self) -> Result<(), String> {
-        if self.guideline.trim().is_empty() {
-            Err("the guideline is empty".to_owned())
-        } else {
-            Ok(())
+        match self.guideline.trim() {
+            "" => Err("the guideline is empty".to_owned()),
+            _ => Ok(()),
         }
     }
 }
 
 impl Programmed {
-    /// Its input, with these values.
+    /// Returns its input, with these values.
     pub fn with(&self, set: Option<&Json>) -> Json {
         let mut input = self.input.clone();
         if let Some(set) = set {
@@ -152,7 +145,8 @@ impl Programmed {
     }
 }
 
-/// The program with these values as those of its parameters, where its input has no others. Its first line, if it has one of these already, is replaced.
+/// Returns the program with these values as those of its parameters, where its input has no others.
+/// Its first line, if it has one of these already, is replaced.
 pub(super) fn tuned(code: &str, set: Option<&Json>) -> String {
     const BEFORE: &str = "const parameters = { ...";
     let code = match code.split_once('\n') {

@@ -1,22 +1,24 @@
-//! How a task is tried: one call after the other, each a node of the pipeline in `missions/flow.rs`, until there is an answer or none will come. A program is
-//! run, words to search for are looked up, tools are called. Whether an answer will do is in `missions/steps.rs`.
+//! How a task is tried: one call after the other, each a node of the pipeline in
+//! `missions/flow.rs`, until there is an answer or none will come. A program is run, words to
+//! search for are looked up, tools are called. Whether an answer will do is in `missions/steps.rs`.
 
 use runner::request::Language;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::asking::{Ask, Came};
-use super::calling::{is_step, steps};
+use super::asking::{Ask, Came, SOLVE, ask};
+use super::calling::{call_tool, is_step, steps, tools_told};
+use super::checking::{looked_up, ran};
 use super::desk::Desk;
 use super::said::{Considered, Solve};
-use super::steps::{quoted, word};
-use crate::event::mission::{Route, Step, TEXT_MAX, TaskId, sameness};
+use crate::event::mission::{ANSWER_MAX, Route, Step, TEXT_MAX, TaskId, sameness};
 use crate::event::statement::cut;
 use crate::event::task::{TaskNews, ToolStep};
 use crate::model::provider::Tier;
 
-/// So often is an answer asked for, one whose program ends in an error or that has to be looked up first: of the ordinary model, and of the high tier.
+/// So often is an answer asked for, one whose program ends in an error or that has to be looked up
+/// first: of the ordinary model, and of the high tier.
 pub(super) const PROGRAMS: usize = 3;
 const PROGRAMS_HIGH: usize = 6;
 
@@ -42,15 +44,12 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    pub fn nothing(route: &str, why: String) -> Self {
-        Self {
-            route: route.to_owned(),
-            answer: None,
-            why,
-        }
+    pub fn of(route: &str, answer: Option<String>, why: impl Into<String>) -> Self {
+        let (route, why) = (route.to_owned(), why.into());
+        Self { route, answer, why }
     }
 
-    /// Whether it came to this answer.
+    /// Returns whether it came to this answer.
     pub fn is_answered(&self, answer: &str) -> bool {
         let same = |own: &String| sameness(own) == sameness(answer);
         self.answer.as_ref().is_some_and(same)
@@ -58,43 +57,35 @@ impl Verdict {
 }
 
 impl Considered {
-    /// The tries that another one is told of.
+    /// Returns the tries that another one is told of.
     pub fn told<'a>(&self, wrong: &'a [Verdict]) -> &'a [Verdict] {
         if self.is_agreed() { &[] } else { wrong }
     }
 }
 
-/// Tries a task by one step. A program in an answer is run, its value is the answer; one that ends in an error is asked for again, with the error. Words
-/// to search the knowledge base for are answered with what it finds, calls of tools with what they come to.
+/// Tries a task by one step. A program in an answer is run, its value is the answer; one that ends
+/// in an error is asked for again, with the error. Words to search the knowledge base for are
+/// answered with what it finds, calls of tools with what they come to.
 pub(super) async fn solve(
     desk: &Desk,
     task: TaskId,
     step: Step,
-    how: &Considered,
-    wrong: &[Verdict],
+    (how, wrong): (&Considered, &[Verdict]),
 ) -> Result<Came<Tried>, NodeExecutionError> {
-    let most = if matches!(step, Step::High(_)) {
-        PROGRAMS_HIGH
-    } else {
-        PROGRAMS
-    };
+    let is_high = matches!(step, Step::High(_));
+    let most = if is_high { PROGRAMS_HIGH } else { PROGRAMS };
     // No two tries that have to agree are asked for in the same words.
-    let attempt = how.is_agreed().then_some(wrong.len() + 1);
+    let step = (step, how.is_agreed().then_some(wrong.len() + 1));
     let once = |notes, is_last| {
-        solve_once(
-            Context::new(task),
-            (step, attempt),
-            how.routes.clone(),
-            notes,
-            is_last,
-            desk.clone(),
-        )
+        let (context, routes) = (Context::new(task), how.routes.clone());
+        solve_once(context, step, routes, notes, is_last, desk.clone())
     };
     until_answered(how.told(wrong), most, once).await
 }
 
-/// Asks for an answer, each time with what came of the times before and whether it is the last one, until there is one or none will come. Calls of tools are
-/// not counted here: they have a limit of their own.
+/// Asks for an answer, each time with what came of the times before and whether it is the last one,
+/// until there is one or none will come. Calls of tools are not counted here: they have a limit of
+/// their own.
 pub(super) async fn until_answered(
     wrong: &[Verdict],
     most: usize,
@@ -104,17 +95,18 @@ pub(super) async fn until_answered(
     let known = notes.len();
     loop {
         let times = notes[known..].iter().filter(|note| !is_step(note)).count() + 1;
-        match once(notes.clone(), times >= most).await? {
-            Came::To(Solved::Answer(tried)) => {
-                return Ok(Came::To(Tried {
-                    steps: steps(&notes[known..]),
-                    ..tried
-                }));
+        return Ok(match once(notes.clone(), times >= most).await? {
+            Came::To(Solved::Again(note)) => {
+                notes.push(note);
+                continue;
             }
-            Came::To(Solved::Again(note)) => notes.push(note),
-            Came::ToNothing(why) => return Ok(Came::ToNothing(why)),
-            Came::Spent(why) => return Ok(Came::Spent(why)),
-        }
+            Came::To(Solved::Answer(tried)) => Came::To(Tried {
+                steps: steps(&notes[known..]),
+                ..tried
+            }),
+            Came::ToNothing(why) => Came::ToNothing(why),
+            Came::Spent(why) => Came::Spent(why),
+        });
     }
 }
 
@@ -126,7 +118,7 @@ pub(super) enum Solved {
     Again(Json),
 }
 
-/// One call for an answer.
+/// Makes one call for an answer.
 #[node]
 pub(super) async fn solve_once(
     task: TaskId,
@@ -141,100 +133,166 @@ pub(super) async fn solve_once(
         Step::High(at) => (routes.get(at), Tier::High),
         Step::Split => (None, Tier::Low),
     };
-    let name = route.map_or("split", |route| &route.name).to_owned();
-    let how = route.map_or(
-        "The task was split: put its answer together from those of its parts.",
-        |it| &it.how,
+    let (name, how) = route.map_or(
+        (
+            "split",
+            "The task was split: put its answer together from those of its parts.",
+        ),
+        |route| (route.name.as_str(), route.how.as_str()),
     );
-    let prompts = desk.client().prompts();
-    let values = vec![
-        ("mission".to_owned(), quoted(&desk.wanted().mission)),
-        ("task".to_owned(), desk.described(task)),
-        ("route".to_owned(), shown_route(&name, how, attempt)),
-        ("tools".to_owned(), desk.tools_told().await),
-        ("so_far".to_owned(), json!(notes).to_string()),
-    ];
-    let (system, tail) = (&prompts.mission_solve, &prompts.mission_try);
-    let ask = Ask {
-        node: "solve",
-        tool: "solve",
-        task: Some(task),
-        tier,
-        system,
-        tail,
-        values,
-    };
-    let said = match desk.ask::<Solve>(ask, |_| Ok(())).await {
-        Came::To(said) => said,
-        Came::ToNothing(why) => return desk.no_answer(task, &name, tier, why),
-        Came::Spent(why) => return Came::Spent(why),
-    };
-    let some = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
-    let (program, tool, search) = (some(&said.program), some(&said.tool), some(&said.search));
-    let answer = match (&program, said.answer(), tool, search) {
-        (Some(program), ..) => desk
-            .run(Language::JavaScript, program, Json::Null)
-            .await
-            .map(|it| it.answer),
-        (None, Some(answer), ..) => Ok(answer),
-        (None, None, Some(tool), _) => match desk
-            .call_tool(task, &tool, said.arguments.as_deref(), &notes)
-            .await
-        {
-            Ok(note) => return Came::To(Solved::Again(note)),
-            Err(why) => Err(why),
-        },
-        (None, None, None, Some(words)) if !is_last => {
-            let words = cut(&words, TEXT_MAX);
-            return Came::To(Solved::Again(
-                json!({ "searched": words, "found": desk.looked_up(&words).await }),
-            ));
-        }
-        (None, None, None, Some(_)) => Err("it goes on searching, and says no answer".to_owned()),
-        (None, None, None, None) => Err("it says that there is no answer".to_owned()),
-    };
-    match answer {
-        Ok(answer) => {
-            let (tier, why) = (word(tier), cut(&said.thought, TEXT_MAX));
-            desk.say(
-                task,
-                [TaskNews::Tried {
-                    route: name.clone(),
-                    tier,
-                    answer: Some(answer.clone()),
-                    why,
-                }],
-            );
-            Came::To(Solved::Answer(Tried {
-                route: name,
-                answer,
-                facts: said.facts,
-                steps: Vec::new(),
-            }))
-        }
-        Err(why) if program.is_some() && !is_last => {
-            let (of, tier, said) = (name.clone(), word(tier), why.clone());
-            desk.say(
-                task,
-                [TaskNews::Tried {
-                    route: of,
-                    tier,
-                    answer: None,
-                    why: said,
-                }],
-            );
-            Came::To(Solved::Again(
-                json!({ "route": name, "program": program, "why": why }),
-            ))
-        }
-        Err(why) => desk.no_answer(task, &name, tier, why),
-    }
-}
-
-fn shown_route(name: &str, how: &str, attempt: Option<usize>) -> String {
     let mut shown = json!({ "name": name, "how": how });
     if let Some(attempt) = attempt {
         shown["attempt"] = attempt.into();
     }
-    shown.to_string()
+    let question = Ask::of(SOLVE, task)
+        .by(tier)
+        .quoted("mission", &desk.wanted.mission)
+        .with("task", desk.tasks.described(task))
+        .with("route", shown)
+        .with("tools", tools_told(&desk).await)
+        .with("so_far", json!(notes));
+    let called = Called::of(task, name, tier);
+    let said = match ask::<Solve>(&desk, question, |_| Ok(())).await {
+        Came::To(said) => said,
+        Came::ToNothing(why) => return called.no_answer(&desk, why),
+        Came::Spent(why) => return Came::Spent(why),
+    };
+    let program = said.program.filter(|code| !code.trim().is_empty());
+    let runs = program.clone();
+    let said = Said {
+        program: runs.map(|code| (Language::JavaScript, code, Json::Null)),
+        answer: said.answer,
+        tool: said.tool.map(|tool| (tool, said.arguments)),
+        search: said.search.map(|words| (words, is_last)),
+        thought: said.thought,
+        facts: said.facts,
+    };
+    match (called.solved(&desk, said, &notes).await, program) {
+        (Ok(solved), _) => Came::To(solved),
+        (Err(why), Some(program)) if !is_last => {
+            called.say(&desk, None, why.clone());
+            Came::To(Solved::Again(
+                json!({ "route": name, "program": program, "why": why }),
+            ))
+        }
+        (Err(why), _) => called.no_answer(&desk, why),
+    }
+}
+
+/// What a model says on the way to an answer, by whatever form. The first that is there counts.
+pub(super) struct Said {
+    /// What is to be run, with what it finds as `input`.
+    pub program: Option<(Language, String, Json)>,
+    pub answer: Option<String>,
+    /// A tool and its arguments, as JSON.
+    pub tool: Option<(String, Option<String>)>,
+    /// What is to be looked up, and whether there is no time for that.
+    pub search: Option<(String, bool)>,
+    pub thought: String,
+    pub facts: Vec<String>,
+}
+
+/// A call for an answer: of which task, by which route, of which tier.
+pub(super) struct Called<'a> {
+    task: TaskId,
+    route: &'a str,
+    tier: Tier,
+}
+
+impl<'a> Called<'a> {
+    pub fn of(task: TaskId, route: &'a str, tier: Tier) -> Self {
+        Self { task, route, tier }
+    }
+
+    /// Says what the try came to: an answer and what was thought on the way, or why there is none.
+    pub fn say(&self, desk: &Desk, answer: Option<String>, why: String) {
+        let is_high = self.tier == Tier::High;
+        let tried = TaskNews::Tried {
+            route: self.route.to_owned(),
+            tier: if is_high { "high" } else { "low" }.to_owned(),
+            answer,
+            why,
+        };
+        desk.journal.say(self.task, tried);
+    }
+
+    /// Says that the try came to no answer.
+    pub fn no_answer<T>(&self, desk: &Desk, why: String) -> Came<T> {
+        self.say(desk, None, cut(&why, TEXT_MAX));
+        Came::ToNothing(why)
+    }
+
+    /// Returns what comes of what a model says: the answer, which is recorded, or what it is asked
+    /// again with. The error says why neither does.
+    pub async fn solved(&self, desk: &Desk, said: Said, notes: &[Json]) -> Result<Solved, String> {
+        let some = |text: &str| Some(cut(text, ANSWER_MAX)).filter(|it| !it.is_empty());
+        let tool = said
+            .tool
+            .and_then(|(name, with)| Some((some(&name)?, with)));
+        let search = said
+            .search
+            .and_then(|(words, late)| Some((some(&words)?, late)));
+        let answer = match (said.program, said.answer.as_deref().and_then(some)) {
+            (Some((language, code, input)), _) => run(desk, language, &code, input).await?.answer,
+            (None, Some(answer)) => answer,
+            (None, None) => match (tool, search) {
+                (Some(tool), _) => {
+                    return call_tool(desk, self.task, tool, notes)
+                        .await
+                        .map(Solved::Again);
+                }
+                (None, Some((words, false))) => {
+                    let words = cut(&words, TEXT_MAX);
+                    let found = looked_up(desk, &words).await;
+                    return Ok(Solved::Again(json!({ "searched": words, "found": found })));
+                }
+                (None, Some(_)) => return Err("it goes on searching, and says no answer".into()),
+                (None, None) => return Err("it says that there is no answer".into()),
+            },
+        };
+        self.say(desk, Some(answer.clone()), cut(&said.thought, TEXT_MAX));
+        Ok(Solved::Answer(Tried {
+            route: self.route.to_owned(),
+            answer,
+            facts: said.facts,
+            steps: Vec::new(),
+        }))
+    }
+}
+
+/// What a program came to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Computed {
+    pub answer: String,
+    /// How good it is, where the program says so.
+    pub score: Option<f64>,
+}
+
+/// Returns what a program comes to: the answer in its value and how good that is, where it says so;
+/// else what it printed, or its value.
+pub(super) async fn run(
+    desk: &Desk,
+    language: Language,
+    code: &str,
+    input: Json,
+) -> Result<Computed, String> {
+    let ran = ran(desk, language, code, input).await?;
+    let value = ran
+        .outcome
+        .map_err(|thrown| format!("the program ended in an error: {}", thrown.message))?;
+    let score = value.get("score").and_then(Json::as_f64);
+    let (printed, value) = match value.get("answer") {
+        Some(answer) => (String::new(), answer),
+        None => (cut(&ran.printed, ANSWER_MAX), &value),
+    };
+    let value = match value {
+        Json::String(text) => cut(text, ANSWER_MAX),
+        Json::Null => String::new(),
+        value => cut(&value.to_string(), ANSWER_MAX),
+    };
+    let answer = if printed.is_empty() { value } else { printed };
+    if answer.is_empty() {
+        return Err("the program came to nothing: it printed nothing and has no value".to_owned());
+    }
+    Ok(Computed { answer, score })
 }

@@ -1,0 +1,77 @@
+//! The journal of a mission: what is said of it and of its tasks, stored with the value of the node
+//! that says it.
+
+use crate::event::condition::Condition;
+use crate::event::draft::Draft;
+use crate::event::mission::TaskId;
+use crate::event::task::TaskNews;
+use crate::log::error::StoreError;
+use crate::mind::turn_writer::Lost;
+use crate::pipelines::ledger::Ledger;
+use crate::words::id::ThreadId;
+
+/// Something that was not done, and why.
+pub(super) type Refusal = (TaskId, String, String);
+
+/// See the module.
+pub(super) struct Journal {
+    pub ledger: Ledger,
+    /// The mission's own thread.
+    pub mission: ThreadId,
+}
+
+impl Journal {
+    /// Returns the thread of a task, or of the mission.
+    pub fn thread(&self, task: Option<TaskId>) -> ThreadId {
+        task.map_or_else(|| self.mission.clone(), |task| self.mission.of_task(task))
+    }
+
+    /// What is said in the flow of a task, or of the mission: it is stored with the value of the
+    /// node that runs there.
+    pub fn beside(&self, task: Option<TaskId>, drafts: impl IntoIterator<Item = Draft>) {
+        let flow = task.map_or_else(String::new, |task| task.to_string());
+        self.ledger.beside(&flow, drafts);
+    }
+
+    /// Something is said of a task in its own thread.
+    pub fn say(&self, task: TaskId, news: TaskNews) {
+        let thread = self.mission.of_task(task);
+        self.beside(Some(task), [Draft::task(&thread, task, news)]);
+    }
+
+    /// What was refused is said where it was wanted.
+    pub fn refuse_all(&self, task: Option<TaskId>, refused: impl IntoIterator<Item = Refusal>) {
+        let thread = self.thread(task);
+        let say = |(about, of, why)| Draft::task(&thread, about, TaskNews::Refused { of, why });
+        self.beside(task, refused.into_iter().map(say));
+    }
+
+    /// Something that was wanted for a task, or the mission, was refused.
+    pub fn refuse(&self, task: Option<TaskId>, of: impl Into<String>, why: impl Into<String>) {
+        let about = task.unwrap_or(TaskId(0));
+        self.refuse_all(task, [(about, of.into(), why.into())]);
+    }
+
+    /// Returns what has to be so for anything to become of a task: people have not skipped it.
+    pub fn to_come(&self, task: TaskId) -> Condition {
+        Condition::TaskToCome {
+            mission: self.mission.clone(),
+            task,
+            open: false,
+        }
+    }
+
+    /// The node that runs for a task is stored with the one that follows at once, in one append.
+    pub fn joins_next(&self, task: TaskId) {
+        self.ledger.joins_next(&task.to_string());
+    }
+
+    /// Returns what the store has. If it failed the mission stands still until it is dropped, and
+    /// is taken up again later.
+    pub async fn found<T>(&self, read: Result<T, StoreError>) -> T {
+        match read {
+            Ok(found) => found,
+            Err(error) => self.ledger.lose(Lost::Store(error)).await,
+        }
+    }
+}
