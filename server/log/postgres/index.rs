@@ -116,19 +116,13 @@ impl Indexing for Tables {
     async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, StoreError> {
         let renewals = self.later_renewals();
         let result = within(LIMIT, unless_former(renewals, self.spaces())).await;
-        if result.is_err() {
-            self.connection = None;
-        }
-        result
+        result.inspect_err(|_| self.connection = None)
     }
 
     async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
         let renewals = self.later_renewals();
         let result = within(LIMIT, unless_former(renewals, self.transaction(spaces))).await;
-        if result.is_err() {
-            self.connection = None;
-        }
-        result
+        result.inspect_err(|_| self.connection = None)
     }
 
     async fn close(self) {
