@@ -16,7 +16,8 @@ use crate::log::index::{Added, Indexing, Left};
 use crate::log::indexed::{Gap, gaps};
 use crate::words::id::Space;
 
-/// How long a transaction may take. Appends may wait for the index: it does not wait for a database that is not there any more.
+/// The limit of a transaction. Appends may wait for the index: it does not wait for a database
+/// that is not there any more.
 const LIMIT: Duration = Duration::from_secs(30);
 /// A connection that was not used for so long is asked whether it is alive.
 const RESTED: Duration = Duration::from_millis(500);
