@@ -105,11 +105,7 @@ pub(super) fn readable<T>(rows: impl Iterator<Item = Result<T, StoreError>>) -> 
     .collect()
 }
 
-pub(super) fn parse<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, StoreError> {
-    parsed(json)
-}
-
-pub(super) fn parsed<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, StoreError> {
+pub(super) fn parse<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, StoreError> {
     serde_json::from_str(json).map_err(unreadable)
 }
 
@@ -193,7 +189,7 @@ fn written_json(columns: EventColumns) -> Result<Box<RawValue>, StoreError> {
     let (seq, event_id, ts, thread, source, modality, payload, tags) = columns;
     let source = Source::parse(&source).ok_or_else(|| unreadable(source))?;
     let modality = Modality::parse(&modality).ok_or_else(|| unreadable(modality))?;
-    let (payload, tags) = (parsed::<&RawValue>(&payload)?, parsed::<&RawValue>(&tags)?);
+    let (payload, tags) = (parse::<&RawValue>(&payload)?, parse::<&RawValue>(&tags)?);
     let (ts, thread) = (Timestamp::from_micros(ts), &thread_id(thread)?);
     let parts = Parts {
         event_id,

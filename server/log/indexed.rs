@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::value::RawValue;
 
-use super::columns::{parse, parsed, readable, space, thread_id, unreadable};
+use super::columns::{parse, readable, space, thread_id, unreadable};
 use super::error::StoreError;
 use super::{terms, words};
 use crate::event::envelope::{Event, Modality, Source};
@@ -108,7 +108,7 @@ fn payload_text(payload: &str) -> Result<String, StoreError> {
         #[serde(borrow)]
         text: Option<&'a RawValue>,
     }
-    let text = parsed::<Parts<'_>>(payload)?.text;
+    let text = parse::<Parts<'_>>(payload)?.text;
     // What is not a text has no words.
     Ok(text
         .and_then(|text| serde_json::from_str(text.get()).ok())

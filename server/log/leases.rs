@@ -152,7 +152,7 @@ impl Leases {
     }
 }
 
-/// Stamps `Leasing` for a store that has its log for itself: with its `leases`, and what it says of itself `here`.
+/// Stamps `Leasing` for a store that has its log for itself: with its `leases`, and with `here`.
 macro_rules! leasing {
     ($Store:ident) => {
         #[async_trait::async_trait]

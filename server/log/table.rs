@@ -84,11 +84,6 @@ impl Table {
         self.key.iter().chain(self.rest)
     }
 
-    /// Whether each thread has rows of its own.
-    pub fn is_by_thread(&self) -> bool {
-        self.key.iter().any(|column| column.name == "thread")
-    }
-
     /// The key of a row.
     pub fn key_of(&'static self, row: &Row) -> Key {
         (

@@ -202,15 +202,12 @@ impl State {
     /// A transaction begins: it has what is stored now.
     pub fn begin(&mut self, spaces: &[Space]) {
         for space in spaces {
-            self.behind
-                .get_mut(space)
-                .into_iter()
-                .for_each(|behind| behind.began = behind.gap.head);
-            self.waiting
-                .get_mut(space)
-                .into_iter()
-                .flatten()
-                .for_each(|waiter| waiter.promised = true);
+            if let Some(behind) = self.behind.get_mut(space) {
+                behind.began = behind.gap.head;
+            }
+            for waiter in self.waiting.get_mut(space).into_iter().flatten() {
+                waiter.promised = true;
+            }
         }
     }
 }

@@ -16,7 +16,8 @@ use crate::log::index::{Added, Indexing, Left};
 use crate::log::indexed::{Gap, gaps};
 use crate::words::id::Space;
 
-/// How long a transaction may take. Appends may wait for the index: it does not wait for a database that is not there any more.
+/// The limit of a transaction. Appends may wait for the index: it does not wait for a database
+/// that is not there any more.
 const LIMIT: Duration = Duration::from_secs(30);
 /// A connection that was not used for so long is asked whether it is alive.
 const RESTED: Duration = Duration::from_millis(500);
@@ -116,19 +117,13 @@ impl Indexing for Tables {
     async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, StoreError> {
         let renewals = self.later_renewals();
         let result = within(LIMIT, unless_former(renewals, self.spaces())).await;
-        if result.is_err() {
-            self.connection = None;
-        }
-        result
+        result.inspect_err(|_| self.connection = None)
     }
 
     async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
         let renewals = self.later_renewals();
         let result = within(LIMIT, unless_former(renewals, self.transaction(spaces))).await;
-        if result.is_err() {
-            self.connection = None;
-        }
-        result
+        result.inspect_err(|_| self.connection = None)
     }
 
     async fn close(self) {

@@ -34,7 +34,7 @@ macro_rules! pages {
             page
         }
 
-        /// A part of a union, which is bounded by itself where the database does not merge parts by their order.
+        /// A part of a union, bounded by itself where the database does not merge parts by order.
         fn part(
             page: &mut Page,
             (query, by): (&Query, &str),

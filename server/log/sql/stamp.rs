@@ -293,7 +293,7 @@ macro_rules! store {
             }
         }
 
-        /// Adds the next events of a space, which follow this one, to the index, as many as there is room for.
+        /// Adds the next events of a space behind this one to the index, as many as have room.
         async fn add_to_index(
             connection: &mut <$Db as sqlx::Database>::Connection,
             space: &Space,

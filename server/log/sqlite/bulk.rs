@@ -136,8 +136,8 @@ impl Trips {
         Ok(())
     }
 
-    /// Inserts rows of so many columns; `add` adds the arguments of one, the first of which is never null, and `or` says what
-    /// becomes of a row that is there already.
+    /// Inserts rows of so many columns; `add` adds the arguments of one, the first of which is never
+    /// null, and `or` says what becomes of a row that is there already.
     fn insert<'a, T>(
         &mut self,
         (into, or): (&str, &str),
