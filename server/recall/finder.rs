@@ -1,7 +1,7 @@
 //! A recall: brings the view of the space up to date by the rows that changed, finds what is relevant, and looks at the row of each hit, so that what is not
 //! held any more is never found. A question about another time is answered from a view that is made for it and not kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -240,11 +240,35 @@ impl Recall {
         question: &Question,
     ) -> Result<Found, Error> {
         let mut found = self.recall(space, question).await?;
-        let back = |hit: &Hit| is_taken_back(&*self.store, space, hit.held.number);
-        let is_back = try_join_all(found.hits.iter().map(back)).await?;
-        let mut is_back = is_back.into_iter();
-        found.hits.retain(|_| is_back.next() == Some(false));
+        let all = found.hits.iter().flat_map(Hit::shown);
+        let back = try_join_all(all.map(|held| self.back(space, held))).await?;
+        let back: BTreeSet<String> = back.into_iter().flatten().collect();
+        found.hits.retain(|hit| !back.contains(&hit.held.id));
+        for hit in &mut found.hits {
+            let count = hit.against.len();
+            hit.against.retain(|held| !back.contains(&held.id));
+            hit.against_count -= count - hit.against.len();
+        }
         Ok(found)
+    }
+
+    /// Returns the id of a statement that was taken back with the turn that claimed it. One that
+    /// somebody has said again since is not.
+    async fn back(&self, space: &Space, held: &Held) -> Result<Option<String>, StoreError> {
+        if !is_taken_back(&*self.store, space, held.number).await? {
+            return Ok(None);
+        }
+        let row = self.store.statement(space, &held.id).await?;
+        let sources = row.map(|row| row.sources).unwrap_or_default();
+        for source in sources.iter().skip(1) {
+            let seqs = source.seqs.iter();
+            let back = seqs.map(|seq| is_taken_back(&*self.store, space, *seq));
+            let back = try_join_all(back).await?;
+            if !back.contains(&true) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(held.id.clone()))
     }
 
     /// Returns true if a space has nothing that could be found. At most one row is read.

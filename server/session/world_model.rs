@@ -95,7 +95,7 @@ impl Session {
         let (store, space) = self.reading()?;
         let own = self.claimant();
         let is_own =
-            |row: &StatementRow| row.word() == Some(&own) && is_of_self(&row.text, &own, true);
+            |row: &StatementRow| row.is_word_of_none_but(&own) && is_of_self(&row.text, &own, true);
         if store
             .statement(space, id)
             .await?

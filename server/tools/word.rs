@@ -168,7 +168,7 @@ pub async fn replaced(
         Ok(id) => Vec::from_iter(store.statement(space, &id.to_string()).await?),
         Err(_) => store.statements_saying(space, what, SAME).await?,
     };
-    let own = rows.into_iter().find(|row| row.word() == Some(by));
+    let own = rows.into_iter().find(|row| row.is_word_of(by));
     let Some(row) = own.filter(|_| with.source.word) else {
         let text = "nothing of these words is held, or recalled, on this person's word alone";
         return Ok(Err(text.to_owned()));
@@ -179,6 +179,13 @@ pub async fn replaced(
     if row.status == Status::Contested {
         let text = "another one contradicts it: an operator withdraws it";
         return Ok(Err(text.to_owned()));
+    }
+    let others = row.sources.iter().filter(|it| it.by != *by);
+    let others: Vec<Source> = others.cloned().collect();
+    if others.iter().any(|it| it.word) {
+        // It stays the word of those who said it, too.
+        let left = Draft::statement_sourced(&row.thread, &row.id, others);
+        return Ok(Ok(left.only_if(row.stands())));
     }
     let mut valid = row.valid;
     valid.to = Some(valid.to.map_or(now, |to| to.min(now)));

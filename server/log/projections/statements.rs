@@ -75,6 +75,18 @@ impl StatementRow {
         word_of(self.status, carried, &self.sources)
     }
 
+    /// Returns true if it is held, or recalled, on the word of this person, perhaps among others.
+    pub fn is_word_of(&self, by: &Claimant) -> bool {
+        let said = || self.sources.iter().any(|it| it.word && it.by == *by);
+        self.word().is_some_and(|first| first == by || said())
+    }
+
+    /// Returns true if it is held, or recalled, on the word of this person alone.
+    pub fn is_word_of_none_but(&self, by: &Claimant) -> bool {
+        let of_others = |it: &Source| it.word && it.by != *by;
+        self.word() == Some(by) && !self.sources.iter().any(of_others)
+    }
+
     /// Returns the condition that it is as it was looked at.
     pub fn stands(&self) -> Condition {
         Condition::StatementAt {

@@ -9,7 +9,7 @@ use unhurried::node;
 use super::asking::Came;
 use super::desk::Desk;
 use super::people::ask_for;
-use super::planning::{is_one_task, made_of, one_task, parts};
+use super::planning::{is_one_task, made_of, parts};
 use super::said::Decompose;
 use crate::event::condition::{Condition, RequestState};
 use crate::event::draft::Draft;
@@ -125,10 +125,7 @@ pub(super) async fn adopt(plan: Json, desk: Desk) -> Came<Vec<TaskId>> {
     match serde_json::from_value::<Decompose>(plan) {
         Ok(plan) => made_of(&desk, None, plan),
         // It was checked when it was approved.
-        Err(error) => Came::To(one_task(
-            &desk,
-            &format!("the plan cannot be read: {error}"),
-        )),
+        Err(error) => Came::ToNothing(format!("the approved plan cannot be read: {error}")),
     }
 }
 

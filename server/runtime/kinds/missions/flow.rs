@@ -34,7 +34,11 @@ pub(super) async fn mission(desk: Desk) -> Done<Result<String, Failure>> {
         Plan::Go => decompose(Context::new(None), desk.clone()).await?,
         Plan::Ask => match propose(Context::new(()), desk.clone()).await? {
             Came::To(plan) => match approve(Context::new(plan), desk.clone()).await? {
-                Approved::Plan(plan) => adopt(Context::new(plan), desk.clone()).await?,
+                // What a person approved is done, and nothing else.
+                Approved::Plan(plan) => match adopt(Context::new(plan), desk.clone()).await? {
+                    Came::ToNothing(why) => return Ok(Err(Failure::new(FailureKind::Tool, why))),
+                    adopted => adopted,
+                },
                 Approved::Rejected(why) => return Ok(Err(Failure::new(FailureKind::Tool, why))),
             },
             Came::ToNothing(why) => Came::ToNothing(why),

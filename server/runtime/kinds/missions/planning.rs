@@ -17,13 +17,13 @@ use crate::event::task::TaskNews;
 /// them.
 #[node]
 pub(super) async fn decompose(parent: Option<TaskId>, desk: Desk) -> Came<Vec<TaskId>> {
-    let (depth, most) = (desk.options().depth, desk.options().tasks as usize);
+    let (depth, most) = (desk.options().depth, desk.options().tasks);
     let level = parent.and_then(|task| desk.tasks.of(task, |now| now.level));
     let no_room = if level.unwrap_or(0) >= depth {
         Some(format!(
             "tasks are split {depth} deep at most (mission.depth)"
         ))
-    } else if desk.tasks.board().len() >= most {
+    } else if room(&desk) == 0 {
         Some(format!(
             "a mission has at most {most} tasks (mission.tasks)"
         ))
@@ -36,14 +36,18 @@ pub(super) async fn decompose(parent: Option<TaskId>, desk: Desk) -> Came<Vec<Ta
         }
         return Came::ToNothing(why);
     }
-    match parts(&desk, parent).await {
+    let made = match parts(&desk, parent).await {
         Came::To(said) => made_of(&desk, parent, said),
-        Came::Spent(why) => Came::Spent(why),
+        Came::Spent(why) => return Came::Spent(why),
+        Came::ToNothing(why) => Came::ToNothing(why),
+    };
+    match made {
         Came::ToNothing(why) if parent.is_some() => {
             Came::ToNothing(format!("it was not split: {why}"))
         }
         // A mission may be one task.
         Came::ToNothing(why) => Came::To(one_task(&desk, &why)),
+        made => made,
     }
 }
 
@@ -182,27 +186,36 @@ pub(super) async fn parts(desk: &Desk, parent: Option<TaskId>) -> Came<Decompose
     if let Some(task) = parent {
         question = question.with("task", desk.tasks.described(task));
     }
-    let some = |said: &Decompose| {
-        let none = "the list of tasks is empty: where nothing is to be split, it has one task";
-        said.tasks.first().map(drop).ok_or_else(|| none.to_owned())
+    let room = room(desk);
+    let fits = |said: &Decompose| match said.tasks.len() {
+        0 => Err(
+            "the list of tasks is empty: where nothing is to be split, it has one task".to_owned(),
+        ),
+        // A mission that left some out would be called complete without them.
+        count if count > room => Err(format!(
+            "the list has {count} tasks, and there is room for {room} (mission.tasks): make fewer, larger ones"
+        )),
+        _ => Ok(()),
     };
-    ask::<Decompose>(desk, question, some).await
+    ask::<Decompose>(desk, question, fits).await
+}
+
+/// Returns how many more tasks a mission may have.
+fn room(desk: &Desk) -> usize {
+    let made = desk.tasks.board().len();
+    (desk.options().tasks as usize).saturating_sub(made)
 }
 
 /// Makes what can be made of such parts.
 pub(super) fn made_of(desk: &Desk, parent: Option<TaskId>, said: Decompose) -> Came<Vec<TaskId>> {
     let value = parent.map_or(desk.wanted.value, |task| desk.tasks.value(task));
-    let (made, refused) = {
-        let board = desk.tasks.board();
-        let room = (desk.options().tasks as usize).saturating_sub(board.len());
-        said.read(&board, parent, room, value)
-    };
+    let room = room(desk);
+    let (made, refused) = said.read(&desk.tasks.board(), parent, room, value);
     desk.journal.refuse_all(parent, refused);
-    match (made.is_empty(), parent) {
-        (false, _) => Came::To(make(desk, parent, made)),
-        (true, Some(_)) => Came::ToNothing("none of its parts could be made".to_owned()),
-        (true, None) => Came::To(one_task(desk, "none of its tasks could be made")),
+    if made.is_empty() {
+        return Came::ToNothing("none of these tasks can be made".to_owned());
     }
+    Came::To(make(desk, parent, made))
 }
 
 /// Makes the mission its only task.
