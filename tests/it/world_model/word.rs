@@ -1,6 +1,8 @@
 //! A person's word: a statement about themselves is held on it at once, another one that they tell a mind to keep is recalled with
 //! it, and both are marked wherever they are shown. Every `on_both!` is two `#[tokio::test]`s, one a database.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -435,6 +437,87 @@ on_both!(
             "reflection refutes nobody's word"
         );
         assert!(found(&app, "Bergen").await.is_empty());
+    }
+);
+
+// A double click: two appends at once, each of which looked before the other was stored.
+on_both!(the_same_word_at_the_same_time_is_one_statement, |medium| {
+    let stub = Stub::start().await;
+    let app = App::start(medium, &stub).await;
+    let claims = (0..8).map(|_| claim_as(&app, "clara", BERGEN));
+    let claimed = futures_util::future::join_all(claims).await;
+    let ids: BTreeSet<&str> = claimed.iter().map(|it| text_of(it, "id")).collect();
+    assert_eq!(ids.len(), 1, "{claimed:#?}");
+    let page = app.get("/world-model").await.expect(200);
+    assert_eq!(page["items"].as_array().unwrap().len(), 1, "{page}");
+});
+
+on_both!(
+    a_word_of_two_people_stays_when_one_of_them_takes_it_back,
+    |medium| {
+        let stub = Stub::start().await;
+        knows_no_more(&stub);
+        let (falcon, eagle) = ("The gate code is Falcon.", "The gate code is Eagle.");
+        stub.script(
+            decision,
+            [
+                remembers(falcon, "the gate code is Falcon", None),
+                reply("noted"),
+                remembers(falcon, "the gate code is Falcon", None),
+                reply("noted"),
+                remembers(eagle, "the gate code is Eagle", Some(falcon)),
+                reply("noted"),
+            ],
+        );
+        let app = Setup::new(medium, &stub)
+            .env("THINKD_MEMORY__TRIES", 1)
+            .start()
+            .await;
+        tell_as(&app, "clara", "By the way, the gate code is Falcon.").await;
+        tell_as(&app, "bob", "Yes, the gate code is Falcon.").await;
+        tell_as(&app, "clara", "I was wrong: the gate code is Eagle.").await;
+        let found = found(&app, "gate code Falcon").await;
+        let mut words = marks(&found);
+        words.sort_unstable();
+        assert_eq!(
+            words,
+            [
+                [eagle, "proposed", "said by clara, not tested"],
+                [falcon, "proposed", "said by bob, not tested"]
+            ]
+        );
+    }
+);
+
+// The turn that kept it first was taken back; that of the second time was not.
+on_both!(
+    a_word_that_is_said_again_after_it_was_taken_back_is_recalled,
+    |medium| {
+        let stub = Stub::start().await;
+        let quote = "I am allergic to peanuts";
+        stub.script(
+            decision,
+            [
+                remembers(ALLERGIC, quote, None),
+                reply("noted"),
+                remembers(ALLERGIC, quote, None),
+                reply("noted"),
+                reply("You are."),
+            ],
+        );
+        let app = App::start(medium, &stub).await;
+        tell_as(&app, "clara", "I am allergic to peanuts.").await;
+        let log = app.public_log().await;
+        let input = with(&log, &["input"])[0];
+        let path = format!("/threads/main/inputs/{}", text_of(input, "event_id"));
+        let back = app
+            .request("DELETE", &path)
+            .header("authorization", "clara:none");
+        http::send(back).await.expect(204);
+        tell_as(&app, "clara", "I am allergic to peanuts, after all.").await;
+        tell_as(&app, "clara", "Am I allergic to peanuts?").await;
+        let shown = block(&last_decision(&stub));
+        assert!(shown.contains("Clara is allergic to peanuts."), "{shown}");
     }
 );
 
