@@ -313,7 +313,7 @@ pub struct OfTrial {
     /// The statement whose trial asks: the answer is a reading of it.
     #[fact(missing)]
     pub statement: String,
-    /// Its prediction, from 0.
+    /// The place of its prediction, from 0.
     #[fact(missing)]
     pub prediction: usize,
 }

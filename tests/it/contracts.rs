@@ -50,10 +50,13 @@ fn schemas(text: &str) -> Vec<String> {
         let item = part
             .lines()
             .find(|line| line.contains("pub struct ") || line.contains("pub enum "))?;
-        let name = item
+        let own = item
             .split_once("struct ")
             .or_else(|| item.split_once("enum "))?
             .1;
+        // Some have another name in the document.
+        let before = part.split_once(item)?.0;
+        let name = before.split_once("#[schema(as = ").map_or(own, |it| it.1);
         Some(
             name.split(|it: char| !it.is_alphanumeric() && it != '_')
                 .next()?
@@ -87,6 +90,8 @@ fn no_two_schemas_of_the_openapi_document_have_one_name() {
     assert!(twice.is_empty(), "{twice:?}");
     let twins = "#[derive(Debug, ToSchema)]\npub struct One {}\n#[derive(Debug)]\npub struct Two {}\n#[derive(ToSchema)]\n/// It.\npub enum One {}";
     assert_eq!(schemas(twins), ["One", "One"]);
+    let renamed = "#[derive(ToSchema)]\n#[schema(as = New)]\npub enum Kind {}";
+    assert_eq!(schemas(renamed), ["New"]);
 }
 
 #[test]
