@@ -33,7 +33,7 @@ const BATCH_BYTES: usize = 32 << 10;
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What a follower sees.
+/// The news of a follower.
 pub enum Seen {
     /// Events that match, in order; `replay` when they were stored before the following began.
     Events {

@@ -39,7 +39,7 @@ pub struct Sessions {
     pages: Places,
 }
 
-/// What one principal can do; cheap to clone.
+/// The acts of one principal; cheap to clone.
 #[derive(Clone)]
 pub struct Session {
     sessions: Sessions,
@@ -97,7 +97,7 @@ impl Session {
         self.principal.user = Some(user);
     }
 
-    /// Whether it has a right.
+    /// Returns true if it has a right.
     pub fn may(&self, right: Right) -> bool {
         may(self.principal.role, right)
     }

@@ -12,12 +12,12 @@ use crate::log::thread_row::ThreadRow;
 use crate::runtime::kinds::runs::LoggedRun;
 use crate::words::id::{Seq, ThreadId};
 
-/// What came of an input that was waited for.
+/// The outcome of an input that was waited for.
 #[derive(Default)]
 pub struct Outcome {
-    /// What was answered.
+    /// The answers.
     pub responses: Vec<Event>,
-    /// What failed meanwhile.
+    /// The failures meanwhile.
     pub failures: Vec<Event>,
     /// How the turn ended that it was handled in; none: the thread has ended, and no turn came to it.
     pub turn: Option<TurnOutcome>,

@@ -2,7 +2,7 @@
 
 use crate::words::principal::Role;
 
-/// What an act needs.
+/// The right that an act needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Right {
     /// To read the space: its log with `debug`, prompt views, threads, submodules, settings, state, blobs and runs.
@@ -31,7 +31,7 @@ const ROLES: [(Right, &[Role]); 5] = [
     (Right::Oversee, &[Role::Admin]),
 ];
 
-/// Whether a role has a right.
+/// Returns true if a role has a right.
 pub fn may(role: Role, right: Right) -> bool {
     ROLES
         .iter()
@@ -39,7 +39,7 @@ pub fn may(role: Role, right: Right) -> bool {
 }
 
 impl Right {
-    /// What is said to who does not have it.
+    /// The refusal of a role that does not have it.
     pub(super) fn denial(self) -> &'static str {
         match self {
             Self::Read => "the role of this key may not read here",

@@ -29,7 +29,7 @@ const SCANS_MAX: usize = 20;
 /// Statements about the same that are looked at for what contradicts one.
 const RIVALS: u32 = 1000;
 
-/// Which statements are asked for.
+/// A selection of statements.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
     /// Of this status.

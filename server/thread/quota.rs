@@ -44,7 +44,7 @@ enum Whose {
     Mission(Seq),
 }
 
-/// What a turn draws on. Cheap to clone. The default one has no limit.
+/// The accounts that a turn draws on. Cheap to clone. The default one has no limit.
 #[derive(Clone, Default)]
 pub struct Purse {
     accounts: Vec<Arc<Account>>,
@@ -241,7 +241,7 @@ impl Purse {
         Ok(())
     }
 
-    /// What a call has used.
+    /// Counts the use of a call.
     pub fn used(&self, tokens: u64) {
         self.accounts.iter().for_each(|account| {
             account.sums.lock().add(Spent {
