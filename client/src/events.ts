@@ -599,7 +599,7 @@ export type UserQuestion = Of<["question", "user"], {
   server?: string;
   /** the statement whose trial asks: the answer is a reading of it */
   statement?: string;
-  /** its prediction, from 0 */
+  /** the place of its prediction, from 0 */
   prediction?: number;
 }>;
 
@@ -619,7 +619,7 @@ export type UserAnswer = Of<["answer", ...("away" | "expired" | "withdrawn" | "o
   server?: string;
   /** the statement whose trial asks: the answer is a reading of it */
   statement?: string;
-  /** its prediction, from 0 */
+  /** the place of its prediction, from 0 */
   prediction?: number;
 }>;
 
