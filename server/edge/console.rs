@@ -24,8 +24,9 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       font-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; \
                       require-trusted-types-for 'script'; trusted-types svelte-trusted-html";
 
-/// A file of the page: its name below `/console/`, its bytes, and whether they are compressed, as they are where that is shorter.
 const COOP: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+
+/// A file of the page: its name below `/console/`, its bytes, and whether they are compressed, as they are where that is shorter.
 type Source = (&'static str, &'static [u8], bool);
 
 /// What is sent for a name.

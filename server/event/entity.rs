@@ -52,6 +52,7 @@ const WORDS_MAX: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Members)]
 pub struct Merge {
     /// The names, as they were said.
+    #[fact(json, kind = "string[]")]
     pub names: Vec<String>,
     /// Why.
     pub reason: String,
@@ -71,6 +72,7 @@ pub struct Unmerge {
     /// The event that made it.
     pub merge: String,
     /// The names, as they were said.
+    #[fact(json, kind = "string[]")]
     pub names: Vec<String>,
     /// Why.
     pub reason: String,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
+use uuid::Uuid;
 
 use super::choices::Choices;
 use super::fusion::{keep_fitting, tokens};
@@ -18,6 +19,10 @@ use super::uses::Uses;
 use super::vectors::BUILT_IN;
 use super::view::View;
 use super::view::finding::Hit;
+use crate::event::fact::Fact;
+use crate::event::fact::statement::{Said, StatementFact};
+use crate::event::statement::Source;
+use crate::event::trial::News;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::shown_to_models::is_taken_back;
@@ -253,22 +258,41 @@ impl Recall {
     }
 
     /// Returns the id of a statement that was taken back with the turn that claimed it. One that
-    /// somebody has said again since is not.
+    /// somebody has said in another message is not.
     async fn back(&self, space: &Space, held: &Held) -> Result<Option<String>, StoreError> {
         if !is_taken_back(&*self.store, space, held.number).await? {
             return Ok(None);
         }
         let row = self.store.statement(space, &held.id).await?;
         let sources = row.map(|row| row.sources).unwrap_or_default();
-        for source in sources.iter().skip(1) {
+        let claimed = self.claimed_by(space, &held.id).await?;
+        for source in sources.iter().filter(|it| claimed.as_ref() != Some(it)) {
             let seqs = source.seqs.iter();
             let back = seqs.map(|seq| is_taken_back(&*self.store, space, *seq));
             let back = try_join_all(back).await?;
-            if !back.contains(&true) {
+            if back.is_empty() || back.contains(&false) {
                 return Ok(None);
             }
         }
         Ok(Some(held.id.clone()))
+    }
+
+    /// Returns the source of the claim of a statement.
+    async fn claimed_by(&self, space: &Space, id: &str) -> Result<Option<Source>, StoreError> {
+        let Ok(id) = Uuid::try_parse(id) else {
+            return Ok(None);
+        };
+        let event = self.store.event(space, id).await?;
+        Ok(event.and_then(|event| match event.fact() {
+            Fact::Statement(StatementFact {
+                what: Said::News(news),
+                ..
+            }) => match *news {
+                News::Claimed(claim) => Some(claim.source),
+                _ => None,
+            },
+            _ => None,
+        }))
     }
 
     /// Returns true if a space has nothing that could be found. At most one row is read.

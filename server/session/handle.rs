@@ -121,8 +121,7 @@ impl Session {
         Ok(self.sessions.runtime.open(self.space()).await?)
     }
 
-    /// The store, for who has the right: there is no other way to it.
-    /// Who acts, in a word: the user, or the role of a client without a name.
+    /// The author of an act: the user, or the role of a client without a name.
     pub(super) fn author(&self) -> &str {
         self.user().unwrap_or(self.principal.role.as_str())
     }
@@ -137,6 +136,7 @@ impl Session {
         Ok((self.runtime(right)?, self.space()))
     }
 
+    /// The store, for who has the right: there is no other way to it.
     pub(super) fn store(&self, right: Right) -> Result<&Arc<dyn Store>, Error> {
         self.runtime(right).map(Runtime::store)
     }

@@ -210,7 +210,9 @@ impl Declared for Failed<'_> {
             Some(_) => Visibility::Submodule,
             None => Visibility::Heard,
         };
-        Plain::new(kind, visibility, Role::Turn).changing_thread(self.left_out().is_some())
+        let may_leave_out = self.problem.detail.get("left_out").is_some();
+        let leaves_out = may_leave_out && self.left_out().is_some();
+        Plain::new(kind, visibility, Role::Turn).changing_thread(leaves_out)
     }
 }
 

@@ -108,11 +108,10 @@ impl Asked {
                 | Condition::FewerSubthreads(_) => {}
             }
         }
-        // The fewest columns first: what is read of the same rows behind them is more.
-        let waiting = waiting.into_iter();
-        let waiting = waiting.map(|(space, most)| statements::waiting(space, most));
-        asked.rows.splice(0..0, waiting);
         let rows = &mut asked.rows;
+        for (space, most) in waiting {
+            rows.push(statements::waiting(space, most));
+        }
         for ((space, mission), ids) in to_come {
             rows.push(tasks::of_ids(space, mission, &ids));
         }

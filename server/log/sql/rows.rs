@@ -66,11 +66,11 @@ macro_rules! rows {
         ) -> Result<crate::log::append::Before, StoreError> {
             let mut before = crate::log::append::Before::default();
             for select in &asked.rows {
-                let rows = select_rows(connection, select).await?;
-                before.rows.extend(
-                    rows.into_iter()
-                        .map(|row| (select.table().key_of(&row), row)),
-                );
+                // Another question may have read other columns of the same row.
+                for row in select_rows(connection, select).await? {
+                    let key = select.table().key_of(&row);
+                    before.rows.entry(key).or_default().alter(row);
+                }
             }
             for space in &asked.threads {
                 let threads: i64 = sqlx::query_scalar(sql::THREADS)

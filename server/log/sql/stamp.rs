@@ -1,8 +1,7 @@
 //! The `Store` of a database: what both do in the same words, over their typed pools.
 
 /// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `index`, `feed`, `epoch`, `project`, and for what differs: `reader`,
-/// `keep_blob`, `kept_blob`, `take_lease`, `renew_leases`, `release_lease`, `tell_others`, `told_by_others`, `waiting_threads`, `text_page`, `known_thread`,
-/// `known_events`, `known_rows`, `renewed`, `sound`, `shut`; functions `by_key`, `all_of`, `with_words` and `missing`; and the
+/// `waiting_threads`, `text_page`, `known_thread`, `known_events`, `known_rows`, `renewed`; functions `by_key`, `all_of`, `with_words` and `missing`; and the
 /// constant `MERGES_POSTINGS`.
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
@@ -328,7 +327,7 @@ macro_rules! store {
                 .bind(&blob.bytes[..])
                 .execute(connection)
                 .await?;
-Ok(())
+                Ok(())
         }
 
         type Page = sqlx::QueryBuilder<$Db>;

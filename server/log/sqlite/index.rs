@@ -224,7 +224,11 @@ impl IndexFile {
     /// Adds what there is room for, in one transaction. Not one of sqlx's: these count their depth, and
     /// lose count where SQLite ends a transaction itself, as it does on a full disk.
     async fn transaction(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
-        self.run("begin").await?;
+        if self.run("begin").await.is_err() {
+            // One is open still, for its rollback failed, too.
+            self.run("rollback").await?;
+            self.run("begin").await?;
+        }
         let added = self.add_all(spaces).await;
         if added.is_err() {
             // It fails where SQLite has ended the transaction: then nothing is left to undo.

@@ -4,6 +4,7 @@ use super::{TABLE, read};
 use crate::event::statement::Status;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
+use crate::log::projections::due;
 use crate::log::projections::statements::StatementRow;
 use crate::log::select::Select;
 use crate::words::id::Space;
@@ -56,7 +57,6 @@ impl dyn Store + '_ {
         space: &Space,
         after: Timestamp,
     ) -> Result<Option<Timestamp>, StoreError> {
-        let next = self.statements_due_after(space, after, 1).await?;
-        Ok(next.first().and_then(|row| row.due))
+        due::next(self, Select::of(&TABLE, space), after).await
     }
 }

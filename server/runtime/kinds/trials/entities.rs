@@ -112,10 +112,10 @@ impl Trials {
         let store = &self.ground.store;
         let looked = async {
             for space in store.spaces_with_statements().await? {
+                let merges = store.merges(&space).await?;
                 let mut undone = store.merges_undone(&space).await?;
                 let most = self.memory().merges as usize;
                 undone.drain(..undone.len().saturating_sub(most));
-                let merges = store.merges(&space).await?;
                 let all = merges.iter().chain(&undone);
                 let forms = all.flat_map(|row| forms_of(&row.merge)).collect();
                 contest_anew(self.journal(&space), &forms).await?;
