@@ -16,7 +16,6 @@ pub struct MissionPlan;
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// The list.
-    #[schemars(length(min = 1))]
     pub tasks: Vec<Part>,
 }
 
