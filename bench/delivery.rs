@@ -15,8 +15,7 @@ use thinkd::log::store;
 use thinkd::model::offline::Offline;
 use thinkd::model::prompt;
 use thinkd::program::telemetry;
-use thinkd::recall::finder::Recall;
-use thinkd::recall::options;
+use thinkd::recall::{finder::Recall, options as recall_options};
 use thinkd::runtime::ground::Ground;
 use thinkd::runtime::handle::Runtime;
 use thinkd::runtime::kinds::Kinds;
@@ -80,7 +79,11 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
             budget: Arc::new(options.budget.clone()),
             approvals: Arc::default(),
             limits: options.tool_limits,
-            recall: Arc::new(Recall::new(log.clone(), options::Options::default(), 1.0)),
+            recall: Arc::new(Recall::new(
+                log.clone(),
+                recall_options::Options::default(),
+                1.0,
+            )),
             code: Arc::default(),
         };
         let tools = Arc::new(

@@ -45,14 +45,13 @@ impl Chat {
             return Ok(());
         }
         (self.epoch, self.after, self.woken, self.handled) = (hello.epoch, hello.head, 0, 0);
-        Ok(self
-            .screen
+        self.screen
             .show(
                 Manner::Alarm,
                 "",
                 "(the log was replaced; going on at its end)",
             )
-            .await?)
+            .await
     }
 
     /// A turn goes on.

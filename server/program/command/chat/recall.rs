@@ -114,7 +114,7 @@ impl Chat {
 
     pub(super) async fn not_answered(&mut self, error: &anyhow::Error) -> anyhow::Result<()> {
         let text = format!("{error:#}");
-        Ok(self.screen.show(Manner::Alarm, "", &text).await?)
+        self.screen.show(Manner::Alarm, "", &text).await
     }
 }
 
