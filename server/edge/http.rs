@@ -161,7 +161,7 @@ impl<T: Body> FromRequest<Arc<Edge>> for Only<T> {
     }
 }
 
-/// What a handler answers with JSON.
+/// The JSON answer of a handler.
 pub type Answer<T> = Result<axum::Json<T>, Problem>;
 
 /// Returns the answer that something was made, or will be, at an address.

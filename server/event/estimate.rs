@@ -19,7 +19,7 @@ const WORD: f64 = 10.0;
 /// What came of tries of one kind of route.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Record {
-    /// How many there were, and how many of them passed.
+    /// The numbers of all, and of those that passed.
     pub came: Tries,
     /// Sums of squared errors: of what the model said, and of what was learned.
     errors: [f64; 2],

@@ -179,7 +179,7 @@ impl Kind {
         SPECS.iter().map(|spec| Self(spec.name)).collect()
     }
 
-    /// What the documents say of it.
+    /// Its description in the documents.
     pub fn spec(self) -> &'static Spec {
         let found = SPECS.iter().find(|spec| spec.name == self.0);
         found.unwrap_or(&SPECS[0])

@@ -202,10 +202,12 @@ pub fn says_all(message: &str, statement: &str, name: &str) -> bool {
     said.iter().for_each(|it| fit.add(Common::of(it), 1));
     let language = fit.language(&Fit::default(), 0);
     let said: BTreeSet<&str> = said.iter().map(|it| stem(it)).collect();
-    let is_said = |it: &String| {
-        named.contains(it) || Common::of(it).share(language) >= USUAL || said.contains(stem(it))
-    };
-    denies(message) == denies(statement) && told.iter().all(is_said)
+    let tells = |it: &&String| !named.contains(*it) && Common::of(it).share(language) < USUAL;
+    let mut telling = told.iter().filter(tells).peekable();
+    // Words that stand in each message say nothing of a person.
+    denies(message) == denies(statement)
+        && telling.peek().is_some()
+        && telling.all(|it| said.contains(stem(it)))
 }
 
 /// Returns the form of a word without the endings by which persons of a verb differ: `viv` of "vivo" and "vive".
@@ -276,6 +278,7 @@ mod tests {
             ("I was at a convention", "Clara was convicted."),
             ("I like tea", "Clara likes gin, is a spy and has HIV."),
             ("I am deaf", "Clara is dead."),
+            ("I like tea", "Clara has it."),
             ("I don't smoke", "Clara smokes."),
             (
                 "I am no longer allergic to milk",

@@ -61,7 +61,7 @@ impl Part {
         Ok(Self { limit, cursor })
     }
 
-    /// Whether it is another page than the first.
+    /// Returns true if it is another page than the first.
     pub fn is_later(&self) -> bool {
         self.cursor.is_some()
     }
