@@ -208,6 +208,7 @@ pub mod tools {
     pub mod knowledge;
     mod layers;
     pub mod mcp;
+    pub mod quote;
     pub mod schema;
     pub mod spawning;
     pub mod supplies;

@@ -19,6 +19,7 @@ use crate::event::word::is_of_self;
 use crate::log::projections::statements::{Asked, StatementRow};
 use crate::log::words;
 use crate::runtime::refused::Refused;
+use crate::tools::quote::checked;
 use crate::tools::word::counts;
 use crate::words::id::{Seq, ThreadId};
 use crate::words::time::Timestamp;
@@ -46,17 +47,28 @@ pub struct Wanted {
     pub as_of: Option<Seq>,
 }
 
+/// The words that a claim rests on.
+#[derive(Debug, Clone)]
+pub struct Quote {
+    /// The words.
+    pub words: String,
+    /// The event in which they stand; none: nobody checks them.
+    pub seq: Option<Seq>,
+}
+
 impl Session {
     /// Claims something: it is tried, beside everything else, or held on its claimant's word. Returns its id and its status.
+    /// Refused as unprocessable where the words of the quote do not stand in its event.
     pub async fn claim(
         &self,
         text: String,
         thread: &ThreadId,
-        quote: Option<String>,
+        quote: Option<Quote>,
         premises: Vec<String>,
     ) -> Result<(String, Status), Error> {
         let trials = &self.kinds(Right::Speak)?.trials;
         let (store, space) = self.reading()?;
+        let seqs = self.quoted(quote.as_ref()).await?;
         if !thread.is_main() && store.thread(space, thread).await?.is_none() {
             return Err(Refused::NotFound(format!("thread {thread}")).into());
         }
@@ -71,8 +83,8 @@ impl Session {
             && counts(&**store, space, &by).await?;
         let source = Source {
             by,
-            seqs: Vec::new(),
-            quote,
+            seqs,
+            quote: quote.map(|quote| quote.words),
             word,
         };
         let claim = Claim {
@@ -82,6 +94,27 @@ impl Session {
             root: None,
         };
         Ok(trials.claim(space, thread, claim).await?)
+    }
+
+    /// Returns the events that a quote rests on; none where nobody checks it.
+    async fn quoted(&self, quote: Option<&Quote>) -> Result<Vec<Seq>, Error> {
+        let (store, space) = self.reading()?;
+        let Some(Quote {
+            words,
+            seq: Some(seq),
+        }) = quote
+        else {
+            return Ok(Vec::new());
+        };
+        let found = checked(&**store, space, words, *seq).await?;
+        let refused = || {
+            let why = format!(
+                "the quote does not stand in event {seq}, as a person or a tool said it: copy it letter by letter, or \
+                 leave out seq"
+            );
+            Refused::Unprocessable(why).into()
+        };
+        found.ok_or_else(refused)
     }
 
     fn claimant(&self) -> Claimant {

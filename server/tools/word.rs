@@ -8,6 +8,8 @@ use uuid::Uuid;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::{Event, Source as From, tag};
+use crate::event::fact::Fact;
+use crate::event::fact::statement::{self, Said, StatementFact};
 use crate::event::statement::{
     Claim, Claimant, Judged, Outcome, SOURCES_MAX, Source, Status, Valid, folded,
 };
@@ -26,6 +28,9 @@ use crate::words::time::Timestamp;
 const SPOKEN: u32 = 500;
 /// Statements of the same text that are looked at.
 const SAME: u32 = 64;
+
+/// The newest readings of a statement that are looked at for an experiment's.
+const READINGS: u32 = 100;
 
 /// The least share of a word in its language that tells nothing by itself, such as "is" and "has".
 const USUAL: f32 = 5e-4;
@@ -116,8 +121,8 @@ pub async fn counts(store: &dyn Store, space: &Space, by: &Claimant) -> Result<b
     Ok(!spoken.iter().filter_map(person).any(is_named))
 }
 
-/// Returns the events of a person's word about themselves: it is held in the append that claims it. None: the same was refuted,
-/// withdrawn or has lost its ground, and is claimed like anything else.
+/// Returns the events of a person's word about themselves: it is held in the append that claims it. None: an experiment has
+/// refuted the same, it was withdrawn, or has lost its ground, and is claimed like anything else.
 pub async fn held(
     store: &dyn Store,
     (space, thread): (&Space, &ThreadId),
@@ -138,7 +143,12 @@ pub async fn held(
         let drafts = vec![claimed, held];
         return Ok(Some(Held { id, drafts }));
     };
-    let is_open = same.status == Status::Proposed || is_taken_back(&same, &claim.source);
+    let is_open = match same.status {
+        Status::Proposed => true,
+        // Reflection knows less of a person than they do.
+        Status::Falsified => !is_refuted_by_experiment(store, space, &same.id).await?,
+        _ => is_taken_back(&same, &claim.source),
+    };
     if !is_open && !same.status.is_held() {
         return Ok(None);
     }
@@ -231,6 +241,29 @@ fn denies(text: &str) -> bool {
 /// Returns true if two texts are one statement.
 pub fn is_same(one: &str, other: &str) -> bool {
     folded(one) == folded(other)
+}
+
+/// Returns true if an experiment has said no to a prediction of a statement, in any of its trials.
+async fn is_refuted_by_experiment(
+    store: &dyn Store,
+    space: &Space,
+    id: &str,
+) -> Result<bool, StoreError> {
+    let query = Query {
+        tags: [format!("{}:{id}", statement::TAG), "no".to_owned()].into(),
+        all_tags: true,
+        limit: READINGS,
+        ..Query::default()
+    };
+    let readings = store.events(space, &query).await?;
+    let by_experiment = |event: Event| match event.fact() {
+        Fact::Statement(StatementFact {
+            what: Said::News(news),
+            ..
+        }) => matches!(*news, News::Read(reading) if reading.instrument.is_experiment()),
+        _ => false,
+    };
+    Ok(readings.into_iter().any(by_experiment))
 }
 
 /// Returns true if the same person has withdrawn what they say again.

@@ -26,8 +26,8 @@ use crate::event::statement::{
 };
 use crate::event::trial::News;
 use crate::session::statement::Statement;
-use crate::session::world_model::Wanted;
-use crate::words::id::INTEGER_MAX;
+use crate::session::world_model::{Quote, Wanted};
+use crate::words::id::{INTEGER_MAX, Seq};
 
 #[derive(OpenApi)]
 #[openapi(paths(list, remember, one, retract),
@@ -139,6 +139,9 @@ pub struct NewStatement {
     pub statement: String,
     /// The words that it rests on.
     pub quote: Option<String>,
+    /// The event in which the quote stands, as a person or a tool said it. Without it, nobody checks the quote.
+    #[schema(example = 5)]
+    pub seq: Option<Seq>,
     /// The thread that it belongs to; `main` when absent.
     #[schema(example = "main")]
     pub thread: Option<String>,
@@ -153,6 +156,16 @@ impl Body for NewStatement {
         words("/statement", &self.statement, said, wrongs);
         let quote = self.quote.as_deref().unwrap_or_default();
         too_long("/quote", quote, SENTENCE_MAX, wrongs);
+        if self
+            .seq
+            .is_some_and(|seq| !(1..=INTEGER_MAX).contains(&seq))
+        {
+            wrongs.add(Slug::InvalidFrame, "/seq", "a seq, from 1");
+        }
+        if self.seq.is_some() && quote.trim().is_empty() {
+            let detail = "the event in which the quote stands; there is no quote";
+            wrongs.add(Slug::InvalidFrame, "/seq", detail);
+        }
         let count = self.derived_from.as_ref().map_or(0, Vec::len);
         if count > PREMISES_MAX {
             let detail = format!(
@@ -186,6 +199,19 @@ pub struct Remembered {
     pub id: String,
     /// `proposed`: its trial has not begun. `surviving`: it is held on its claimant's word.
     pub status: Status,
+    /// Absent without a quote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quote: Option<Checked>,
+}
+
+/// Returned with a quote.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Checked {
+    /// Its words stand in the event that was named.
+    Checked,
+    /// No event was named: its words may stand nowhere.
+    Unchecked,
 }
 
 /// Why a statement is withdrawn.
@@ -251,10 +277,23 @@ pub async fn remember(
     let thread = ids::thread(new.thread.as_deref())?;
     let text = new.statement.trim().to_owned();
     let premises = new.derived_from.unwrap_or_default();
-    let claim = session.claim(text, &thread, new.quote, premises);
-    let (id, status) = claim.await?;
+    let words = new.quote.filter(|words| !words.trim().is_empty());
+    let quote = words.map(|words| Quote {
+        words,
+        seq: new.seq,
+    });
+    let checked = quote.as_ref().map(|quote| match quote.seq {
+        Some(_) => Checked::Checked,
+        None => Checked::Unchecked,
+    });
+    let (id, status) = session.claim(text, &thread, quote, premises).await?;
     let place = format!("/world-model/{id}");
-    Ok(made(StatusCode::ACCEPTED, place, Remembered { id, status }))
+    let remembered = Remembered {
+        id,
+        status,
+        quote: checked,
+    };
+    Ok(made(StatusCode::ACCEPTED, place, remembered))
 }
 
 /// One statement with its whole trial.
@@ -303,6 +342,7 @@ fn draw_bounds(document: &mut Value) {
     let members = [
         ("statement", bounds::words(STATEMENT_MAX)),
         ("quote", quote),
+        ("seq", json!({ "minimum": 1, "maximum": INTEGER_MAX })),
         ("thread", bounds::thread()),
         ("derived_from", json!({ "maxItems": PREMISES_MAX })),
     ];

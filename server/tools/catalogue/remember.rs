@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use crate::event::condition::{Condition, Room};
 use crate::event::draft::Draft;
-use crate::event::envelope::{Event, tag};
-use crate::event::evidence::{speaks_of, strings};
+use crate::event::envelope::Event;
+use crate::event::evidence::speaks_of;
 use crate::event::fact::statement::Trials;
 use crate::event::statement::{
     Claim, Claimant, PREMISES_MAX, SENTENCE_MAX, STATEMENT_MAX, Source, Status, spaced,
@@ -21,6 +21,7 @@ use crate::log::kernel::Store;
 use crate::log::query::{Query, Show};
 use crate::log::shown_to_models::shown_to_models;
 use crate::tools::contacts::unreadable;
+use crate::tools::quote::{says, with_call};
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::tools::word::{self, Held, person};
@@ -31,15 +32,6 @@ use crate::words::id::{self, Seq};
 const HEARD: u32 = 500;
 /// Most events of them that a claim names as its source.
 const FOUND: usize = 16;
-/// Tools whose results show words of the mind, or what is held already.
-const OF_MIND: [&str; 5] = [
-    "tool:recall",
-    "tool:remember",
-    "tool:reply",
-    "tool:think",
-    "tool:query_events",
-];
-
 /// See the module.
 pub struct Remember {
     store: Arc<dyn Store>,
@@ -74,7 +66,10 @@ impl Remember {
         let events = self.heard(site, root).await?;
         let words = quote.as_deref().unwrap_or(statement.trim_end_matches('.'));
         let words = spaced(words);
-        let is_source = |it: &&Event| quote.is_some() || person(it).is_some();
+        // A statement that a person said themselves has words that tell something: "Yes." stands in every talk.
+        let says_it = |it: &Event, by: Claimant| word::says_all(it.text(), statement, by.shown());
+        let is_source =
+            |it: &&Event| quote.is_some() || person(it).is_some_and(|by| says_it(it, by));
         let found = events.iter().filter(|it| says(it, &words));
         let mut found: Vec<&Event> = found.filter(is_source).collect();
         found.sort_by_key(|event| event.seq);
@@ -92,7 +87,7 @@ impl Remember {
         let speaker = speaker.and_then(person);
         let is_word = |event: &&&Event| {
             let by = person(event).filter(|by| Some(by) == speaker.as_ref());
-            by.is_some_and(|by| word::says_all(event.text(), statement, by.shown()))
+            by.is_some_and(|by| says_it(event, by))
         };
         let said = found.iter().find(is_word);
         let first = || found.iter().find_map(|event| person(event));
@@ -140,39 +135,6 @@ impl Remember {
         let shown = shown_to_models(&*self.store, &site.space, events).await;
         shown.map_err(unreadable)
     }
-}
-
-/// Returns whether words stand in a message or an answer, or in the result of a tool that shows no words of the mind.
-fn says(event: &Event, words: &str) -> bool {
-    if person(event).is_some() {
-        return has_words(event.text(), words);
-    }
-    let is_read = event.has(tag::RESULT) && !OF_MIND.iter().any(|tool| event.has(tool));
-    let output = event.payload.get("output").filter(|_| is_read);
-    output.is_some_and(|output| strings(output).iter().any(|text| has_words(text, words)))
-}
-
-/// Returns whether words stand in a text, not as a part of other words.
-fn has_words(text: &str, words: &str) -> bool {
-    let text = spaced(text);
-    let is_part = |one: Option<char>, other: Option<char>| {
-        let mut both = [one, other].into_iter();
-        both.all(|c| c.is_some_and(|c| c.is_ascii_alphanumeric()))
-    };
-    text.match_indices(words).any(|(at, _)| {
-        let (before, after) = (&text[..at], &text[at + words.len()..]);
-        !is_part(before.chars().next_back(), words.chars().next())
-            && !is_part(words.chars().next_back(), after.chars().next())
-    })
-}
-
-/// An event, and the call that it is the result of: that names the address which was read.
-fn with_call(event: &Event, events: &[Event]) -> Vec<Seq> {
-    let id = event.payload.get("call_id");
-    let id = id.filter(|_| event.has(tag::RESULT));
-    let is_call = |it: &&Event| it.has(tag::ACTION) && it.payload.get("call_id") == id;
-    let call = events.iter().find(is_call).filter(|_| id.is_some());
-    call.into_iter().chain([event]).map(|it| it.seq).collect()
 }
 
 /// Its arguments.

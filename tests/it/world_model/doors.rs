@@ -252,7 +252,11 @@ on_both!(d1_34_a_claim_comes_from_where_its_quote_stands, |medium| {
         ],
     );
     app.tell("Look it up.").await;
-    stub.script(decision, [reply("And the hill is at Bodo.")]);
+    // Words that stand in every talk are nobody's statement.
+    stub.script(
+        decision,
+        [claim("The way.", None), reply("And the hill is at Bodo.")],
+    );
     app.tell("By the way, the mill is at Tarn.").await;
     // Words of the mind, and words that say nothing of the statement, are nobody's.
     stub.script(
@@ -289,6 +293,7 @@ on_both!(d1_34_a_claim_comes_from_where_its_quote_stands, |medium| {
     );
     let concluded = source("Towers are seen from afar.").await;
     assert_eq!(concluded, (json!("mind"), json!([inputs[0]])));
+    assert_eq!(source("The way.").await.0, "mind");
     let said = source("The mill is at Tarn.").await;
     assert_eq!(said, (json!("user"), json!([inputs[1], inputs[2]])));
     let refused = with(&log, &["result", "tool:remember", "failure"]);
@@ -296,3 +301,46 @@ on_both!(d1_34_a_claim_comes_from_where_its_quote_stands, |medium| {
     assert_eq!(refused.len(), 3);
     assert!(refused.iter().all(|it| reason(it) == "quote-not-found"));
 });
+
+// An address that takes a quote on trust would let anybody invent one.
+on_both!(
+    d1_34_a_quote_over_http_is_checked_where_its_event_is_named,
+    |medium| {
+        let stub = agreeable().await;
+        stub.on(decision, reply("The hill is at Bodo."));
+        let app = App::start(medium, &stub).await;
+        app.tell("The mill  is at Tarn, I hear.").await;
+        let log = app.public_log().await;
+        let (said, replied) = (seq(one(&log, &["input"])), seq(one(&log, &["reply"])));
+        let claim = async |quote: Value, seq: Value| {
+            let body = json!({ "statement": "The mill is at Tarn.", "quote": quote, "seq": seq });
+            app.post("/world-model", body).await
+        };
+        let quote = "the mill is at Tarn";
+        let checked = claim(json!(quote), json!(said)).await.expect(202);
+        assert_eq!(checked["quote"], "checked");
+        let source = statement(&app, checked["id"].as_str().unwrap()).await["sources"][0].clone();
+        assert_eq!(
+            (&source["quote"], &source["seqs"]),
+            (&json!(quote), &json!([said]))
+        );
+        let unchecked = claim(json!("as the sign has it"), Value::Null).await;
+        assert_eq!(unchecked.expect(202)["quote"], "unchecked");
+        let none = claim(Value::Null, Value::Null).await.expect(202);
+        assert!(none.get("quote").is_none(), "{none}");
+        // Other words, words of the mind, and an event that is not there.
+        for (quote, seq) in [
+            ("the mill is at Kello", said),
+            ("the hill is at Bodo", replied),
+            (quote, said + 1_000_000),
+        ] {
+            let refused = claim(json!(quote), json!(seq)).await.expect(422);
+            let detail = refused["detail"].as_str().unwrap().to_owned();
+            assert!(detail.contains(&format!("event {seq}")), "{detail}");
+        }
+        for (quote, seq) in [(Value::Null, json!(said)), (json!(quote), json!(0))] {
+            let refused = claim(quote, seq).await.expect(400);
+            assert_eq!(refused["errors"][0]["pointer"], "/seq", "{refused}");
+        }
+    }
+);

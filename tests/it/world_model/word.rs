@@ -440,6 +440,39 @@ on_both!(
     }
 );
 
+// "Clara lives in Bergen": a model that refutes this knows less of her than she does.
+on_both!(
+    a_claim_that_reflection_refuted_is_the_word_of_the_person_who_says_it,
+    |medium| {
+        let stub = Stub::start().await;
+        stub.on(
+            deriving_from(ALLERGIC),
+            derives(None, &["somebody says so"]),
+        );
+        stub.on(reflecting, reflects("refuted", "it cannot be"));
+        let tested = testable("two and two are five", &[("code", "2 + 2 === 5")]);
+        stub.on(deriving_from(BERGEN), tested);
+        let app = App::start(medium, &stub).await;
+        let mut ids = Vec::new();
+        for said in [ALLERGIC, BERGEN] {
+            let other = claim_as(&app, "bob", said).await;
+            let id = text_of(&other, "id").to_owned();
+            judged(&app, &id, 0, "falsified").await;
+            ids.push(id);
+        }
+        let own = claim_as(&app, "clara", ALLERGIC).await;
+        assert_eq!(
+            (&own["id"], &own["status"]),
+            (&json!(ids[0]), &json!("surviving"))
+        );
+        let items = found(&app, "peanuts").await;
+        assert_eq!(marks(&items), [[ALLERGIC, "surviving", "said by clara"]]);
+        // The control: an experiment has said no, and is asked again.
+        let own = claim_as(&app, "clara", BERGEN).await;
+        assert_eq!(own["status"], "proposed", "{own}");
+    }
+);
+
 // A double click: two appends at once, each of which looked before the other was stored.
 on_both!(the_same_word_at_the_same_time_is_one_statement, |medium| {
     let stub = Stub::start().await;
