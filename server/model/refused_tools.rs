@@ -2,9 +2,9 @@
 //! requests stay as they are.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -174,7 +174,7 @@ impl RefusedTools {
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<Key, Refusal>> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         known.retain(|_, refusal| refusal.at.elapsed() < FORGOTTEN);
         known
     }

@@ -4,11 +4,11 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
+use super::cache::Cache;
 use super::provider::ToolSpec;
 use crate::words::text::Json;
 use parts::{
@@ -30,25 +30,24 @@ const PARTS_MAX: usize = 1000;
 /// Most schemas that are kept in their form.
 const KEPT_MAX: usize = 2000;
 
-/// Forms by the schemas that they were made of: each call offers the same tools.
-static KEPT: Mutex<Option<HashMap<String, Json>>> = Mutex::new(None);
+/// Forms, plain and strict, by the schemas that they were made of: each call offers the same tools.
+static KEPT: LazyLock<[Cache<String, Json, KEPT_MAX>; 2]> = LazyLock::new(Default::default);
 
 /// A tool's description and schema as they are sent.
 pub(super) fn of(tool: &ToolSpec, is_strict: bool) -> (Cow<'_, str>, Json) {
     let (head, rest) = split(tool.description.trim());
-    let strict = if is_strict { "strict" } else { "plain" };
-    let key = format!("{strict} {} {rest}", tool.parameters.as_str());
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    let kept = kept.get_or_insert_default();
-    if let Some(parameters) = kept.get(&key) {
-        return (head.into(), parameters.clone());
-    }
-    let schema: Value = serde_json::from_str(tool.parameters.as_str()).unwrap_or_default();
-    let parameters = Json::of(&formed(rest, &schema, is_strict));
-    if kept.len() >= KEPT_MAX {
-        kept.clear();
-    }
-    kept.insert(key, parameters.clone());
+    let told = tool.parameters.as_str();
+    let key = match rest {
+        "" => Cow::Borrowed(told),
+        rest => format!("{told} {rest}").into(),
+    };
+    let kept = &KEPT[usize::from(is_strict)];
+    let parameters = kept.get(&*key).unwrap_or_else(|| {
+        let schema: Value = serde_json::from_str(told).unwrap_or_default();
+        let parameters = Json::of(&formed(rest, &schema, is_strict));
+        kept.insert(key.into_owned(), parameters.clone());
+        parameters
+    });
     (head.into(), parameters)
 }
 

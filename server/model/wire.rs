@@ -3,7 +3,7 @@
 //! of any size, and take settings from the environment; so each call gets a client of its own (two small allocations)
 //! around one shared connection pool, whose service does the exchange and knows what became of it. Retries are `openai.rs`'s.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use async_openai::types::stream::StreamResponse;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use parking_lot::Mutex;
 use reqwest::{Response, StatusCode, Url};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
@@ -22,7 +23,7 @@ use tokio::time::Instant;
 
 use super::answer::{ANSWER_MAX, Unreadable};
 use super::endpoint::{Options, address};
-use super::guard::{Seen, guarded, lock, root_cause};
+use super::guard::{Seen, guarded, root_cause};
 use super::provider::Prepared;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::secret;
@@ -200,17 +201,17 @@ impl Events {
 
     /// Whether the provider marked the end: a plain answer, or a streamed one with `[DONE]`.
     pub fn was_ended(&self) -> bool {
-        lock(&self.seen).done
+        self.seen.lock().done
     }
 
     /// The time of the last bytes.
     pub fn heard(&self) -> Option<Instant> {
-        lock(&self.seen).heard
+        self.seen.lock().heard
     }
 
     /// True if the answer is plain, not streamed.
     pub fn is_plain(&self) -> bool {
-        lock(&self.seen).plain
+        self.seen.lock().plain
     }
 }
 

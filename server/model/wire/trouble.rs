@@ -1,17 +1,18 @@
 //! What goes wrong in an exchange, in our words: an endpoint that cannot be reached, refuses, or answers what cannot be read.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
 use async_openai::error::OpenAIError;
 use http::header::{HeaderMap, LOCATION, RETRY_AFTER};
+use parking_lot::Mutex;
 use reqwest::{Response, StatusCode};
 
 use super::Endpoint;
 use super::echo::without_echo;
 use super::refusal::{self, Meaning};
 use crate::model::answer::{Reported, reported};
-use crate::model::guard::{Seen, lock, root_cause};
+use crate::model::guard::{Seen, root_cause};
+use crate::model::refusal_text::has_any;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::time::Timestamp;
 
@@ -62,7 +63,7 @@ impl From<Failure> for Trouble {
 impl Endpoint {
     /// What async-openai says went wrong, in our words.
     pub fn trouble(&self, error: OpenAIError, seen: &Mutex<Seen>) -> Trouble {
-        if let Some((broke, passing)) = &lock(seen).broke {
+        if let Some((broke, passing)) = &seen.lock().broke {
             let failure = self.failure(format_args!("{broke}"));
             return if *passing {
                 failure.retryable().into()
@@ -177,105 +178,36 @@ impl Endpoint {
 fn is_passing(status: StatusCode, reported: &Reported) -> bool {
     let passing = matches!(status.as_u16(), 408 | 409 | 425 | 429) || status.is_server_error();
     let said = format!("{} {}", reported.code, reported.message).to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
+    let says = |words| has_any(&said, words);
     // Gateways say so under a status of success, and of a request that is wrong.
     let may_be_busy = status.is_success() || matches!(status.as_u16(), 400 | 403 | 422);
-    let is_busy = may_be_busy && says(&BUSY) && !says(&LASTING);
-    (passing || says(&ABOUT_THE_ANSWER) || is_busy) && !is_spent(&said)
+    let is_busy = may_be_busy && says(BUSY) && !says(LASTING);
+    (passing || says(ABOUT_THE_ANSWER) || is_busy) && !is_spent(&said)
 }
 
 /// Refusals of the moment, which some send with a status of success: too much is asked, by one or
 /// by all, or something failed on the way.
-const BUSY: [&str; 42] = [
-    "unexpected eof",
-    "broken pipe",
-    "bad response status",
-    "please retry",
-    "overload",
-    "again later",
-    "again in",
-    "retry later",
-    "retry after",
-    "retry in",
-    "rate limit",
-    "rate_limit",
-    "rate-limit",
-    "ratelimit",
-    "request limit",
-    "requests limit",
-    "too many requests",
-    "too frequen",
-    "per minute",
-    "per second",
-    "slow down",
-    "throttl",
-    "qps",
-    "rpm",
-    "tpm",
-    "concurren",
-    "busy",
-    "capacity",
-    "temporar",
-    "unavailable",
-    "timeout",
-    "timed out",
-    "internal server error",
-    "internal error",
-    "重试",
-    "再试",
-    "限流",
-    "频率",
-    "并发",
-    "繁忙",
-    "过载",
-    "负载",
-];
+const BUSY: &str = "unexpected eof|broken pipe|bad response status|please retry|overload|again later|\
+    again in|retry later|retry after|retry in|rate limit|rate_limit|rate-limit|\
+    ratelimit|request limit|requests limit|too many requests|too frequen|per minute|\
+    per second|slow down|throttl|qps|rpm|tpm|concurren|busy|capacity|temporar|\
+    unavailable|timeout|timed out|internal server error|internal error|重试|再试|限流|频率|并发|\
+    繁忙|过载|负载";
 
 /// Limits that outlast all tries.
-const LASTING: [&str; 6] = [
-    "daily",
-    "per day",
-    "weekly",
-    "monthly",
-    "total request",
-    "今日",
-];
+const LASTING: &str = "daily|per day|weekly|monthly|total request|今日";
 
 /// Refusals of the answer that the model made: another try makes another one.
-const ABOUT_THE_ANSWER: [&str; 8] = [
-    "tool_use_failed",
-    "failed to call a function",
-    "tool call validation failed",
-    "output_parse_failed",
-    "model generated output that could not be parsed",
-    "json_validate_failed",
-    "error parsing tool call",
-    "failed to parse tool call",
-];
+const ABOUT_THE_ANSWER: &str = "tool_use_failed|failed to call a function|tool call validation failed|\
+    output_parse_failed|model generated output that could not be parsed|\
+    json_validate_failed|error parsing tool call|failed to parse tool call";
 
 /// Refusals until somebody pays, or until another day.
-const SPENT: [&str; 20] = [
-    "no available channel",
-    "per_day",
-    "per-day",
-    "perday",
-    "monthly quota",
-    "insufficient_quota",
-    "exceeded_current_quota",
-    "billing_hard_limit",
-    "billing_not_active",
-    "insufficient balance",
-    "insufficient_balance",
-    "insufficient account balance",
-    "insufficient credit",
-    "credit balance",
-    "out of credits",
-    "all available credits",
-    "spending limit",
-    "account is suspended",
-    "accountoverdue",
-    "余额不足",
-];
+const SPENT: &str = "no available channel|per_day|per-day|perday|monthly quota|insufficient_quota|\
+    exceeded_current_quota|billing_hard_limit|billing_not_active|insufficient balance|\
+    insufficient_balance|insufficient account balance|insufficient credit|\
+    credit balance|out of credits|all available credits|spending limit|\
+    account is suspended|accountoverdue|余额不足";
 
 /// The pause that a provider asks for in its words: `retry in 12.5s`, `try again in 1h2m`,
 /// `Please wait 60 seconds`, `"retryDelay": "7s"`.
@@ -385,7 +317,7 @@ pub async fn refused(endpoint: &Endpoint, response: Response, asked: &str) -> Tr
 }
 
 fn is_spent(said: &str) -> bool {
-    SPENT.iter().any(|words| said.contains(words))
+    has_any(said, SPENT)
 }
 
 /// The beginning of a refusal's body, as far as it comes.
