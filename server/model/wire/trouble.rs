@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use async_openai::error::OpenAIError;
-use http::header::{HeaderMap, LOCATION, RETRY_AFTER};
+use http::header::{HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
 use parking_lot::Mutex;
 use reqwest::{Response, StatusCode};
+use serde_json::Value;
 
 use super::Endpoint;
 use super::echo::without_echo;
@@ -64,38 +65,30 @@ impl Endpoint {
     /// What async-openai says went wrong, in our words.
     pub fn trouble(&self, error: OpenAIError, seen: &Mutex<Seen>) -> Trouble {
         if let Some((broke, passing)) = &seen.lock().broke {
-            let failure = self.failure(format_args!("{broke}"));
-            return if *passing {
-                failure.retryable().into()
-            } else {
-                failure.into()
-            };
+            let mut failure = self.failure(format_args!("{broke}"));
+            failure.retryable = *passing;
+            return failure.into();
         }
         match error {
             OpenAIError::Boxed(error) => match error.downcast::<Trouble>() {
                 Ok(trouble) => *trouble,
-                Err(error) => self
-                    .failure(format_args!(
-                        "could not be asked: {}",
-                        self.quote(&error.to_string())
-                    ))
-                    .into(),
+                Err(error) => {
+                    let quote = self.quote(&error.to_string());
+                    self.failure(format_args!("could not be asked: {quote}"))
+                        .into()
+                }
             },
             OpenAIError::JSONDeserialize(error, text) => {
                 let quote = self.quote(&text);
-                let failure = self.failure(format_args!("answered what is no JSON: {quote}"));
-                if error.is_eof() {
-                    failure.retryable().into()
-                } else {
-                    failure.into()
-                }
+                let mut failure = self.failure(format_args!("answered what is no JSON: {quote}"));
+                failure.retryable = error.is_eof();
+                failure.into()
             }
-            other => self
-                .failure(format_args!(
-                    "gave no readable answer: {}",
-                    self.quote(&other.to_string())
-                ))
-                .into(),
+            other => {
+                let quote = self.quote(&other.to_string());
+                self.failure(format_args!("gave no readable answer: {quote}"))
+                    .into()
+            }
         }
     }
 
@@ -105,9 +98,8 @@ impl Endpoint {
             let text = format!("{} could not be reached in time: {cause}", self.name);
             return Failure::new(FailureKind::Timeout, text).retryable().into();
         }
-        self.failure(format_args!("could not be reached: {cause}"))
-            .retryable()
-            .into()
+        let text = format_args!("could not be reached: {cause}");
+        self.failure(text).retryable().into()
     }
 
     /// An answer that is an error, by its status or by its words, of which a quotation of the request
@@ -118,14 +110,9 @@ impl Endpoint {
         reported: &Reported,
         (asked, pause): (&str, Option<Duration>),
     ) -> Trouble {
-        let meant = reported
-            .status
-            .and_then(|code| StatusCode::from_u16(code).ok());
-        let status = if status.is_success() {
-            meant.unwrap_or(status)
-        } else {
-            status
-        };
+        let meant = reported.status.filter(|_| status.is_success());
+        let meant = meant.and_then(|code| StatusCode::from_u16(code).ok());
+        let status = meant.unwrap_or(status);
         let quote = self.quote(&reported.message);
         let reported = &Reported {
             message: without_echo(&reported.message, asked).into_owned(),
@@ -138,14 +125,10 @@ impl Endpoint {
             false => self.failure(format_args!("answered {status}: {quote}{hint}")),
         };
         let meaning = refusal::meaning(status, &reported.code, &reported.message);
-        let failure = failure.with(refusal::detail(status, meaning, &reported.message));
+        let mut failure = failure.with(refusal::detail(status, meaning, &reported.message));
         // The same request is never taken where it is too long, or where a part of it is not taken.
         let is_final = !matches!(meaning, Meaning::Unsaid | Meaning::Unclear | Meaning::Other);
-        let failure = if !is_final && is_passing(status, reported) {
-            failure.retryable()
-        } else {
-            failure
-        };
+        failure.retryable = !is_final && is_passing(status, reported);
         let is_about_request = matches!(
             status.as_u16(),
             400 | 404 | 405 | 413 | 415 | 422 | 500 | 501
@@ -162,9 +145,8 @@ impl Endpoint {
 
     /// The beginning of a provider's words on one line, without our key, should they repeat it or a part of it.
     fn quote(&self, words: &str) -> String {
-        let words = self
-            .veil
-            .over(&words[..words.floor_char_boundary(QUOTE_FROM)]);
+        let begin = &words[..words.floor_char_boundary(QUOTE_FROM)];
+        let words = self.veil.over(begin);
         let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
         match line.char_indices().nth(QUOTE_MAX) {
             Some((end, _)) => format!("{}…", &line[..end]),
@@ -245,10 +227,8 @@ fn length(text: &str) -> Option<Duration> {
             return Duration::try_from_secs_f64(seconds?).ok();
         };
         let unit = behind.trim_start();
-        let end = unit
-            .find(|c: char| !c.is_alphabetic())
-            .unwrap_or(unit.len());
-        let (unit, behind) = unit.split_at(end);
+        let end = unit.find(|c: char| !c.is_alphabetic());
+        let (unit, behind) = unit.split_at(end.unwrap_or(unit.len()));
         let one = match unit {
             unit if unit.starts_with("ms") || unit.starts_with("milli") => 0.001,
             unit if unit.starts_with('m') => 60.0,
@@ -282,28 +262,22 @@ fn hint(status: StatusCode, message: &str) -> &'static str {
 /// What a response that is no success comes to.
 pub async fn refused(endpoint: &Endpoint, response: Response, asked: &str) -> Trouble {
     let (status, pause) = (response.status(), retry_after(response.headers()));
-    let location = response
-        .headers()
-        .get(LOCATION)
-        .map(|to| format!("moved to {}", String::from_utf8_lossy(to.as_bytes())));
+    let location = response.headers().get(LOCATION);
+    let moved = |to: &HeaderValue| format!("moved to {}", String::from_utf8_lossy(to.as_bytes()));
+    let location = location.map(moved);
     let body = read_some(response).await;
-    let said = serde_json::from_slice(&body)
-        .ok()
-        .and_then(|body| reported(&body));
+    let said: Option<Value> = serde_json::from_slice(&body).ok();
+    let said = said.and_then(|body| reported(&body));
     let (said, code) = said.map(|said| (said.message, said.code)).unzip();
     let code = code.unwrap_or_default();
-    let message = location
-        .or(said)
-        .unwrap_or_else(|| String::from_utf8_lossy(&body).into_owned());
-    let trouble = endpoint.refusal(
-        status,
-        &Reported {
-            message,
-            code,
-            status: None,
-        },
-        (asked, pause),
-    );
+    let text = || String::from_utf8_lossy(&body).into_owned();
+    let message = location.or(said).unwrap_or_else(text);
+    let reported = Reported {
+        message,
+        code,
+        status: None,
+    };
+    let trouble = endpoint.refusal(status, &reported, (asked, pause));
     let said = without_echo(&String::from_utf8_lossy(&body), asked).into_owned();
     let mut failure = trouble.failure;
     // Gemini names the quota that is spent beside its words.
@@ -339,15 +313,9 @@ async fn read_some(mut response: Response) -> Vec<u8> {
 /// `Retry-After` in seconds or as a date; `retry-after-ms` where a provider is that exact; the time
 /// until a quota of which nothing remains is new (`x-ratelimit-reset-requests: 6h0m0s`).
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name: &str| {
-        headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .map(str::trim)
-    };
-    let millis = text("retry-after-ms")
-        .and_then(|ms| ms.parse().ok())
-        .map(Duration::from_millis);
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let millis = text("retry-after-ms").and_then(|ms| ms.parse().ok());
+    let millis = millis.map(Duration::from_millis);
     let seconds = || {
         text(RETRY_AFTER.as_str()).and_then(|s| Duration::try_from_secs_f64(s.parse().ok()?).ok())
     };
