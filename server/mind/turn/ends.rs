@@ -58,7 +58,7 @@ pub async fn ending(
     now: Timestamp,
 ) -> Result<Vec<Draft>, StoreError> {
     let ends = Ends { store, space, now };
-    ends.of(end, below, AT_ONCE).await
+    ends.ending_within(end, below, AT_ONCE).await
 }
 
 /// The space in which threads end, and the time.
@@ -71,7 +71,7 @@ struct Ends<'a> {
 
 impl<'a> Ends<'a> {
     /// The events with which a thread ends, if there is room for so many.
-    async fn of(
+    async fn ending_within(
         self,
         end: &Ending<'_>,
         below: Below,
@@ -295,7 +295,7 @@ pub async fn dismissed(
                 ..end_of(&row)
             };
             let room = AT_ONCE.saturating_sub(drafts.len());
-            drafts.extend(ends.of(&end, Below::End, room).await?);
+            drafts.extend(ends.ending_within(&end, Below::End, room).await?);
         }
     }
     Ok(drafts)

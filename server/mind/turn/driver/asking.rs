@@ -31,7 +31,7 @@ impl Driver {
             batch: self.turn.batch().to_vec(),
         };
         let request = self.request(purpose, Until::ms(late)).await?;
-        let mut asked = self.asked(When::InTime);
+        let mut asked = self.submodule_tasks(When::InTime);
         let mut gone = Vec::new();
         for name in names {
             match self.submodule(&name) {
@@ -64,8 +64,8 @@ impl Driver {
         }
     }
 
-    /// Nobody is asked yet.
-    fn asked(&self, when: When) -> SubmoduleTasks {
+    /// The tasks of the submodules of this turn, none of which is asked yet.
+    fn submodule_tasks(&self, when: When) -> SubmoduleTasks {
         let (processors, tally) = (self.mind.processors.clone(), self.mind.tally.clone());
         SubmoduleTasks::new(processors, tally, self.place.clone(), when)
     }
@@ -93,7 +93,7 @@ impl Driver {
             self.write(vec![record, failure]).await?;
             return Ok(None);
         };
-        let mut asked = self.asked(When::InTime);
+        let mut asked = self.submodule_tasks(When::InTime);
         asked.ask(request, submodule);
         if let Some(answer) = asked.next(false).await {
             self.hear(answer.drafts).await?;
@@ -111,7 +111,7 @@ impl Driver {
         let names = self.turn.submodules().iter();
         let mut submodules = Vec::from_iter(names.filter_map(|name| self.submodule_anew(name)));
         let request = self.request_with(purpose, until);
-        let mut asked = self.asked(When::FollowUp);
+        let mut asked = self.submodule_tasks(When::FollowUp);
         let scope = submodule::scope(self.turn.batch());
         let client = self.mind.client.clone();
         let writer = self.writer.clone();

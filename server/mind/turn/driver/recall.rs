@@ -120,14 +120,14 @@ impl Driver {
         let lines = std::iter::once(head).chain(found.hits.iter().map(line));
         let text = Vec::from_iter(lines).join("\n");
         let statements = statements.iter().map(String::as_str).collect();
-        let draft = self.says(&text, statements);
+        let draft = self.recalled_text(&text, statements);
         let seen = found.seen().into_iter();
         seen.fold(draft, |draft, (id, changed)| {
             draft.only_if(Condition::StatementAt { id, changed })
         })
     }
 
-    fn says(&self, text: &str, statements: Vec<&str>) -> Draft {
+    fn recalled_text(&self, text: &str, statements: Vec<&str>) -> Draft {
         let recalled = Recalled {
             turn: self.turn.number(),
             text,
@@ -137,7 +137,7 @@ impl Driver {
     }
 
     fn nothing(&self, text: &str) -> Draft {
-        self.says(text, Vec::new())
+        self.recalled_text(text, Vec::new())
     }
 
     fn not_recalled(&self, failure: &Failure) -> Vec<Draft> {
