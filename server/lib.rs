@@ -138,6 +138,7 @@ pub mod log {
 pub mod model {
     pub(crate) mod answer;
     pub mod at_once;
+    pub(crate) mod cache;
     pub mod embedding;
     pub mod endpoint;
     pub(crate) mod guard;
@@ -225,7 +226,6 @@ pub mod mind {
     pub mod submodule;
     pub mod turn;
     pub mod turn_writer;
-    mod working;
 }
 /// Pipelines by name, and what a run leaves in the log.
 pub mod pipelines {

@@ -45,38 +45,40 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// A call that was read as it stands.
+    pub fn new(call_id: String, tool: String, arguments: Result<Value, String>) -> Self {
+        Self {
+            call_id,
+            tool,
+            written: None,
+            arguments,
+            is_from_text: false,
+            is_cut: false,
+            mends: BTreeSet::new(),
+        }
+    }
+
     /// The call that a model made, under an id of ours: providers repeat theirs, or give none.
     pub fn read(call: &ToolCall, call_id: String, tools: &Toolbox) -> Self {
         let name = tool_name::meant(&call.name, &tools.names()).unwrap_or(&call.name);
-        let told = tools.get(name).map(|tool| &tool.spec().told);
+        let spec = tools.get(name).map(|tool| tool.spec());
         let text = call.arguments.trim();
         // A person would be shown a number, and it would run, which the model did not write.
-        let waits = tools
-            .get(name)
-            .is_some_and(|tool| tool.spec().gated.is_some());
-        let read = arguments::read(text, told).filter(|read| {
+        let waits = spec.is_some_and(|spec| spec.gated.is_some());
+        let read = arguments::read(text, spec.map(|spec| &spec.told)).filter(|read| {
             is_within_depth(&read.value, DEPTH_MAX) && !(waits && read.mends.contains(ROUNDED))
         });
         let (arguments, mends) = match read {
             Some(read) => (Ok(read.value), read.mends),
             None => (Err(text.to_owned()), BTreeSet::new()),
         };
-        let (tool, written) = if is_name(name) {
-            (name.to_owned(), None)
-        } else {
-            (
-                INVALID_NAME.to_owned(),
-                Some(call.name.chars().take(WRITTEN_MAX).collect()),
-            )
-        };
+        let is_name = is_name(name);
+        let tool = if is_name { name } else { INVALID_NAME };
+        let written = (!is_name).then(|| call.name.chars().take(WRITTEN_MAX).collect());
         Self {
-            call_id,
-            tool,
             written,
-            arguments,
-            is_from_text: false,
-            is_cut: false,
             mends,
+            ..Self::new(call_id, tool.to_owned(), arguments)
         }
     }
 
@@ -98,20 +100,28 @@ impl Asked {
     pub fn action(&self, tools: &Toolbox, site: &CallSite) -> Option<Draft> {
         let leaves = self.spec(tools).is_none_or(|spec| spec.leaves_action);
         let action = || {
-            let (arguments, written) = (&self.shown_arguments(), self.written.as_deref());
-            let (by, tool, call_id) = (site.by.by(), self.tool.as_str(), self.call_id.as_str());
-            Fact::Action(Action {
-                by,
+            let action = Action {
+                by: site.by.by(),
                 turn: site.turn,
-                tool,
-                call_id,
-                arguments,
-                written,
+                tool: &self.tool,
+                call_id: &self.call_id,
+                arguments: &self.shown_arguments(),
+                written: self.written.as_deref(),
                 is_from_text: self.is_from_text,
-            })
-            .encode(&site.thread)
+            };
+            Fact::Action(action).encode(&site.thread)
         };
         leaves.then(action)
+    }
+
+    /// The call that its results are of.
+    fn call<'a>(&'a self, site: &'a CallSite) -> Call<'a> {
+        Call {
+            turn: site.turn,
+            by: &site.by,
+            tool: &self.tool,
+            call_id: &self.call_id,
+        }
     }
 
     /// What it does to the world; calls that cannot run do nothing.
@@ -119,15 +129,10 @@ impl Asked {
         self.spec(tools).map_or(Effect::Events, |spec| spec.effect)
     }
 
-    /// The effect that it may have had if it was begun and has no result.
-    pub fn effect_begun(&self, tools: &Toolbox) -> Effect {
-        effect_begun(&self.tool, tools)
-    }
-
     /// What it does to the world once a person lets it run.
     pub fn effect_granted(&self, tools: &Toolbox) -> Effect {
-        self.spec(tools)
-            .map_or(Effect::Events, |spec| spec.gated.unwrap_or(spec.effect))
+        let effect = |spec: &Spec| spec.gated.unwrap_or(spec.effect);
+        self.spec(tools).map_or(Effect::Events, effect)
     }
 
     /// Whether the decision is asked again, to read what came of it. Failures should always be read.
@@ -149,82 +154,56 @@ impl Asked {
         let begin = Instant::now();
         let outcome = self.outcome(tools, site).await;
         let ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let call = Call {
-            turn: site.turn,
-            by: &site.by,
-            tool: &self.tool,
-            call_id: &self.call_id,
+        let thread = &site.thread;
+        let call = self.call(site);
+        let failed = |failure: &Failure| Draft::result_failed(thread, &call, failure, ms);
+        let Output {
+            mut drafts,
+            value,
+            failure,
+            intent,
+            sent,
+            recalled,
+        } = match outcome {
+            Ok(output) => output,
+            Err(failure) => return vec![failed(&failure)],
         };
-        match outcome {
-            Ok(Output {
-                mut drafts,
-                value,
-                failure,
-                intent,
-                sent,
-                recalled,
-            }) => {
-                if commit == Commit::Immediate {
-                    drafts.extend(
-                        intent
-                            .iter()
-                            .flat_map(|intent| intent.carried_out(&site.thread)),
-                    );
-                }
-                if self.is_cut {
-                    drafts = drafts.into_iter().map(Draft::cut).collect();
-                }
-                let result = match (value, failure) {
-                    (_, Some(failure)) => {
-                        Some(Draft::result_failed(&site.thread, &call, &failure, ms))
-                    }
-                    (Some(value), None) => {
-                        Some(Draft::result(&site.thread, &call, value, ms).returning(&recalled))
-                    }
-                    (None, None) => None,
-                };
-                let intent = intent.map(|intent| intent.to_value());
-                drafts.extend(result.map(|result| result.intending(intent, sent)));
-                drafts
-            }
-            Err(failure) => vec![Draft::result_failed(&site.thread, &call, &failure, ms)],
+        if commit == Commit::Immediate {
+            let intent = intent.iter();
+            drafts.extend(intent.flat_map(|intent| intent.carried_out(thread)));
         }
+        if self.is_cut {
+            drafts = drafts.into_iter().map(Draft::cut).collect();
+        }
+        let done = |value: Value| Draft::result(thread, &call, value, ms).returning(&recalled);
+        let result = match failure {
+            Some(failure) => Some(failed(&failure)),
+            None => value.map(done),
+        };
+        let intent = intent.map(|intent| intent.to_value());
+        drafts.extend(result.map(|result| result.intending(intent, sent)));
+        drafts
     }
 
     /// The result of a reply whose text its reader has read.
     pub fn repeated(&self, site: &CallSite) -> Draft {
-        let call = Call {
-            turn: site.turn,
-            by: &site.by,
-            tool: &self.tool,
-            call_id: &self.call_id,
-        };
         let told = "not sent again: the user has read this text";
-        Draft::result(&site.thread, &call, told.into(), 0)
+        Draft::result(&site.thread, &self.call(site), told.into(), 0)
     }
 
     /// The result of a call that is not run at all.
     pub fn refused(&self, site: &CallSite, failure: &Failure) -> Draft {
-        let call = Call {
-            turn: site.turn,
-            by: &site.by,
-            tool: &self.tool,
-            call_id: &self.call_id,
-        };
-        Draft::result_failed(&site.thread, &call, failure, 0)
+        Draft::result_failed(&site.thread, &self.call(site), failure, 0)
     }
 
     /// A tool that is not there fails, whether it never was or has gone since the model was told of it.
     async fn outcome(&self, tools: &Toolbox, site: &CallSite) -> Result<Output, Failure> {
         let Some(tool) = tools.get(&self.tool) else {
             let asked = self.written.as_ref().unwrap_or(&self.tool);
-            let text = format!(
-                "there is no tool {asked:?}; there are: {}",
-                tools.names().join(", ")
-            );
-            return Err(
-                Failure::new(FailureKind::Tool, text).with(json!({ "reason": "unknown_tool" }))
-            );
+            let names = tools.names().join(", ");
+            let text = format!("there is no tool {asked:?}; there are: {names}");
+            let failure = Failure::new(FailureKind::Tool, text);
+            return Err(failure.with(json!({ "reason": "unknown_tool" })));
         };
         let arguments = self.arguments.clone();
         let arguments = arguments.map_err(|written| unreadable(tool.spec(), &written))?;
@@ -270,11 +249,8 @@ pub fn call_id(who: &str, round: u64, index: usize) -> String {
 /// How many of an answer's calls are taken, where `left` more may run: those, and the first beyond, whose result refuses it. The
 /// rest leaves no event of its own, for a model may make tens of thousands at once.
 pub fn taken(made: usize, left: u64) -> usize {
-    made.min(
-        usize::try_from(left)
-            .unwrap_or(usize::MAX)
-            .saturating_add(1),
-    )
+    let left = usize::try_from(left).unwrap_or(usize::MAX);
+    made.min(left.saturating_add(1))
 }
 
 /// What is told of the calls that were not taken; nothing where all were. It is no failure of who made them: they go on.

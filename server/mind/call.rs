@@ -1,15 +1,16 @@
 //! The model client makes one model call: from a view of the log to an answer and a record, from which the call can be rebuilt byte for byte.
 //! Submodules and the decision choose what is asked and what becomes of the answer.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use serde_json::{Map, Value, json};
+use futures_util::future::OptionFuture;
+use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
@@ -22,11 +23,11 @@ use crate::model::provider::{
 };
 use crate::model::refused_tools::RefusedTools;
 use crate::model::schema_form::FORM;
-use crate::thread::history::{self, Block, Entry, Omitted, Style};
+use crate::thread::history::{self, Block, Entry, Omitted, Slice, Style};
 use crate::thread::quota::Purse;
 use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::{Space, ThreadId};
-use crate::words::text::{Text, sha256};
+use crate::words::id::{Seq, Space, ThreadId};
+use crate::words::text::Text;
 use recent::Recent;
 
 pub use prompt_view::PromptView;
@@ -34,6 +35,7 @@ pub use record::Ready;
 pub use scope::Scope;
 pub use self_block::Identity;
 pub use summing::{Summing, ToSumUp};
+pub use working::Working;
 
 mod clock;
 mod fits;
@@ -51,6 +53,7 @@ mod sections;
 mod self_block;
 mod summing;
 mod whom;
+mod working;
 
 /// Where a call is made.
 #[derive(Debug, Clone)]
@@ -63,6 +66,13 @@ pub struct TurnPlace {
     pub turn: u64,
     /// What its calls draw on.
     pub purse: Purse,
+}
+
+impl TurnPlace {
+    /// The event of a failure there.
+    pub fn failure(&self, who: &Who, failure: &Failure) -> Draft {
+        Draft::failure(&self.thread, Some(self.turn), who, failure)
+    }
 }
 
 /// Everything about one call but the log.
@@ -134,8 +144,7 @@ pub struct ModelClient {
     options: history::Options,
     /// Models are told who they are, and in which mood.
     tells_self: bool,
-    // A plain mutex: held for a set look-up, never across an await.
-    known: Mutex<HashSet<(Space, String)>>,
+    known: kept::Known,
     recent: Recent,
     fits: fits::Fits,
     summed: summing::Kept,
@@ -152,21 +161,19 @@ impl ModelClient {
         prompts: Arc<Prompts>,
         options: history::Options,
     ) -> Self {
-        let (known, recent, fits, summed, refused_tools) = Default::default();
-        let (clocks, plain_words) = Default::default();
         Self {
             store,
             model,
             prompts,
             options,
             tells_self: false,
-            known,
-            recent,
-            fits,
-            summed,
-            refused_tools,
-            clocks,
-            plain_words,
+            known: Default::default(),
+            recent: Default::default(),
+            fits: Default::default(),
+            summed: Default::default(),
+            refused_tools: Default::default(),
+            clocks: Default::default(),
+            plain_words: Default::default(),
         }
     }
 
@@ -207,17 +214,14 @@ impl ModelClient {
         self.options.bytes.min(fewest) / history::BATCH_PART
     }
 
-    fn write(
+    /// Events as views show them.
+    fn written<'e>(
         &self,
-        events: &[Event],
-        omitted: Omitted,
-        media: usize,
+        events: impl IntoIterator<Item = &'e Event>,
         style: Style<'_>,
-    ) -> Vec<Block> {
-        let entries = events
-            .iter()
-            .map(|event| Arc::new(Entry::of(event, style, &self.prompts)));
-        history::joined(&Vec::from_iter(entries), omitted, media, &self.prompts)
+    ) -> Vec<Arc<Entry>> {
+        let entry = |event| Arc::new(Entry::of(event, style, &self.prompts));
+        events.into_iter().map(entry).collect()
     }
 
     /// Makes a call ready: writes the view, and keeps what it is made of besides events.
@@ -229,36 +233,24 @@ impl ModelClient {
     ) -> Result<Ready, StoreError> {
         let ((), block) =
             tokio::try_join!(place.purse.read(), self.self_block(place, view, question))?;
-        let now = block.as_ref().map(|block| block.now.as_str());
-        let system = block
-            .as_ref()
-            .map_or(&question.system, |block| &block.system);
-        let asked = (question, system, now);
-        let request = self
-            .request(
-                place,
-                view.blocks.clone(),
-                asked,
-                self.options.media,
-                view.style(),
-            )
-            .await?;
-        let prepared = self.model.prepare(&request);
-        let prompt = async {
-            match &question.prompt {
-                Some(prompt) => self
-                    .keep(&place.space, &Text::new(prompt.as_str()))
-                    .await
-                    .map(Some),
-                None => Ok(None),
-            }
+        let (system, now) = match &block {
+            Some(block) => (&block.system, Some(block.now.as_str())),
+            None => (&question.system, None),
         };
+        let asked = (question, system, now);
+        let media = self.options.media;
+        let request = self.request(place, view.blocks.clone(), asked, media, view.style());
+        let prepared = self.model.prepare(&request.await?);
+        let prompt = question.prompt.as_deref().map(Text::new);
+        let prompt = prompt
+            .as_ref()
+            .map(|prompt| self.keep(&place.space, prompt));
         // At once: one commit, where they are new.
         let (system, tail, tools, prompt) = tokio::try_join!(
             self.keep(&place.space, system),
             self.keep(&place.space, question.tail.source()),
             self.keep(&place.space, &question.tools.text),
-            prompt,
+            async { OptionFuture::from(prompt).await.transpose() },
         )?;
         let mut shown = json!({
             "renderer": history::RENDERER,
@@ -267,13 +259,13 @@ impl ModelClient {
             "up_to": view.entries.last().map(|entry| entry.seq),
             "events": view.entries.len(),
             "omitted": view.window.omitted,
-            "media": self.options.media,
+            "media": media,
             "event_chars": view.lengths.event_chars,
             "entry_bytes": view.lengths.entry_bytes,
             "bytes": view.bytes,
             "system": system,
             "tail": tail,
-            "values": question.values.iter().map(|(name, value)| json!([name, value])).collect::<Vec<_>>(),
+            "values": question.values,
             "prompt": prompt,
             "own": question.own.iter().map(|event| event.seq).collect::<Vec<_>>(),
             "tools": tools,
@@ -281,48 +273,36 @@ impl ModelClient {
             "only": match &question.choice { ToolChoice::Only(name) => Some(name), ToolChoice::Auto => None },
             "tier": if question.tier == Tier::High { "high" } else { "low" },
         });
-        if !view.left_out.is_empty() {
-            shown["left_out"] = json!(view.left_out);
-        }
-        if !view.corrections.is_empty() {
-            shown["corrections"] = json!(view.corrections);
-        }
-        if let Some(gap) = view.gap {
-            shown["gap"] = json!(gap);
-        }
-        if view.clock.seq() > 0 {
-            shown["zones"] = json!(view.clock.seq());
-        }
-        if let Some(now) = now {
-            shown["self"] = json!(now);
-        }
+        let Slice { skip, upto } = view.slice;
         let refused = view.entries.iter().filter(|entry| entry.is_refused());
         let refused = Vec::from_iter(refused.map(|entry| entry.seq));
-        if !refused.is_empty() {
-            shown["refused"] = json!(refused);
-        }
-        view.note_summaries(&mut shown);
-        let record = Map::from_iter([
-            ("purpose".to_owned(), Value::from(question.purpose)),
-            ("round".to_owned(), Value::from(question.round)),
-            ("model".to_owned(), Value::from(prepared.model.as_str())),
-            ("parameters".to_owned(), prepared.parameters.clone()),
+        let zones = view.clock.seq();
+        let is_corrected = !view.corrections.is_empty();
+        let listed = |seqs: &[Seq]| (!seqs.is_empty()).then(|| json!(seqs));
+        let summaries = Vec::from_iter(view.summaries.iter().map(|summary| summary.seq));
+        // Members that most calls have no use for.
+        let more = [
+            ("left_out", listed(&view.left_out)),
+            ("corrections", is_corrected.then(|| json!(view.corrections))),
+            ("gap", view.gap.map(|gap| json!(gap))),
+            ("zones", (zones > 0).then(|| json!(zones))),
+            ("self", now.map(|now| json!(now))),
+            ("refused", listed(&refused)),
+            ("summaries", listed(&summaries)),
             (
-                "request_sha256".to_owned(),
-                Value::from(sha256(prepared.body.as_str().as_bytes())),
+                "slice",
+                (!view.slice.is_whole()).then(|| json!([skip, upto])),
             ),
-            ("view".to_owned(), shown),
-        ]);
-        let (place, who) = (place.clone(), question.who.clone());
+        ];
+        for (name, value) in more {
+            if let Some(value) = value {
+                shown[name] = value;
+            }
+        }
+        let purpose = (question.purpose, question.round);
         Ok(Ready {
-            prepared,
-            place,
-            who,
-            record,
-            begin: Instant::now(),
-            first_piece: OnceLock::new(),
-            before: Vec::new(),
             offered: question.offered(),
+            ..Ready::new(prepared, place, purpose, shown)
         })
     }
 
@@ -385,40 +365,35 @@ impl ModelClient {
         media: usize,
         style: Style<'_>,
     ) -> Result<Request, StoreError> {
-        let values: Vec<_> = question
-            .values
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect();
-        let prompt = question.prompt.iter().map(|prompt| format!("\n{prompt}"));
-        let rest: String = std::iter::once(format!("\n{}", question.tail.fill(&values)))
-            .chain(prompt)
-            .collect();
+        let mut rest = format!("\n{}", question.task());
+        if let Some(prompt) = &question.prompt {
+            rest.push('\n');
+            rest.push_str(prompt);
+        }
         // Prompts and what is filled in are others' words, too.
         blocks.push(Block::Text(history::beside(&rest)));
         if !question.own.is_empty() {
-            blocks.push(Block::Text(format!(
-                "\n\n{}\n",
-                self.prompts.submodule_own.source().as_str()
-            )));
-            blocks.extend(self.write(&question.own, Omitted::default(), media, style));
+            let head = self.prompts.submodule_own.source().as_str();
+            blocks.push(Block::Text(format!("\n\n{head}\n")));
+            let own = self.written(&question.own, style);
+            blocks.extend(history::joined(
+                &own,
+                Omitted::default(),
+                media,
+                &self.prompts,
+            ));
         }
         // Last of all, since it is what changes.
         blocks.extend(now.map(|now| Block::Text(history::beside(now))));
-        let system = Message {
-            role: Role::System,
-            content: vec![Content::Text(system.as_str().to_owned())],
-        };
-        let user = Message {
-            role: Role::User,
-            content: self.contents(&place.space, blocks).await?,
-        };
+        let message = |role, content| Message { role, content };
+        let system = vec![Content::Text(system.as_str().to_owned())];
+        let user = self.contents(&place.space, blocks).await?;
         Ok(Request {
             space: place.space.clone(),
             thread: place.thread.clone(),
             module: question.who.clone(),
             tier: question.tier,
-            messages: vec![system, user],
+            messages: vec![message(Role::System, system), message(Role::User, user)],
             tools: question.tools.list.clone(),
             choice: question.choice.clone(),
             schemas: Schemas::Formed,
@@ -439,12 +414,11 @@ impl ModelClient {
                     _ => contents.push(Content::Text(more)),
                 },
                 Block::Blob { sha256, mime } => {
-                    if let Some(blob) = self.store.blob(space, &sha256).await? {
-                        contents.push(Content::Media {
-                            mime,
-                            bytes: blob.bytes,
-                        });
-                    }
+                    let blob = self.store.blob(space, &sha256).await?;
+                    contents.extend(blob.map(|blob| Content::Media {
+                        mime,
+                        bytes: blob.bytes,
+                    }));
                 }
             }
         }

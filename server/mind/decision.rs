@@ -11,7 +11,7 @@ use crate::event::process::Watch;
 use crate::log::error::StoreError;
 use crate::log::query::Show;
 use crate::model::provider::{Piece, Tier, ToolChoice, ToolSpecs};
-use crate::thread::history::{one_line, positions};
+use crate::thread::history::{Entry, one_line, positions};
 use crate::tools::toolbox::Toolbox;
 use crate::words::failure::Who;
 use crate::words::id::Seq;
@@ -96,13 +96,8 @@ pub async fn decide(
     deciding: &Deciding,
     streamed: &mut Streamed,
 ) -> Result<(Ready, Ended), StoreError> {
-    let Deciding {
-        client,
-        place,
-        until: deadline,
-        stop,
-        ..
-    } = deciding;
+    let client = &deciding.client;
+    let place = &deciding.place;
     // What comes later waits for the next turn. A conversation may know that it is there; a process takes its batch as it is.
     let until = match &deciding.manner {
         Manner::Conversation { .. } => None,
@@ -117,22 +112,23 @@ pub async fn decide(
     let can_reply = deciding.tools.get(REPLY).is_some();
     let shown = if can_reply { deciding.calls } else { 0 };
     let read = view.entries.last().map_or(0, |entry| entry.seq);
-    let model = client.model_of(place, Who::Decision, deciding.tier);
-    let words = deciding.words_answer && client.plain_words().answers_in_words(&model);
+    let model = || client.model_of(place, Who::Decision, deciding.tier);
+    let words = deciding.words_answer && client.plain_words().answers_in_words(&model());
     streamed.begin(read, usize::try_from(shown).unwrap_or(usize::MAX), words);
-    let store = client.store().clone();
     let asks = |view: &PromptView| question(deciding, view);
-    let mut shows = |piece: &Piece| streamed.take(piece, place, store.as_ref());
-    client
-        .ask_about(place, &mut view, asks, *deadline, stop, &mut shows)
-        .await
+    let mut shows = |piece: &Piece| streamed.take(piece);
+    let (until, stop) = (deciding.until, &deciding.stop);
+    let asked = client.ask_about(place, &mut view, asks, until, stop, &mut shows);
+    asked.await
 }
 
 fn question(deciding: &Deciding, view: &PromptView) -> Question {
     let prompts = deciding.client.prompts();
     let repair = deciding.manner.is_repair();
-    let (system, tail, mut values) = match &deciding.manner {
+    let mut values = vec![value("batch", &positions(&deciding.batch))];
+    let (system, tail) = match &deciding.manner {
         Manner::Conversation { .. } => {
+            values.push(value("meanwhile", &meanwhile(deciding, view)));
             let tail = match (repair, deciding.language.is_some()) {
                 (false, false) if deciding.manner.is_last() => &prompts.decision_last,
                 (false, false) => &prompts.decision_turn,
@@ -140,59 +136,44 @@ fn question(deciding: &Deciding, view: &PromptView) -> Question {
                 (false, true) => &prompts.language_turn,
                 (true, true) => &prompts.language_repair,
             };
-            (
-                prompts.decision.source(),
-                tail,
-                vec![value("meanwhile", &meanwhile(deciding, view))],
-            )
+            (prompts.decision.source(), tail)
         }
-        Manner::Process { contacts } => (
-            prompts.process.source(),
-            &prompts.process_turn,
-            vec![value("contacts", contacts)],
-        ),
+        Manner::Process { contacts } => {
+            values.push(value("contacts", contacts));
+            (prompts.process.source(), &prompts.process_turn)
+        }
         Manner::Step {
             contacts,
             operation,
             state,
         } => {
-            let tail = match operation {
-                Operation::Sends => &prompts.step_sends,
-                Operation::Contacts => &prompts.step_contacts,
-                Operation::Wait => &prompts.step_wait,
+            let (tail, contacts) = match operation {
+                Operation::Sends => (&prompts.step_sends, &**contacts),
+                Operation::Contacts => (&prompts.step_contacts, &**contacts),
+                Operation::Wait => (&prompts.step_wait, ""),
             };
-            let contacts = if *operation == Operation::Wait {
-                ""
-            } else {
-                contacts
-            };
-            (
-                prompts.process.source(),
-                tail,
-                vec![value("contacts", contacts), value("state", state)],
-            )
+            values.extend([value("contacts", contacts), value("state", state)]);
+            (prompts.process.source(), tail)
         }
     };
-    values.insert(0, value("batch", &positions(&deciding.batch)));
     let reminders = reminders(deciding, view);
     values.extend((!reminders.is_empty()).then(|| value("reminders", &reminders)));
     let speaks = deciding.language.is_some();
-    let tools = if speaks {
-        ToolSpecs::new(Vec::new())
-    } else {
-        deciding.tools.offered(&view.row.state.open)
+    let tools = match speaks {
+        true => ToolSpecs::new(Vec::new()),
+        false => deciding.tools.offered(&view.row.state.open),
     };
     let names = tools.list.iter().map(|tool| tool.name.as_str());
     let said = deciding.tools.said_of(names);
-    let system = match &deciding.language {
-        Some(own) => Text::new(format!(
-            "{}\n\n{}",
-            system.as_str(),
-            prompts.language.fill(&[("own", own)])
-        )),
-        None if said.is_empty() => system.clone(),
-        None => Text::new(format!("{}\n\n{said}", system.as_str())),
+    let more = match &deciding.language {
+        Some(own) => prompts.language.fill(&[("own", own)]),
+        None => said,
     };
+    let system = match more.is_empty() && !speaks {
+        true => system.clone(),
+        false => Text::new(format!("{}\n\n{more}", system.as_str())),
+    };
+    let must_reply = (repair || deciding.manner.is_last()) && !speaks;
     Question {
         who: Who::Decision,
         purpose: if repair { "repair" } else { "decide" },
@@ -203,10 +184,9 @@ fn question(deciding: &Deciding, view: &PromptView) -> Question {
         prompt: deciding.prompt.clone(),
         own: Vec::new(),
         tools,
-        choice: if (repair || deciding.manner.is_last()) && !speaks {
-            ToolChoice::Only(REPLY.to_owned())
-        } else {
-            ToolChoice::Auto
+        choice: match must_reply {
+            true => ToolChoice::Only(REPLY.to_owned()),
+            false => ToolChoice::Auto,
         },
         tier: deciding.tier,
     }
@@ -218,12 +198,8 @@ fn value(name: &str, text: &str) -> (String, String) {
 
 /// Names the watches whose event has come, until they are closed.
 fn reminders(deciding: &Deciding, view: &PromptView) -> String {
-    let raised = view
-        .row
-        .state
-        .watches
-        .iter()
-        .filter(|(_, watch)| watch.raised);
+    let watches = view.row.state.watches.iter();
+    let raised = watches.filter(|(_, watch)| watch.raised);
     let reminder = &deciding.client.prompts().watch_reminder;
     let told = |(id, watch): (&String, &Watch)| {
         let (id, kind, note) = (one_line(id), one_line(&watch.kind), one_line(&watch.note));
@@ -235,16 +211,12 @@ fn reminders(deciding: &Deciding, view: &PromptView) -> String {
 /// Names what came after the turn began.
 fn meanwhile(deciding: &Deciding, view: &PromptView) -> String {
     let last = deciding.batch.last().copied().unwrap_or(0);
-    let later = view
-        .entries
-        .iter()
-        .filter(|entry| entry.seq > last && entry.wakes);
-    match Vec::from_iter(later.map(|entry| entry.seq)).as_slice() {
-        [] => String::new(),
-        seqs => deciding
-            .client
-            .prompts()
-            .decision_meanwhile
-            .fill(&[("seqs", &positions(seqs))]),
+    let is_later = |entry: &&Arc<Entry>| entry.seq > last && entry.wakes;
+    let later = view.entries.iter().filter(is_later);
+    let later = Vec::from_iter(later.map(|entry| entry.seq));
+    if later.is_empty() {
+        return String::new();
     }
+    let meanwhile = &deciding.client.prompts().decision_meanwhile;
+    meanwhile.fill(&[("seqs", &positions(&later))])
 }

@@ -1,8 +1,7 @@
 //! The memory of the role of a model's words: its answer, or thinking beside a tool call. It decides whether words are
 //! shown while they arrive. In memory alone: a server that starts learns anew.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::model::cache::Cache;
 
 /// Most models that are remembered; with one more, all are forgotten.
 const MODELS_MAX: usize = 64;
@@ -13,10 +12,7 @@ const NEEDED_MAX: u32 = 64;
 
 /// The roles of the words of models, by the model's name.
 #[derive(Debug, Default)]
-pub struct PlainWords(
-    // A plain mutex: held for a look-up, never across an await.
-    Mutex<HashMap<String, Record>>,
-);
+pub struct PlainWords(Cache<String, Record, MODELS_MAX>);
 
 #[derive(Debug, Clone, Copy)]
 struct Record {
@@ -38,35 +34,24 @@ impl Default for Record {
 impl PlainWords {
     /// True if the words of this model are its answer, as far as is known.
     pub fn answers_in_words(&self, model: &str) -> bool {
-        let record = self.all().get(model).copied();
-        record.is_some_and(|record| record.run >= record.needed)
+        let record = self.0.get(model).unwrap_or_default();
+        record.run >= record.needed
     }
 
     /// Its words were its answer.
     pub fn record_answer(&self, model: &str) {
-        self.change(model, |record| record.run = record.run.saturating_add(1));
+        let answer = |record: &mut Record| record.run = record.run.saturating_add(1);
+        self.0.change(model.to_owned(), answer);
     }
 
     /// Its words stood beside a tool call. A model that was believed to answer in words is believed less soon the next time.
     pub fn record_thinking(&self, model: &str) {
-        self.change(model, |record| {
+        self.0.change(model.to_owned(), |record| {
             if record.run >= record.needed {
                 record.needed = (record.needed * 2).min(NEEDED_MAX);
             }
             record.run = 0;
         });
-    }
-
-    fn change(&self, model: &str, change: impl FnOnce(&mut Record)) {
-        let mut all = self.all();
-        if all.len() >= MODELS_MAX && !all.contains_key(model) {
-            all.clear();
-        }
-        change(all.entry(model.to_owned()).or_default());
-    }
-
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Record>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -93,7 +78,7 @@ mod tests {
         let words = PlainWords::default();
         for model in 0..10_000 {
             words.record_answer(&model.to_string());
-            assert!(words.all().len() <= MODELS_MAX);
+            assert!(words.0.count() <= MODELS_MAX);
         }
     }
 }

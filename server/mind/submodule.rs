@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::action::{self, Asked};
@@ -13,9 +13,9 @@ use super::turn_writer::{Lost, TurnWriter};
 use crate::event::draft::{Draft, When};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
+use crate::log::error::StoreError;
 use crate::log::query::Show;
-use crate::model::prompt::Template;
-use crate::model::provider::{Answer, Tier, ToolChoice};
+use crate::model::provider::{Tier, ToolCall, ToolChoice};
 use crate::thread::history::positions;
 use crate::thread::settings::Commit;
 use crate::tools::tool::{CallSite, SoFar};
@@ -124,15 +124,7 @@ pub async fn ask_submodule(
             Ok(Some(own)) => submodule.own.extend(own),
             Ok(None) => break,
             Err(failure) => {
-                said.push(
-                    Draft::failure(
-                        &request.place.thread,
-                        Some(request.place.turn),
-                        &who,
-                        &failure,
-                    )
-                    .when(when),
-                );
+                said.push(request.place.failure(&who, &failure).when(when));
                 break;
             }
         }
@@ -154,46 +146,44 @@ async fn ask(
 ) -> Result<Option<Vec<Event>>, Failure> {
     let mut view = request.view.clone();
     let asks = |_: &PromptView| question(request, submodule, who);
-    let SubmoduleRequest {
-        client,
-        place,
-        until,
-        stop,
-        ..
-    } = &*request;
-    let asked = client
-        .ask_about(place, &mut view, asks, *until, stop, &mut |_| {})
+    let place = &request.place;
+    let asked = request
+        .client
+        .ask_about(
+            place,
+            &mut view,
+            asks,
+            request.until,
+            &request.stop,
+            &mut |_| {},
+        )
         .await;
     let (ready, ended) = asked.map_err(unstored)?;
     request.view = view;
-    let (ended, is_from_text) = written_calls::read(ended, &ready, &request.place);
-    let SubmoduleRequest { place, .. } = &*request;
+    let place = &request.place;
+    let (ended, is_from_text) = written_calls::read(ended, &ready, place);
     let left = request.calls_max.saturating_sub(calls_made(submodule));
-    let (calls, made) = match &ended {
-        Ended::Answered(answer) => (calls(answer, request, submodule, left), answer.calls.len()),
-        Ended::Failed(_) | Ended::Stopped => (Vec::new(), 0),
+    let made: &[ToolCall] = match &ended {
+        Ended::Answered(answer) => &answer.calls,
+        Ended::Failed(_) | Ended::Stopped => &[],
     };
-    let calls = Vec::from_iter(calls.into_iter().map(|call| call.from_text(is_from_text)));
+    let calls = calls(made, request, submodule, left).map(|call| call.from_text(is_from_text));
+    let calls = Vec::from_iter(calls);
     let is_gone =
         !calls.is_empty() && !is_there(request, &submodule.name).await.map_err(unstored)?;
     let last = calls.is_empty() || is_gone || submodule.rounds + 1 >= request.rounds_max;
     let mut record = json!({ "last": last, "calls": calls.len() });
-    let mended: BTreeSet<_> = calls
-        .iter()
-        .flat_map(|call| call.mends.iter().copied())
-        .collect();
+    let mended = BTreeSet::from_iter(calls.iter().flat_map(|call| &call.mends));
     if !mended.is_empty() {
         record["mended"] = json!(mended);
     }
-    let left_out = action::left_out(who, made, calls.len(), request.calls_max);
+    let left_out = action::left_out(who, made.len(), calls.len(), request.calls_max);
     if left_out.is_some() {
-        record["calls_made"] = made.into();
+        record["calls_made"] = made.len().into();
     }
     said.extend(ready.records(place, &ended, record));
     // Not as the submodule's own failure: it has not come to its end by that.
-    let told = |failure: &Failure| {
-        Draft::failure(&place.thread, Some(place.turn), &Who::Core, failure).when(when)
-    };
+    let told = |failure: &Failure| place.failure(&Who::Core, failure).when(when);
     said.extend(left_out.as_ref().map(told));
     match ended {
         Ended::Stopped => Ok(None),
@@ -201,9 +191,10 @@ async fn ask(
         Ended::Answered(answer) => {
             let words = answer.text.trim();
             if !words.is_empty() && words != PASS {
+                let (thread, turn) = (&place.thread, place.turn);
                 said.push(Draft::submodule_said(
-                    &place.thread,
-                    place.turn,
+                    thread,
+                    turn,
                     &submodule.name,
                     when,
                     words,
@@ -219,14 +210,11 @@ async fn ask(
                 left,
                 beyond: beyond(request.calls_max, left_out),
             };
-            let own = act(request, who, &calls, &allowed, std::mem::take(said))
-                .await
-                .map_err(lost)?;
+            let own = act(request, who, &calls, &allowed, std::mem::take(said));
+            let own = own.await.map_err(lost)?;
             if last {
-                let text = format!(
-                    "{who} was still calling tools after {} calls to its model",
-                    request.rounds_max
-                );
+                let most = request.rounds_max;
+                let text = format!("{who} was still calling tools after {most} calls to its model");
                 return Err(Failure::new(FailureKind::Budget, text));
             }
             Ok(Some(own))
@@ -236,23 +224,17 @@ async fn ask(
 
 fn question(request: &SubmoduleRequest, submodule: &Submodule, who: &Who) -> Question {
     let prompts = request.client.prompts();
-    let value = |name: &str, text: String| (name.to_owned(), text);
-    let (tail, values): (&Template, Vec<_>) = match &request.purpose {
-        Purpose::New { batch } => (
-            &prompts.submodule_turn,
-            vec![value("batch", positions(batch))],
-        ),
-        Purpose::FollowUp { batch, decision } => (
-            &prompts.submodule_follow_up,
-            vec![
-                value("batch", positions(batch)),
-                value("decision", positions(decision)),
-            ],
-        ),
-        Purpose::Asked { question } => (
-            &prompts.submodule_answer,
-            vec![value("question", positions(&[*question]))],
-        ),
+    let value = |name: &str, seqs: &[Seq]| (name.to_owned(), positions(seqs));
+    let (tail, values) = match &request.purpose {
+        Purpose::New { batch } => (&prompts.submodule_turn, vec![value("batch", batch)]),
+        Purpose::FollowUp { batch, decision } => {
+            let values = vec![value("batch", batch), value("decision", decision)];
+            (&prompts.submodule_follow_up, values)
+        }
+        Purpose::Asked { question } => {
+            let values = vec![value("question", &[*question])];
+            (&prompts.submodule_answer, values)
+        }
     };
     Question {
         who: who.clone(),
@@ -278,27 +260,22 @@ struct Allowed {
 /// A submodule is shown only what itself did in the turn, so that the result says how many were left out after it, too.
 fn beyond(limit: u64, left_out: Option<Failure>) -> Failure {
     let text = format!("not run: all {limit} tool calls are used up (turn.max_tool_calls)");
-    let more = left_out
-        .map(|failure| format!("; {}", failure.text))
-        .unwrap_or_default();
-    Failure::new(FailureKind::Budget, text + &more)
+    let more = left_out.map(|failure| format!("; {}", failure.text));
+    Failure::new(FailureKind::Budget, text + &more.unwrap_or_default())
 }
 
 /// How many calls a submodule has made since it was asked, from what is in the log.
 fn calls_made(submodule: &Submodule) -> u64 {
-    submodule
-        .own
-        .iter()
-        .filter(|event| matches!(event.fact(), Fact::Action(_)))
-        .count() as u64
+    let is_action = |event: &&Event| matches!(event.fact(), Fact::Action(_));
+    submodule.own.iter().filter(is_action).count() as u64
 }
 
 fn calls(
-    answer: &Answer,
+    made: &[ToolCall],
     request: &SubmoduleRequest,
     submodule: &Submodule,
     left: u64,
-) -> Vec<Asked> {
+) -> impl Iterator<Item = Asked> {
     let (name, turn) = (&submodule.name, request.place.turn);
     // A submodule may be asked about several things in a turn.
     let who = match &request.purpose {
@@ -306,15 +283,11 @@ fn calls(
         Purpose::FollowUp { .. } => format!("{name}-{turn}-after"),
         Purpose::Asked { question } => format!("{name}-{turn}-q{question}"),
     };
-    let taken = &answer.calls[..action::taken(answer.calls.len(), left)];
-    taken
-        .iter()
-        .enumerate()
-        .map(|(index, call)| {
-            let call_id = action::call_id(&who, submodule.rounds, index);
-            Asked::read(call, call_id, &request.tools)
-        })
-        .collect()
+    let taken = made[..action::taken(made.len(), left)].iter().enumerate();
+    taken.map(move |(index, call)| {
+        let call_id = action::call_id(&who, submodule.rounds, index);
+        Asked::read(call, call_id, &request.tools)
+    })
 }
 
 /// Runs the calls in order and appends what they leave, after `before`. Returns the actions and results.
@@ -350,36 +323,23 @@ async fn act(
         }
         let drafts = std::mem::take(&mut drafts);
         let stored = request.writer.write_beside(drafts).await?;
-        own.extend(
-            stored
-                .iter()
-                .map(|shown| &shown.event)
-                .filter(|event| is_own(event, who))
-                .cloned(),
-        );
+        let events = stored.iter().map(|shown| &shown.event);
+        own.extend(events.filter(|event| is_own(event, who)).cloned());
     }
     Ok(own)
 }
 
 /// Whether a submodule has not been removed since it was asked.
-async fn is_there(
-    request: &SubmoduleRequest,
-    name: &Name,
-) -> Result<bool, crate::log::error::StoreError> {
-    let submodules = request
-        .client
-        .store()
-        .submodules(&request.place.space)
-        .await?;
+async fn is_there(request: &SubmoduleRequest, name: &Name) -> Result<bool, StoreError> {
+    let store = request.client.store();
+    let submodules = store.submodules(&request.place.space).await?;
     Ok(submodules.iter().any(|row| row.name == *name))
 }
 
 /// The submodule is there no more: neither asked nor acted for.
 pub fn removed() -> Failure {
-    Failure::new(
-        FailureKind::Tool,
-        "the voice was removed before it was heard",
-    )
+    let text = "the voice was removed before it was heard";
+    Failure::new(FailureKind::Tool, text)
 }
 
 /// What submodules said, as it is to be stored: the words of one that has been removed meanwhile are late, whatever it was asked.
@@ -411,10 +371,8 @@ fn words_of(draft: &Draft) -> Option<&str> {
 /// Whether an event is an action of this submodule or its result.
 fn is_own(event: &Event, who: &Who) -> bool {
     let fact = event.fact();
-    let Who::Submodule(name) = who else {
-        return false;
-    };
-    matches!(fact, Fact::Action(_) | Fact::Result(_)) && fact.submodule() == Some(name.as_str())
+    let name = who.by().submodule();
+    matches!(fact, Fact::Action(_) | Fact::Result(_)) && name.is_some() && fact.submodule() == name
 }
 
 /// What a submodule is shown: the log without what any submodule said, and all of what the turn is about.
@@ -426,16 +384,11 @@ pub fn scope(batch: &[Seq]) -> Scope {
     }
 }
 
-fn unstored(error: crate::log::error::StoreError) -> Failure {
-    Failure::new(
-        FailureKind::Store,
-        format!("the log could not be read: {error}"),
-    )
-    .retryable()
+fn unstored(error: StoreError) -> Failure {
+    let text = format!("the log could not be read: {error}");
+    Failure::new(FailureKind::Store, text).retryable()
 }
 
 fn lost(lost: Lost) -> Failure {
-    Failure::new(FailureKind::Store, lost.to_string())
-        .retryable()
-        .with(Value::Null)
+    Failure::new(FailureKind::Store, lost.to_string()).retryable()
 }

@@ -43,7 +43,7 @@ pub use phase::{Next, Phase};
 pub use round::Pending;
 
 /// The machine: what the log has of one turn.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Turn {
     number: u64,
     batch: Vec<Seq>,
@@ -126,26 +126,10 @@ impl Turn {
         Self {
             number,
             batch,
-            process: false,
-            language: options.language.unwrap_or(Language::Tools),
+            language: options.language.unwrap_or_default(),
             limits: Limits::new(options, budget),
             submodules,
-            recalls: false,
-            granted: Vec::new(),
-            progress: BTreeMap::new(),
-            rounds: Vec::new(),
-            repairs: 0,
-            questions: Vec::new(),
-            decided: Vec::new(),
-            intents: Vec::new(),
-            step: None,
-            of_thought: false,
-            thought: false,
-            replies: Vec::new(),
-            model_calls: 0,
-            tokens: 0,
-            tool_calls: 0,
-            halt: None,
+            ..Self::default()
         }
     }
 
@@ -184,18 +168,10 @@ impl Turn {
         let Fact::TurnStarted(started) = event.fact() else {
             return None;
         };
-        let submodules = started
-            .submodules
-            .iter()
-            .filter_map(|name| Name::parse(name).ok())
-            .collect();
-        Some(Self::new(
-            started.turn,
-            started.batch,
-            submodules,
-            options,
-            budget,
-        ))
+        let names = started.submodules.iter();
+        let submodules = names.filter_map(|name| Name::parse(name).ok()).collect();
+        let (number, batch) = (started.turn, started.batch);
+        Some(Self::new(number, batch, submodules, options, budget))
     }
 
     /// Its number.
@@ -225,10 +201,9 @@ impl Turn {
 
     /// What a submodule did in this turn before it spoke: its calls and results, and how often it was asked.
     pub fn earlier_calls(&self, submodule: &Name) -> (Vec<Event>, u64) {
-        self.progress
-            .get(submodule)
-            .map(|it| (it.own.clone(), it.calls))
-            .unwrap_or_default()
+        let progress = self.progress.get(submodule);
+        let earlier = progress.map(|it| (it.own.clone(), it.calls));
+        earlier.unwrap_or_default()
     }
 
     /// What it intends, in the order it was said.
@@ -267,11 +242,8 @@ impl Turn {
 
     /// Its last answer, if that was words without any call.
     pub fn last_words(&self) -> Option<&str> {
-        let last = self
-            .rounds
-            .last()
-            .filter(|round| round.calls.is_empty() && !round.unreadable)?;
-        last.text.as_deref()
+        let are_words = |round: &&Round| round.calls.is_empty() && !round.unreadable;
+        self.rounds.last().filter(are_words)?.text.as_deref()
     }
 
     /// The number of answers that the decision has given.
@@ -300,9 +272,9 @@ impl Turn {
             Role::Aside => {}
             Role::Turn => self.moved(&fact),
             Role::Submodule => {
-                let name = fact.submodule().and_then(|name| Name::parse(name).ok());
-                name.into_iter()
-                    .for_each(|name| self.progress(name).own.push(event.clone()));
+                if let Some(Ok(name)) = fact.submodule().map(Name::parse) {
+                    self.progress(name).own.push(event.clone());
+                }
             }
             Role::Decision => self.said(event.seq, &fact),
         }
@@ -320,11 +292,8 @@ impl Turn {
     }
 
     fn halt(&mut self, halt: Halt) {
-        if self
-            .halt
-            .as_ref()
-            .is_none_or(|before| before.rank() <= halt.rank())
-        {
+        let before = self.halt.as_ref().map(Halt::rank);
+        if before.is_none_or(|before| before <= halt.rank()) {
             self.halt = Some(halt);
         }
     }
@@ -346,9 +315,8 @@ impl Turn {
             }
             (Some(name), "answer") => {
                 self.model_calls += 1;
-                if record.is_last()
-                    && let Some(index) = self.questions.iter().position(|(asked, _)| *asked == name)
-                {
+                let index = self.questions.iter().position(|(asked, _)| *asked == name);
+                if let Some(index) = index.filter(|_| record.is_last()) {
                     self.questions.remove(index);
                 }
             }
@@ -374,22 +342,15 @@ impl Turn {
             return;
         }
         if failed.is_unreadable {
-            self.rounds
-                .iter_mut()
-                .last()
-                .into_iter()
-                .for_each(|round| round.unreadable = true);
+            if let Some(round) = self.rounds.last_mut() {
+                round.unreadable = true;
+            }
             return;
         }
-        match failed.who {
-            By::Decision => self.halt(Halt::Failed(failed.problem.text.to_owned())),
-            By::Submodule(name) => {
-                Name::parse(name)
-                    .into_iter()
-                    .for_each(|name| self.progress(name).is_done = true);
-            }
-            By::Tool(_) | By::Pipeline(_) | By::Trial | By::Summary | By::Mission(_) | By::Core => {
-            }
+        if failed.who == By::Decision {
+            self.halt(Halt::Failed(failed.problem.text.to_owned()));
+        } else if let Some(Ok(name)) = failed.who.submodule().map(Name::parse) {
+            self.progress(name).is_done = true;
         }
     }
 
@@ -399,15 +360,15 @@ impl Turn {
         if let Fact::Decided(decided) = fact {
             match decided.what {
                 Decision::Question(name) => {
-                    return self
-                        .questions
-                        .extend(Name::parse(name).map(|name| (name, seq)));
+                    let question = Name::parse(name).map(|name| (name, seq));
+                    return self.questions.extend(question);
                 }
                 Decision::Thought => self.thought = true,
                 Decision::NoAction => {}
                 Decision::Said => {
-                    let round = self.rounds.iter_mut().last().into_iter();
-                    round.for_each(|round| round.text = Some(decided.text.to_owned()));
+                    if let Some(round) = self.rounds.last_mut() {
+                        round.text = Some(decided.text.to_owned());
+                    }
                 }
             }
         }
@@ -423,14 +384,11 @@ impl Turn {
             ..
         }) = fact
         {
-            self.granted
-                .retain(|granted| granted.grant.approval != *approval);
+            self.granted.retain(|it| it.grant.approval != *approval);
         }
-        let calls = self.rounds.iter_mut().flat_map(|round| &mut round.calls);
-        let Some(call) = fact
-            .call_id()
-            .and_then(|id| calls.into_iter().find(|call| call.pending.call_id == id))
-        else {
+        let mut calls = self.rounds.iter_mut().flat_map(|round| &mut round.calls);
+        let is_it = |id| calls.find(|call| call.pending.call_id == id);
+        let Some(call) = fact.call_id().and_then(is_it) else {
             return;
         };
         match fact {

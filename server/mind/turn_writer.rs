@@ -100,30 +100,21 @@ impl TurnWriter {
         if drafts.is_empty() {
             return Ok(Vec::new());
         }
-        let drafts = drafts
-            .into_iter()
-            .map(|draft| draft.rooted(self.root).caused(self.cause))
-            .collect();
+        let rooted = |draft: Draft| draft.rooted(self.root).caused(self.cause);
         let append = Append {
             space: self.fence.space.clone(),
-            drafts,
+            drafts: drafts.into_iter().map(rooted).collect(),
             fence,
             release,
         };
-        let appended = self
-            .store
-            .append(append)
-            .await
-            .map_err(|error| match error {
-                StoreError::Unmet(Condition::Wait(_)) => Lost::Withdrawn,
-                error => Lost::Store(error),
-            })?;
-        match appended {
-            Appended::Stored(placed) => {
+        match self.store.append(append).await {
+            Ok(Appended::Stored(placed)) => {
                 begun.into_iter().for_each(|mut opening| *opening = None);
                 Ok(placed.into_iter().map(|p| p.shown).collect())
             }
-            Appended::Stale => Err(Lost::Stale),
+            Ok(Appended::Stale) => Err(Lost::Stale),
+            Err(StoreError::Unmet(Condition::Wait(_))) => Err(Lost::Withdrawn),
+            Err(error) => Err(Lost::Store(error)),
         }
     }
 }

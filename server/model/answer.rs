@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::provider::{Answer, Piece, Usage};
+use super::refusal_text::has_any;
 use calls::{Calls, Part};
 pub(super) use ending::{Ending, is_refusal};
 use members::{answer_in, as_text, choices, is_something, number_at, text_at};
@@ -51,6 +52,8 @@ pub(super) struct Draft {
     calls: Calls,
     usage: Usage,
     finish: String,
+    /// The reason that this word means.
+    ending: Ending,
     /// The finish reason came alone, and nothing came behind it: one beside content is no end, for some say it in each
     /// chunk.
     is_closed: bool,
@@ -97,12 +100,11 @@ impl Draft {
 
     /// Takes up one chunk of a stream, or a whole plain answer: they differ only in how much they hold.
     pub fn take(&mut self, chunk: &Value) -> Result<Vec<Piece>, Unreadable> {
-        let inner = answer_in(chunk);
+        let chunk = answer_in(chunk);
         // A gateway says `ok` beside an answer, and an error beside none.
-        if let Some(reported) = reported(inner) {
+        if let Some(reported) = reported(chunk) {
             return Err(Unreadable::Reported(reported));
         }
-        let chunk = inner;
         let choice = self.own_choice(chunk);
         for usage in usages(chunk, choice) {
             self.usage = read_usage(usage).max(self.usage);
@@ -116,16 +118,15 @@ impl Draft {
             self.take_choice(choice, &mut pieces);
         }
         self.take_beside(chunk, choice);
-        if self.weight > ANSWER_MAX {
-            Err(Unreadable::TooLarge)
-        } else {
-            Ok(pieces)
+        match self.weight > ANSWER_MAX {
+            true => Err(Unreadable::TooLarge),
+            false => Ok(pieces),
         }
     }
 
     /// The reason why it ended, as far as the provider has said.
     pub fn ending(&self) -> Ending {
-        Ending::of(&self.finish)
+        self.ending
     }
 
     /// The provider's word for that.
@@ -170,11 +171,6 @@ impl Draft {
         let cut_calls = made - calls.len();
         // The same under one id is one call, whatever its number.
         calls.dedup_by(|call, before| !call.id.is_empty() && call == before);
-        let answer = Answer {
-            usage: self.usage,
-            finish: self.finish,
-            ..Answer::default()
-        };
         Whole {
             rest,
             ending,
@@ -183,7 +179,9 @@ impl Draft {
             answer: Answer {
                 text: behind.unwrap_or(self.text),
                 calls,
-                ..answer
+                usage: self.usage,
+                finish: self.finish,
+                ..Answer::default()
             },
         }
     }
@@ -194,73 +192,66 @@ impl Draft {
         if self.weight > 0 {
             return own(self.choice).map(|(_, choice)| choice);
         }
-        let first = choices(chunk).min_by_key(|(number, _)| *number);
-        let (number, choice) = first?;
+        let (number, choice) = choices(chunk).min_by_key(|(number, _)| *number)?;
         self.choice = number;
         Some(choice)
     }
 
     fn take_beside(&mut self, chunk: &Value, own: Option<&Value>) {
-        for (_, choice) in choices(chunk) {
-            if own.is_some_and(|own| std::ptr::eq(own, choice)) {
-                continue;
-            }
-            for call in said_in(choice).into_iter().flat_map(calls_of) {
-                self.weight += self.beside.take(part_of(call)).1;
-            }
+        let is_own = |choice: &Value| own.is_some_and(|own| std::ptr::eq(own, choice));
+        let others = choices(chunk).filter(|(_, choice)| !is_own(choice));
+        let said = others.filter_map(|(_, choice)| said_in(choice));
+        for call in said.flat_map(calls_of) {
+            self.weight += self.beside.take(part_of(call)).1;
         }
     }
 
     fn take_choice(&mut self, choice: &Value, pieces: &mut Vec<Piece>) {
-        let (delta, message) = (object_in(choice, "delta"), object_in(choice, "message"));
-        if let Some(message) = message.filter(|_| delta.is_none()) {
-            self.take_message(message, pieces);
+        let said = said_in(choice);
+        let text = text_at(choice, "text");
+        let words = said.map_or_else(|| text.unwrap_or_default().to_owned(), spoken);
+        let calls = said.into_iter().flat_map(calls_of).map(part_of);
+        let calls = Vec::from_iter(calls);
+        let has_content = !words.is_empty()
+            || text.is_some()
+            || calls.iter().any(Part::is_full)
+            || said.is_some_and(has_thought);
+        let word = text_at(choice, "finish_reason").unwrap_or_default();
+        let ending = Ending::of(word);
+        let is_end = ending != Ending::Open;
+        if said.is_some() && object_in(choice, "delta").is_none() {
+            self.take_message(words, calls, pieces);
         } else {
-            let words = match delta {
-                Some(delta) => spoken(delta),
-                None => text_at(choice, "text").unwrap_or_default().to_owned(),
-            };
             self.has_deltas |= !words.is_empty();
-            let word = text_at(choice, "finish_reason").unwrap_or_default();
-            let words = self.deltas.take(&words, Ending::of(word) != Ending::Open);
+            let words = self.deltas.take(&words, is_end);
             self.take_words(&words, pieces);
-            for call in delta.into_iter().flat_map(calls_of) {
-                self.take_call(part_of(call), pieces);
-            }
+            calls
+                .into_iter()
+                .for_each(|call| self.take_call(call, pieces));
         }
-        let has_content =
-            delta.or(message).is_some_and(says_something) || text_at(choice, "text").is_some();
-        self.is_closed &= !has_content;
+        self.is_closed = !has_content && (self.is_closed || is_end);
         self.content_chunks += usize::from(has_content);
-        if let Some(word) = text_at(choice, "finish_reason") {
-            // A word that means none takes nothing back.
-            let is_end = Ending::of(word) != Ending::Open;
-            if self.finish.is_empty() || is_end {
-                word.clone_into(&mut self.finish);
-            }
-            self.is_closed |= is_end && !has_content;
+        // A word that means none takes nothing back.
+        if self.finish.is_empty() || is_end {
+            word.clone_into(&mut self.finish);
+            self.ending = ending;
         }
     }
 
     /// Takes up a whole message: a plain answer, the pieces of one in the place of deltas, or what deltas have said, once more.
-    fn take_message(&mut self, message: &Value, pieces: &mut Vec<Piece>) {
-        let words = spoken(message);
+    fn take_message(&mut self, words: String, calls: Vec<Part<'_>>, pieces: &mut Vec<Piece>) {
         if !self.has_deltas {
             // A message that begins with all that was said is the message so far.
-            let more = match words.strip_prefix(self.told.as_str()) {
-                Some(more) => more.to_owned(),
-                None => words,
-            };
-            self.told.push_str(&more);
-            self.take_words(&more, pieces);
+            let more = words.strip_prefix(&self.told).unwrap_or(&words);
+            self.told.push_str(more);
+            self.take_words(more, pieces);
         }
-        let calls = calls_of(message);
         if self.calls.is_empty() {
-            for call in calls {
-                self.take_call(part_of(call), pieces);
-            }
+            calls
+                .into_iter()
+                .for_each(|call| self.take_call(call, pieces));
         } else if !calls.is_empty() && self.calls.are_open() {
-            self.calls.replace(calls.into_iter().map(part_of));
+            self.calls.replace(calls);
         }
     }
 
@@ -309,16 +300,12 @@ fn said_in(choice: &Value) -> Option<&Value> {
     object_in(choice, "delta").or_else(|| object_in(choice, "message"))
 }
 
-/// True if a delta has anything of an answer, be it a thought.
-fn says_something(delta: &Value) -> bool {
-    let is_full = |part: Part<'_>| !part.name.is_empty() || !part.arguments.is_empty();
+/// True if a delta has a thought.
+fn has_thought(delta: &Value) -> bool {
     let is_thought = |(name, value): (&String, &Value)| {
         (name.contains("reason") || name.contains("think")) && is_something(value)
     };
-    let mut members = delta.as_object().into_iter().flatten();
-    !spoken(delta).is_empty()
-        || calls_of(delta).into_iter().map(part_of).any(is_full)
-        || members.any(is_thought)
+    delta.as_object().into_iter().flatten().any(is_thought)
 }
 
 /// The tool's name, without the marks of a template that some servers leave behind it.
@@ -330,10 +317,9 @@ fn name_of(function: &Value) -> &str {
 /// The words of a message: its content, or what it says when it refuses.
 fn spoken(message: &Value) -> String {
     let words = content_text(message.get("content").unwrap_or(&Value::Null));
-    if words.is_empty() {
-        text_at(message, "refusal").unwrap_or_default().to_owned()
-    } else {
-        words
+    match words.is_empty() {
+        true => text_at(message, "refusal").unwrap_or_default().to_owned(),
+        false => words,
     }
 }
 
@@ -354,13 +340,8 @@ fn content_text(content: &Value) -> String {
 /// True if a part of a message is thinking: its type says so, in each provider's word.
 fn is_thinking(part: &Map<String, Value>) -> bool {
     let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
-    let is_marked = part
-        .get("thought")
-        .is_some_and(|thought| *thought == Value::Bool(true));
-    is_marked
-        || ["reason", "think", "thought", "summary"]
-            .iter()
-            .any(|word| kind.contains(word))
+    let is_marked = part.get("thought") == Some(&Value::Bool(true));
+    is_marked || has_any(kind, "reason|think|thought|summary")
 }
 
 fn calls_of(message: &Value) -> Vec<&Value> {

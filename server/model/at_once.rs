@@ -2,13 +2,15 @@
 //! first. Without a configured limit the queue learns one from a server that is busy.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use super::endpoint::Options;
 use super::provider::Prepared;
+use super::refusal_text::has_any;
 use super::wire::Trouble;
 use crate::tasks::share::{Place, Places};
 use crate::words::failure::Who;
@@ -26,7 +28,7 @@ const LONGER: Duration = Duration::from_mins(1);
 const PAUSE_MAX: Duration = Duration::from_mins(1);
 
 /// Queues of the process by base URL and model: two tiers may share a model.
-static QUEUES: Mutex<Option<Queues>> = Mutex::new(None);
+static QUEUES: LazyLock<Mutex<Queues>> = LazyLock::new(Mutex::default);
 
 type Queues = HashMap<(String, String), Weak<AtOnce>>;
 
@@ -44,8 +46,7 @@ impl AtOnce {
     pub fn of(options: &Options) -> Arc<Self> {
         let most = options.at_once.map_or(u32::MAX, |most| most.max(1));
         let key = (options.base_url.clone(), options.model.clone());
-        let mut queues = QUEUES.lock().unwrap_or_else(PoisonError::into_inner);
-        let queues = queues.get_or_insert_default();
+        let mut queues = QUEUES.lock();
         queues.retain(|_, queue| queue.strong_count() > 0);
         let known = queues.get(&key).and_then(Weak::upgrade);
         if let Some(queue) = known.filter(|queue| queue.most == most) {
@@ -82,11 +83,10 @@ impl AtOnce {
             return Err(place);
         }
         self.places.resize((under_way - 1).min(self.places.all()));
-        *self.learned.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.learned.lock() = Some(Instant::now());
         metrics::counter!(BUSY).increment(1);
-        let until = trouble
-            .pause
-            .map(|pause| Instant::now() + pause.min(PAUSE_MAX));
+        let pause = trouble.pause.map(|pause| pause.min(PAUSE_MAX));
+        let until = pause.map(|pause| Instant::now() + pause);
         drop(place);
         let place = self.place(call).await;
         if let Some(until) = until {
@@ -98,7 +98,7 @@ impl AtOnce {
 
     /// Lets more calls go at a time again, should the server have become less busy.
     fn grow(&self) {
-        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut learned = self.learned.lock();
         if learned.is_some_and(|at| at.elapsed() >= LONGER) {
             let more = self.places.all().saturating_mul(2).min(self.most);
             *learned = (more < self.most).then(Instant::now);
@@ -112,17 +112,8 @@ fn is_busy(trouble: &Trouble) -> bool {
     match trouble.failure.detail["status"].as_u64() {
         Some(503 | 529) => true,
         Some(429 | 500) => {
-            let said = trouble.failure.text.to_lowercase();
-            let busy = [
-                "concurren",
-                "并发",
-                "overload",
-                "busy",
-                "in-flight",
-                "in flight",
-                "capacity",
-            ];
-            busy.iter().any(|words| said.contains(words))
+            let busy = "concurren|并发|overload|busy|in-flight|in flight|capacity";
+            has_any(&trouble.failure.text.to_lowercase(), busy)
         }
         _ => false,
     }

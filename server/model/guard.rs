@@ -2,13 +2,14 @@
 //! notes the end, which async-openai does not keep.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
 use http::header::{CONTENT_TYPE, HeaderValue};
+use parking_lot::Mutex;
 use reqwest::Response;
 use tokio::time::Instant;
 
@@ -37,10 +38,6 @@ pub(super) struct Seen {
     pub plain: bool,
     /// The time of its last bytes, whatever they were: a sign of life.
     pub heard: Option<Instant>,
-}
-
-pub(super) fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The same response as server-sent events, one JSON text each, whatever its header calls it. Its body ends in an error
@@ -76,7 +73,7 @@ impl Guard {
     /// The events that are whole now; possibly none.
     fn take(&mut self, chunk: &[u8]) -> Result<Bytes, String> {
         self.total += chunk.len();
-        lock(&self.seen).heard = Some(Instant::now());
+        self.seen.lock().heard = Some(Instant::now());
         if self.total > STREAM_MAX {
             return Err(format!("gave an answer of more than {STREAM_MAX} bytes"));
         }
@@ -94,14 +91,14 @@ impl Guard {
 
     /// Notes the end and the form of the answer, for the reader at the other end.
     fn note(&mut self, events: Vec<u8>) -> Bytes {
-        let mut seen = lock(&self.seen);
+        let mut seen = self.seen.lock();
         seen.done |= self.frame.is_done();
         seen.plain |= self.frame.is_plain();
         events.into()
     }
 
     fn broke(&mut self, why: String, passing: bool) -> std::io::Error {
-        lock(&self.seen).broke = Some((why, passing));
+        self.seen.lock().broke = Some((why, passing));
         self.bytes = None;
         std::io::Error::other("see `Seen`")
     }
@@ -150,7 +147,7 @@ impl Stream for Guard {
 impl Drop for Guard {
     /// Reads the few bytes behind the mark of the end, which nobody waits for: the connection can then be used again.
     fn drop(&mut self) {
-        let done = lock(&self.seen).done;
+        let done = self.seen.lock().done;
         if let Some(mut bytes) = self.bytes.take().filter(|_| done)
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {

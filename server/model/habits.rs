@@ -1,15 +1,15 @@
 //! Habits of one model at one endpoint, learned from its answers, so that the next call does not pay for them again.
 //! They are forgotten after a day, for servers are upgraded.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::plain_schemas;
-use super::refusal_text::{is_placed, spelled_out};
+use super::refusal_text::{has_any, is_placed, spelled_out};
 use crate::words::text::Json;
 use crate::words::time::{self, Timestamp};
 pub(super) use adjusted::adjusted;
@@ -66,7 +66,7 @@ pub(super) struct Habits(Mutex<Vec<Learned>>);
 impl Habits {
     /// The habits that are not forgotten, in the order in which they were learned.
     pub fn now(&self) -> Vec<Learned> {
-        let mut list = self.lock();
+        let mut list = self.0.lock();
         let now = Instant::now();
         list.retain(|learned| learned.until.is_none_or(|until| until > now));
         list.clone()
@@ -75,7 +75,7 @@ impl Habits {
     /// Keeps a habit for a day. Returns whether it is new.
     pub fn learn(&self, habit: &Habit, words: &str) -> bool {
         let until = Instant::now().checked_add(KEPT);
-        let mut list = self.lock();
+        let mut list = self.0.lock();
         let known = list.iter().position(|learned| learned.habit == *habit);
         known.into_iter().for_each(|at| drop(list.remove(at)));
         if list.len() < HABITS_MAX {
@@ -88,11 +88,6 @@ impl Habits {
             });
         }
         known.is_none()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Learned>> {
-        // A panic while this short lock was held left nothing half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -163,10 +158,8 @@ impl Habit {
             return Some(habit);
         }
         // A member that is named goes before all that words of many meanings may be about.
-        let own = body
-            .keys()
-            .map(String::as_str)
-            .filter(|name| !BASIC.contains(name));
+        let own = body.keys().map(String::as_str);
+        let own = own.filter(|name| !BASIC.contains(name));
         let known = LEFT_OUT.into_iter().filter(|name| *name != "tools");
         if let Some(name) = known.chain(own).find(|name| is_named(name)) {
             return Some(refuses(name));
@@ -174,9 +167,8 @@ impl Habit {
         if body.contains_key("tools") && is_about_tools(&said) && !is_placed(&words) {
             return Some(refuses("tools"));
         }
-        let is_about_system = (said.contains("system")
-            && (said.contains("role") || said.contains("message")))
-            || said.contains("developer instruction");
+        let is_of_system = said.contains("system") && has_any(&said, "role|message");
+        let is_about_system = is_of_system || said.contains("developer instruction");
         (is_about_system && has_system(body)).then_some(Self::RefusesSystem)
     }
 
@@ -187,10 +179,8 @@ impl Habit {
         let name = OUTPUT.into_iter().find(|name| body.contains_key(*name))?;
         let most = body.get(name).and_then(Value::as_u64).unwrap_or_default();
         let is_number = |part: &str| part.replace([',', '_'], "").parse() == Ok(most);
-        let has_number = most >= 16
-            && said
-                .split(|c: char| !(c.is_ascii_digit() || matches!(c, ',' | '_')))
-                .any(|part| is_number(part.trim_matches([',', '_'])));
+        let mut parts = said.split(|c: char| !(c.is_ascii_digit() || matches!(c, ',' | '_')));
+        let has_number = most >= 16 && parts.any(|part| is_number(part.trim_matches([',', '_'])));
         let is_named = OUTPUT.iter().any(|name| names(said, name));
         let wants_other = name == "max_tokens" && names(said, "max_completion_tokens");
         // `Use 'max_completion_tokens' instead` says nothing of a size.
@@ -206,14 +196,11 @@ impl Habit {
     fn of_schemas(said: &str, body: &Map<String, Value>) -> Option<Self> {
         const SCHEMAS: &str = "grammar|schema conversion|unrecognized schema|unsupported schema";
         const UNKNOWN: &str = "unknown|unrecogni|unexpected|not support|unsupported|cannot find";
-        let is_keyword = has_any(
-            said,
-            "additionalproperties|additional_properties|anyof|any_of",
-        ) && has_any(said, UNKNOWN);
-        let has_failed = has_any(
-            said,
-            "fail|pars|compil|conver|unrecogni|unsupported|not support|invalid|too ",
-        );
+        const KEYWORDS: &str = "additionalproperties|additional_properties|anyof|any_of";
+        const FAILED: &str =
+            "fail|pars|compil|conver|unrecogni|unsupported|not support|invalid|too ";
+        let is_keyword = has_any(said, KEYWORDS) && has_any(said, UNKNOWN);
+        let has_failed = has_any(said, FAILED);
         let is_schema = has_any(said, SCHEMAS) && has_failed && !names(said, "response_format");
         if !body.contains_key("tools") || !(is_keyword || is_schema) {
             return None;
@@ -258,17 +245,15 @@ impl Habit {
         match self {
             Self::Refuses(name) => format!("refuses `{name}`, which is left out"),
             Self::WantsCompletionTokens => {
-                "wants max_completion_tokens in the place of max_tokens".to_owned()
+                "wants max_completion_tokens in the place of max_tokens".into()
             }
-            Self::RefusesSystem => {
-                "refuses system messages, whose text begins the user's".to_owned()
-            }
+            Self::RefusesSystem => "refuses system messages, whose text begins the user's".into(),
             Self::TakesTools(most) => format!("takes at most {most} tools"),
-            Self::TakesPlainSchemas => "takes plain schemas of tools only".to_owned(),
-            Self::Streams(true) => "answers in streams only".to_owned(),
-            Self::Streams(false) => "refuses to stream".to_owned(),
-            Self::AnswersPlainly => "answers plainly although a stream is asked for".to_owned(),
-            Self::ClosesThinking => "closes thinking that it never opened".to_owned(),
+            Self::TakesPlainSchemas => "takes plain schemas of tools only".into(),
+            Self::Streams(true) => "answers in streams only".into(),
+            Self::Streams(false) => "refuses to stream".into(),
+            Self::AnswersPlainly => "answers plainly although a stream is asked for".into(),
+            Self::ClosesThinking => "closes thinking that it never opened".into(),
         }
     }
 
@@ -298,13 +283,8 @@ fn has_word(said: &str, name: &str) -> bool {
 
 /// True if a word of a text begins so.
 fn begins_word(said: &str, begin: &str) -> bool {
-    said.match_indices(begin)
-        .any(|(at, _)| !said[..at].ends_with(|c: char| c.is_alphanumeric()))
-}
-
-/// True if a text has one of these words, between which stand bars.
-fn has_any(said: &str, words: &str) -> bool {
-    words.split('|').any(|word| said.contains(word))
+    let mut found = said.match_indices(begin);
+    found.any(|(at, _)| !said[..at].ends_with(char::is_alphanumeric))
 }
 
 /// True if a refusal says that the model, or its server, takes no tools at all: not one of them, a
@@ -312,11 +292,8 @@ fn has_any(said: &str, words: &str) -> bool {
 fn is_about_tools(said: &str) -> bool {
     const ONE: &str = "schema|propert|declaration|grammar|strict|parallel|too many|too long|at most|\
         tool_choice|tool_use_failed|failed_generation|cannot find field|role|tool_call_id";
-    let is_subject = begins_word(said, "tool")
-        || has_any(
-            said,
-            "function call|functions|function-call|function_call|工具|函数调用",
-        );
+    const SUBJECTS: &str = "function call|functions|function-call|function_call|工具|函数调用";
+    let is_subject = begins_word(said, "tool") || has_any(said, SUBJECTS);
     // Its parser is switched off: the choice that it names is its own.
     let is_off = said.contains("requires --");
     let is_part = has_any(said, ONE);
@@ -354,26 +331,17 @@ fn most_tools(words: &str, body: &Map<String, Value>) -> Option<usize> {
 }
 
 fn has_system(body: &Map<String, Value>) -> bool {
-    let messages = body
-        .get("messages")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    messages
-        .into_iter()
-        .any(|message| message.get("role").is_some_and(|role| role == "system"))
+    let mut messages = list(body, "messages");
+    messages.any(|message| message["role"] == "system")
 }
 
 fn is_strict(body: &Map<String, Value>) -> bool {
-    let mut tools = body
-        .get("tools")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    tools.any(|tool| {
-        tool.get("function")
-            .is_some_and(|function| function.get("strict").is_some())
-    })
+    list(body, "tools").any(|tool| tool.pointer("/function/strict").is_some())
+}
+
+fn list<'b>(body: &'b Map<String, Value>, name: &str) -> impl Iterator<Item = &'b Value> {
+    let list = body.get(name).and_then(Value::as_array);
+    list.into_iter().flatten()
 }
 
 /// The members of a request.

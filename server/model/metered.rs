@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use futures_util::{Stream, StreamExt as _};
 use metrics::{counter, histogram};
+use parking_lot::Mutex;
 
 use super::provider::{Answer, AskedModel, Model, Piece, Pieces, Prepared, Request, Tier};
 use crate::words::failure::{Failure, FailureKind, Who};
@@ -33,7 +34,7 @@ const LABELS_MAX: usize = 256;
 pub fn label(name: &Name) -> String {
     // A plain mutex: held for a look-up.
     static KNOWN: Mutex<BTreeSet<Name>> = Mutex::new(BTreeSet::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.lock();
     if !known.contains(name) {
         if known.len() >= LABELS_MAX {
             return "other".to_owned();

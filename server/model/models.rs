@@ -38,10 +38,9 @@ impl Models {
     }
 
     fn of(&self, module: &Who, tier: Tier) -> &dyn Model {
-        let own = if self.by_module.is_empty() {
-            None
-        } else {
-            self.by_module.get(&module.to_string())
+        let own = match self.by_module.is_empty() {
+            true => None,
+            false => self.by_module.get(&module.to_string()),
         };
         let tiered = match tier {
             Tier::Low => &self.low,
@@ -69,20 +68,15 @@ impl Model for Models {
         if !Arc::ptr_eq(&self.low, &self.high) {
             names.push(format!("high: {}", self.high.name()));
         }
-        names.extend(
-            self.by_module
-                .iter()
-                .map(|(module, model)| format!("{module}: {}", model.name())),
-        );
+        let own = self.by_module.iter();
+        names.extend(own.map(|(module, model)| format!("{module}: {}", model.name())));
         names.join("; ")
     }
 
     fn known(&self) -> Vec<AskedModel> {
         let tiers = [("low", &self.low), ("high", &self.high)];
-        let own = self
-            .by_module
-            .iter()
-            .map(|(module, model)| (module.as_str(), model));
+        let own = self.by_module.iter();
+        let own = own.map(|(module, model)| (module.as_str(), model));
         let mut list: Vec<(Arc<dyn Model>, AskedModel)> = Vec::new();
         for (asker, model) in tiers.into_iter().chain(own) {
             match list.iter_mut().find(|(known, _)| Arc::ptr_eq(known, model)) {

@@ -80,18 +80,14 @@ impl Model for Offline {
         } else {
             "tool_calls"
         };
-        stream::iter(
-            pieces(Answer {
-                text,
-                calls,
-                usage,
-                finish: finish.to_owned(),
-                ..Answer::default()
-            })
-            .into_iter()
-            .map(Ok),
-        )
-        .boxed()
+        let answer = Answer {
+            text,
+            calls,
+            usage,
+            finish: finish.to_owned(),
+            ..Answer::default()
+        };
+        stream::iter(pieces(answer).into_iter().map(Ok)).boxed()
     }
 
     fn name(&self) -> String {
@@ -124,24 +120,21 @@ impl Heard {
             }
         }
         let Some(at) = entries.iter().rposition(|(who, _)| who.starts_with("user")) else {
-            let last = transcript
-                .lines()
-                .rev()
-                .find(|line| !line.trim().is_empty());
+            let mut lines = transcript.lines().rev().map(str::trim);
+            let last = lines.find(|line| !line.is_empty());
             return Self {
-                said: last.unwrap_or_default().trim().to_owned(),
+                said: last.unwrap_or_default().to_owned(),
                 ..Self::default()
             };
         };
         let since = &entries[at + 1..];
-        let submodules = since
-            .iter()
-            .filter_map(|(who, text)| Some((who.strip_prefix("voice ")?, text)));
+        let remark = |(who, text): &(&str, String)| {
+            let name = who.strip_prefix("voice ")?;
+            Some(format!("{name}: {text}"))
+        };
         Self {
             said: entries[at].1.clone(),
-            remarks: submodules
-                .map(|(name, text)| format!("{name}: {text}"))
-                .collect(),
+            remarks: since.iter().filter_map(remark).collect(),
             replied: since.iter().any(|(who, _)| who.starts_with("reply")),
         }
     }
@@ -159,25 +152,17 @@ fn entry(line: &str) -> Option<(&str, &str)> {
 
 /// The text of all user messages.
 fn transcript(view: &Value) -> String {
-    let messages = view
-        .get("messages")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    let users =
-        messages.filter(|message| message.get("role").and_then(Value::as_str) == Some("user"));
-    let texts = users.map(|message| match message.get("content") {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(parts)) => {
-            let texts: Vec<&str> = parts
-                .iter()
-                .filter_map(|part| part.get("text")?.as_str())
-                .collect();
-            texts.join("\n")
+    let messages = view["messages"].as_array().into_iter().flatten();
+    let users = messages.filter(|message| message["role"] == "user");
+    let texts = users.map(|message| match &message["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let texts = parts.iter().filter_map(|part| part["text"].as_str());
+            Vec::from_iter(texts).join("\n")
         }
         _ => String::new(),
     });
-    texts.collect::<Vec<_>>().join("\n\n")
+    Vec::from_iter(texts).join("\n\n")
 }
 
 /// A decision: a reply, and, where the thread may think by itself, sleep until somebody writes.
@@ -188,9 +173,8 @@ fn decided(view: &Value, heard: &Heard) -> (String, Vec<ToolCall>) {
         tools.any(|tool| tool.pointer("/function/name").and_then(Value::as_str) == Some(name))
     };
     if tools.is_none_or(Vec::is_empty) {
-        let text = announcement(heard)
-            .replace('&', "&amp;")
-            .replace('<', "&lt;");
+        let text = announcement(heard).replace('&', "&amp;");
+        let text = text.replace('<', "&lt;");
         return (format!("<reply>{text}</reply>\n<wait/>"), Vec::new());
     }
     if !has("reply") {
@@ -224,30 +208,22 @@ fn announcement(heard: &Heard) -> String {
         "" => "I saw no message.".to_owned(),
         said => format!("You said: “{}”.", quote(said, QUOTE_MAX)),
     };
-    let remarks: Vec<String> = heard
-        .remarks
-        .iter()
-        .map(|remark| quote(remark, REMARK_MAX))
-        .collect();
-    let submodules = match remarks.is_empty() {
+    let remarks = heard.remarks.iter().map(|it| quote(it, REMARK_MAX));
+    let remarks = Vec::from_iter(remarks).join(" / ");
+    let submodules = match heard.remarks.is_empty() {
         true => String::new(),
-        false => format!(" Voices: {}.", remarks.join(" / ")),
+        false => format!(" Voices: {remarks}."),
     };
     format!("I am the offline model; THINKD_MODEL sets a real one. {said}{submodules}")
 }
 
 /// What the offline model makes of a text that a pipeline gives it: how long it is, how it begins and ends.
 fn extract(text: &str) -> String {
-    let lines: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect();
-    let (first, last) = (
-        lines.first().copied().unwrap_or_default(),
-        lines.last().copied().unwrap_or_default(),
-    );
-    let (count, first, last) = (lines.len(), quote(first, QUOTE_MAX), quote(last, QUOTE_MAX));
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines = Vec::from_iter(lines);
+    let quoted = |line: Option<&&str>| quote(line.unwrap_or(&""), QUOTE_MAX);
+    let (first, last) = (quoted(lines.first()), quoted(lines.last()));
+    let count = lines.len();
     format!("(offline) {count} lines; the first: “{first}”; the last: “{last}”")
 }
 
@@ -264,16 +240,11 @@ fn role(view: &str) -> (&str, &str) {
 /// What a prompt asks for: its first sentence that does more than name who speaks.
 fn task(prompt: &str) -> Option<&str> {
     let paragraphs = prompt.split_terminator('\n');
-    let sentences = || {
-        paragraphs
-            .clone()
-            .flat_map(|line| line.split_inclusive(['.', '!', '?', ':', ';']))
-            .map(str::trim)
-    };
-    let says_more = |sentence: &&str| !sentence.is_empty() && !sentence.starts_with("You are ");
-    sentences()
-        .find(says_more)
-        .or_else(|| sentences().find(|sentence| !sentence.is_empty()))
+    let sentences = paragraphs.flat_map(|it| it.split_inclusive(['.', '!', '?', ':', ';']));
+    let mut sentences = sentences.map(str::trim).filter(|it| !it.is_empty());
+    let says_more = |sentence: &&str| !sentence.starts_with("You are ");
+    let first = sentences.clone().next();
+    sentences.find(says_more).or(first)
 }
 
 /// One dry remark of a submodule: what its prompt asks it for, and something about the message that differs from submodule to submodule.
@@ -283,43 +254,25 @@ fn remark(submodule: &str, prompt: &str, said: &str) -> String {
     if words == 0 {
         return String::new();
     }
-    let later = said
-        .split_whitespace()
-        .skip(1)
-        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
-    let names: Vec<&str> = later
-        .filter(|word| word.starts_with(char::is_uppercase))
-        .collect();
-    let length = format!(
-        "The message has {words} {}.",
-        if words == 1 { "word" } else { "words" }
-    );
+    let later = said.split_whitespace().skip(1);
+    let later = later.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let names = later.filter(|word| word.starts_with(char::is_uppercase));
+    let names = quote(&Vec::from_iter(names).join(", "), QUOTE_MAX);
+    let noun = if words == 1 { "word" } else { "words" };
+    let is_question = said.trim_end().ends_with('?');
+    let has_figures = said.chars().any(char::is_numeric);
     let aspects = [
         None,
-        said.trim_end()
-            .ends_with('?')
-            .then(|| "This is a question; it wants an answer.".to_owned()),
-        (!names.is_empty()).then(|| {
-            format!(
-                "Names may be in it: {}.",
-                quote(&names.join(", "), QUOTE_MAX)
-            )
-        }),
-        said.chars()
-            .any(char::is_numeric)
-            .then(|| "It has figures in it; they should be kept exactly.".to_owned()),
+        is_question.then(|| "This is a question; it wants an answer.".to_owned()),
+        (!names.is_empty()).then(|| format!("Names may be in it: {names}.")),
+        has_figures.then(|| "It has figures in it; they should be kept exactly.".to_owned()),
     ];
     let first = submodule.bytes().take(2).map(usize::from).sum::<usize>() % aspects.len();
-    let aspect = aspects[first].clone().unwrap_or(length);
-    let task = task(prompt)
-        .map(|task| {
-            format!(
-                "“{}” ",
-                quote(task.trim_end_matches(['.', ':', ';']), TASK_MAX)
-            )
-        })
-        .unwrap_or_default();
-    format!("{task}{aspect} (offline)")
+    let length = || format!("The message has {words} {noun}.");
+    let aspect = aspects[first].clone().unwrap_or_else(length);
+    let task = task(prompt).map(|task| task.trim_end_matches(['.', ':', ';']));
+    let task = task.map(|task| format!("“{}” ", quote(task, TASK_MAX)));
+    format!("{}{aspect} (offline)", task.unwrap_or_default())
 }
 
 fn quote(text: &str, max: usize) -> String {
@@ -336,9 +289,8 @@ fn tokens(bytes: usize) -> u64 {
 
 /// The answer as it would come from a streaming provider.
 fn pieces(answer: Answer) -> Vec<Piece> {
-    let mut pieces: Vec<Piece> = cut(&answer.text)
-        .map(|text| Piece::Text(text.to_owned()))
-        .collect();
+    let words = cut(&answer.text).map(|text| Piece::Text(text.to_owned()));
+    let mut pieces = Vec::from_iter(words);
     for (index, call) in answer.calls.iter().enumerate() {
         pieces.push(Piece::Call {
             index,

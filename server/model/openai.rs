@@ -95,11 +95,10 @@ impl Model for OpenAi {
     }
 
     fn known(&self) -> Vec<AskedModel> {
-        let (name, learned) = (self.name(), self.habits.now());
         vec![AskedModel {
             of: Vec::new(),
-            name,
-            learned,
+            name: self.name(),
+            learned: self.habits.now(),
         }]
     }
 }
@@ -107,20 +106,14 @@ impl Model for OpenAi {
 /// What would be sent with these options.
 pub(super) fn prepare(options: &Options, request: &Request) -> Prepared {
     let parameters = options.parameters(request);
-    let mut body: BTreeMap<&str, Member<'_>> = BTreeMap::new();
-    body.extend(
-        parameters
-            .iter()
-            .map(|(name, value)| (name.as_str(), Member::Parameter(value))),
-    );
+    let parameter = |(name, value)| (String::as_str(name), Member::Parameter(value));
+    let mut body = BTreeMap::from_iter(parameters.iter().map(parameter));
     body.insert("model", Member::Model(&options.model));
-    body.insert(
-        "messages",
-        Member::Messages(request.messages.iter().map(message).collect()),
-    );
-    let tools: Vec<_> = offered(request)
-        .map(|tool| function(tool, options.strict_tools, request.schemas))
-        .collect();
+    let messages = request.messages.iter().map(message).collect();
+    body.insert("messages", Member::Messages(messages));
+    let tools = offered(request);
+    let tools = tools.map(|tool| function(tool, options.strict_tools, request.schemas));
+    let tools = Vec::from_iter(tools);
     if !tools.is_empty() {
         body.insert("tools", Member::Tools(tools));
     }

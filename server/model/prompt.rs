@@ -2,7 +2,7 @@
 //! tools are embedded by the tools; here is how they are read.
 //! Loading is strict: an empty or unreadable file, or a variable that does not belong there, refuses to start.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -98,10 +98,8 @@ impl Template {
     /// The text with every variable filled in; those not given are left out.
     pub fn fill(&self, values: &[(&str, &str)]) -> String {
         let value = |name: &str| {
-            values
-                .iter()
-                .find(|(n, _)| *n == name)
-                .map_or("", |(_, v)| v)
+            let given = values.iter().find(|(it, _)| *it == name);
+            given.map_or("", |(_, value)| *value)
         };
         let mut text = String::with_capacity(self.source.as_str().len());
         for segment in self.segments.iter() {
@@ -119,17 +117,11 @@ impl Template {
     }
 
     fn variables(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self
-            .segments
-            .iter()
-            .filter_map(|s| match s {
-                Segment::Variable(name) => Some(name.as_str()),
-                Segment::Text(_) => None,
-            })
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+        let names = self.segments.iter().filter_map(|segment| match segment {
+            Segment::Variable(name) => Some(name.as_str()),
+            Segment::Text(_) => None,
+        });
+        Vec::from_iter(BTreeSet::from_iter(names))
     }
 }
 
@@ -312,10 +304,8 @@ impl Prompts {
 
     /// Refuses a file for a tool that is not among these.
     pub fn check_tools(&self, known: &[&str]) -> Result<(), Error> {
-        let unknown = self
-            .tools
-            .iter()
-            .find(|(name, _)| !known.contains(&name.as_str()));
+        let is_unknown = |(name, _): &(&String, _)| !known.contains(&name.as_str());
+        let unknown = self.tools.iter().find(is_unknown);
         unknown.map_or(Ok(()), |(_, (path, _))| Err(Error::Unknown(path.clone())))
     }
 }
@@ -335,19 +325,10 @@ impl Folder {
     }
 
     fn text(&self, file: &str) -> Result<String, Error> {
-        let embedded = || {
-            EMBEDDED
-                .iter()
-                .find(|(name, _)| *name == file)
-                .map(|(_, text)| *text)
-        };
-        let text = self
-            .0
-            .get(file)
-            .map(|(_, text)| text.as_str())
-            .or_else(embedded)
-            .unwrap_or_default();
-        worded(file, text)
+        let replaced = self.0.get(file).map(|(_, text)| text.as_str());
+        let embedded = EMBEDDED.iter().find(|(name, _)| *name == file);
+        let text = replaced.or(embedded.map(|(_, text)| *text));
+        worded(file, text.unwrap_or_default())
     }
 
     /// A prompt that is empty as it comes: nothing is said where nobody fills it.
@@ -383,23 +364,19 @@ impl Folder {
     fn submodules(&self) -> Result<Vec<FirstSubmodule>, Error> {
         let mut submodules: BTreeMap<&str, &str> = SUBMODULES.iter().copied().collect();
         for (file, (_, text)) in &self.0 {
-            if let Some(name) = file
-                .strip_prefix("submodules/")
-                .and_then(|f| f.strip_suffix(".md"))
-            {
+            let name = file.strip_prefix("submodules/");
+            if let Some(name) = name.and_then(|name| name.strip_suffix(".md")) {
                 submodules.insert(name, text);
             }
         }
         let submodule = |(name, text): (&str, &str)| {
             let file = format!("submodules/{name}.md");
             let name = Name::parse(name).map_err(|_| Error::Unknown(PathBuf::from(&file)))?;
+            let mut facts = parted(text).0.lines();
             Ok(FirstSubmodule {
                 name,
                 prompt: worded(&file, text)?,
-                follow_up: !parted(text)
-                    .0
-                    .lines()
-                    .any(|line| line == "follow_up: false"),
+                follow_up: facts.all(|line| line != "follow_up: false"),
             })
         };
         submodules.into_iter().map(submodule).collect()
@@ -421,10 +398,8 @@ fn read_folder(
     };
     for entry in std::fs::read_dir(&path).map_err(|error| unreadable(&path, error))? {
         let path = entry.map_err(|error| unreadable(&path, error))?.path();
-        let name = path
-            .file_name()
-            .and_then(|n| n.to_str())
-            .unwrap_or_default();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = name.unwrap_or_default();
         if path.is_dir() || !name.ends_with(".md") || name.eq_ignore_ascii_case("readme.md") {
             continue;
         }

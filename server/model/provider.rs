@@ -13,7 +13,7 @@ use super::habits::{Habit, Learned};
 use super::waited::Waited;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Space, ThreadId};
-use crate::words::text::{Json, Text};
+use crate::words::text::{Json, Text, sha256};
 
 /// Who speaks in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,6 +164,13 @@ pub struct Prepared {
     pub until: Option<Instant>,
 }
 
+impl Prepared {
+    /// The hash of the request body.
+    pub fn sha256(&self) -> String {
+        sha256(self.body.as_str().as_bytes())
+    }
+}
+
 /// A tool call as the model wrote it. `arguments` may be anything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolCall {
@@ -173,6 +180,28 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments: JSON if all is well.
     pub arguments: String,
+}
+
+impl ToolCall {
+    /// A call without an id: ids are ours.
+    pub fn new(name: String, arguments: &Value) -> Self {
+        Self {
+            id: String::new(),
+            name,
+            arguments: arguments.to_string(),
+        }
+    }
+}
+
+impl From<thinking_language::Call> for ToolCall {
+    /// A call that a text means.
+    fn from(call: thinking_language::Call) -> Self {
+        Self {
+            id: String::new(),
+            name: call.name,
+            arguments: call.arguments,
+        }
+    }
 }
 
 /// The cost of a call, as far as the provider said.

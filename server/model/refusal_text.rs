@@ -1,5 +1,10 @@
 //! The words of a refusal, made comparable, and the places of tools that they name. Pure.
 
+/// True if a text has one of these words, between which stand bars.
+pub(super) fn has_any(text: &str, words: &str) -> bool {
+    words.split('|').any(|word| text.contains(word))
+}
+
 /// Returns a text without the marks that divide words, and with `does not` in the place of `doesn't`.
 pub(super) fn spelled_out(text: &str) -> String {
     let plain = text.replace(['`', '\'', '"', '’'], "");
@@ -11,9 +16,8 @@ pub(super) fn spelled_out(text: &str) -> String {
         ("cant ", "cannot "),
         ("wont ", "will not "),
     ];
-    short
-        .iter()
-        .fold(plain, |text, (short, long)| text.replace(short, long))
+    let spell = |text: String, (short, long): (&str, &str)| text.replace(short, long);
+    short.into_iter().fold(plain, spell)
 }
 
 /// The places of tools that a text names: `tools[3]`, `tools.3.custom`, `"tools", 3`, and, inside of the first,
@@ -45,11 +49,8 @@ pub(super) fn is_placed(said: &str) -> bool {
 fn place(rest: &str) -> Option<usize> {
     let is_near = rest.starts_with(['[', '.', '/', '"', '\'']) && !rest.starts_with(". ");
     let digits = rest.trim_start_matches(['[', '.', '/', '"', '\'', ',', ' ', ']', '(']);
-    let end = digits
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(digits.len());
+    let end = digits.find(|c: char| !c.is_ascii_digit());
+    let number = digits[..end.unwrap_or(digits.len())].parse().ok();
     let has_few = rest.len() - digits.len() <= 4;
-    (is_near && has_few)
-        .then(|| digits[..end].parse().ok())
-        .flatten()
+    number.filter(|_| is_near && has_few)
 }

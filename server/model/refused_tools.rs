@@ -1,16 +1,16 @@
 //! Tools that a provider refuses: those that a refusal names, and those that a model is not offered any more. Other tools of the same
 //! requests stay as they are.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::provider::{ToolSpec, ToolSpecs};
-use super::refusal_text::places;
+use super::refusal_text::{has_any, places};
 use super::wire::Trouble;
 use crate::words::failure::Failure;
 use crate::words::text::{Json, sha256};
@@ -23,12 +23,8 @@ const FORGOTTEN: Duration = Duration::from_hours(24);
 const SAID_MAX: usize = 64 << 10;
 
 /// Words of refusals that are about the calls of an answer, not about the tools of the request.
-const OF_ANSWERS: [&str; 4] = [
-    "tool_use_failed",
-    "failed_generation",
-    "attempted to call",
-    "failed to call a function",
-];
+const OF_ANSWERS: &str =
+    "tool_use_failed|failed_generation|attempted to call|failed to call a function";
 
 /// The trouble with the names of the tools that it refuses, where it names any, among its facts.
 pub(super) fn marked(mut trouble: Trouble, body: &Json) -> Trouble {
@@ -39,10 +35,8 @@ pub(super) fn marked(mut trouble: Trouble, body: &Json) -> Trouble {
         return trouble;
     }
     let tools = names(body);
-    let refused: Vec<&String> = named(&trouble.said, &tools)
-        .into_iter()
-        .filter_map(|at| tools.get(at))
-        .collect();
+    let places = named(&trouble.said, &tools).into_iter();
+    let refused = Vec::from_iter(places.filter_map(|at| tools.get(at)));
     if !refused.is_empty() {
         trouble.failure.detail["tools"] = json!(refused);
     }
@@ -73,19 +67,13 @@ fn names(body: &Json) -> Vec<String> {
 pub fn named(said: &str, tools: &[String]) -> Vec<usize> {
     let said = said[..said.floor_char_boundary(SAID_MAX)].replace('\\', "");
     let lower = said.to_lowercase();
-    let is_of_tools = ["tool", "function", "schema", "parameters"];
-    if !is_of_tools.iter().any(|word| lower.contains(word))
-        || OF_ANSWERS.iter().any(|words| lower.contains(words))
-    {
+    let is_of_tools = has_any(&lower, "tool|function|schema|parameters");
+    if !is_of_tools || has_any(&lower, OF_ANSWERS) {
         return Vec::new();
     }
-    let mut found: Vec<usize> = (0..tools.len())
-        .filter(|at| is_named(&said, &tools[*at]))
-        .collect();
-    found.extend(places(&lower).into_iter().filter(|at| *at < tools.len()));
-    found.sort_unstable();
-    found.dedup();
-    found
+    let by_name = (0..tools.len()).filter(|at| is_named(&said, &tools[*at]));
+    let by_place = places(&lower).into_iter().filter(|at| *at < tools.len());
+    Vec::from_iter(BTreeSet::from_iter(by_name.chain(by_place)))
 }
 
 /// True where a text has a name that is no ordinary word, or one in quotation marks or behind the word `function` or `tool`.
@@ -134,9 +122,8 @@ impl RefusedTools {
             return tools.clone();
         }
         let is_refused = |tool: &ToolSpec| {
-            let is_like = known
-                .iter()
-                .any(|((of, _), it)| of == model && it.tool == tool.name);
+            let mut refused = known.iter();
+            let is_like = refused.any(|((of, _), it)| of == model && it.tool == tool.name);
             is_like && !is_kept(&tool.name) && known.contains_key(&key(model, tool))
         };
         if !tools.list.iter().any(is_refused) {
@@ -149,12 +136,9 @@ impl RefusedTools {
     /// Remembers that a model's provider refused a tool in these words. Returns whether that is new.
     pub fn learn(&self, model: &str, tool: &ToolSpec, words: &Failure) -> bool {
         let mut known = self.known();
-        if known.len() >= KNOWN_MAX
-            && let Some(oldest) = known
-                .iter()
-                .min_by_key(|(_, it)| it.at)
-                .map(|(key, _)| key.clone())
-        {
+        let oldest = known.iter().min_by_key(|(_, it)| it.at);
+        let oldest = oldest.map(|(key, _)| key.clone());
+        if let Some(oldest) = oldest.filter(|_| known.len() >= KNOWN_MAX) {
             known.remove(&oldest);
         }
         let refusal = Refusal {
@@ -174,7 +158,7 @@ impl RefusedTools {
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<Key, Refusal>> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         known.retain(|_, refusal| refusal.at.elapsed() < FORGOTTEN);
         known
     }

@@ -4,11 +4,11 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
+use super::cache::Cache;
 use super::provider::ToolSpec;
 use crate::words::text::Json;
 use parts::{
@@ -30,25 +30,24 @@ const PARTS_MAX: usize = 1000;
 /// Most schemas that are kept in their form.
 const KEPT_MAX: usize = 2000;
 
-/// Forms by the schemas that they were made of: each call offers the same tools.
-static KEPT: Mutex<Option<HashMap<String, Json>>> = Mutex::new(None);
+/// Forms, plain and strict, by the schemas that they were made of: each call offers the same tools.
+static KEPT: LazyLock<[Cache<String, Json, KEPT_MAX>; 2]> = LazyLock::new(Default::default);
 
 /// A tool's description and schema as they are sent.
 pub(super) fn of(tool: &ToolSpec, is_strict: bool) -> (Cow<'_, str>, Json) {
     let (head, rest) = split(tool.description.trim());
-    let strict = if is_strict { "strict" } else { "plain" };
-    let key = format!("{strict} {} {rest}", tool.parameters.as_str());
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    let kept = kept.get_or_insert_default();
-    if let Some(parameters) = kept.get(&key) {
-        return (head.into(), parameters.clone());
-    }
-    let schema: Value = serde_json::from_str(tool.parameters.as_str()).unwrap_or_default();
-    let parameters = Json::of(&formed(rest, &schema, is_strict));
-    if kept.len() >= KEPT_MAX {
-        kept.clear();
-    }
-    kept.insert(key, parameters.clone());
+    let told = tool.parameters.as_str();
+    let key = match rest {
+        "" => Cow::Borrowed(told),
+        rest => format!("{told} {rest}").into(),
+    };
+    let kept = &KEPT[usize::from(is_strict)];
+    let parameters = kept.get(&*key).unwrap_or_else(|| {
+        let schema: Value = serde_json::from_str(told).unwrap_or_default();
+        let parameters = Json::of(&formed(rest, &schema, is_strict));
+        kept.insert(key.into_owned(), parameters.clone());
+        parameters
+    });
     (head.into(), parameters)
 }
 
@@ -149,13 +148,9 @@ impl Form<'_> {
             let required = taken_list(&mut option.members, "required");
             let set: Vec<&str> = required.iter().filter_map(Value::as_str).collect();
             sets.push(set.join(" and "));
-            common = Some(match common {
-                None => required,
-                Some(common) => common
-                    .into_iter()
-                    .filter(|name| required.contains(name))
-                    .collect(),
-            });
+            let mut names = common.unwrap_or_else(|| required.clone());
+            names.retain(|name| required.contains(name));
+            common = Some(names);
             option.members.remove("description");
             option.members.remove("title");
             merge(&mut object.members, option.members);
@@ -164,7 +159,7 @@ impl Form<'_> {
         let required = common.unwrap_or_default();
         merge(
             &mut object.members,
-            Map::from_iter([("required".to_owned(), required.into())]),
+            members(json!({ "required": required })),
         );
         sets.retain(|set| !set.is_empty());
         sets.dedup();
@@ -199,14 +194,11 @@ impl Form<'_> {
             options.clear();
         }
         let words = words_of(&plain.members);
-        let shaped = if options.is_empty() {
-            self.of_kinds(&kinds, &plain, &mut values, depth)
-        } else {
-            let (shaped, with_null) = self.of_options(&options, &kinds, &plain.open, depth);
-            takes_null |= with_null;
-            shaped
+        let (mut members, with_null) = match options.is_empty() {
+            true => (self.of_kinds(&kinds, &plain, &mut values, depth), false),
+            false => self.of_options(&options, &kinds, &plain.open, depth),
         };
-        let mut members = shaped;
+        takes_null |= with_null;
         describe(&mut members, &words, true);
         describe(&mut members, &said(&values), false);
         Shape {
@@ -223,13 +215,10 @@ impl Form<'_> {
         values: &mut Vec<Value>,
         depth: usize,
     ) -> Members {
-        let words = values
-            .iter()
-            .all(|value| value.as_str().is_some_and(|word| !word.is_empty()));
-        let words = if words {
-            std::mem::take(values)
-        } else {
-            Vec::new()
+        let is_word = |value: &Value| value.as_str().is_some_and(|word| !word.is_empty());
+        let words = match values.iter().all(is_word) {
+            true => std::mem::take(values),
+            false => Vec::new(),
         };
         let of_kind = |kind: &&'static str| match *kind {
             "object" => self.object(plain, depth),
@@ -312,21 +301,16 @@ impl Form<'_> {
             && each.as_object().is_some_and(|it| !it.is_empty())
         {
             let each = Value::Object(self.shape(each, &plain.open, depth + 1).members);
-            let each = each.get("type").and_then(Value::as_str).unwrap_or("any");
-            describe(
-                &mut object,
-                &format!("Any names, each with a value of type {each}."),
-                false,
-            );
+            let each = each["type"].as_str().unwrap_or("any");
+            let words = format!("Any names, each with a value of type {each}.");
+            describe(&mut object, &words, false);
         }
         object
     }
 
     fn array(&self, plain: &Plain, depth: usize) -> Members {
-        let items = plain
-            .members
-            .get("items")
-            .filter(|items| !items.is_boolean());
+        let items = plain.members.get("items");
+        let items = items.filter(|items| !items.is_boolean());
         let shape = match (items, plain.members.get("prefixItems")) {
             (Some(Value::Array(items)), _) | (None, Some(Value::Array(items)))
                 if !items.is_empty() =>
@@ -339,10 +323,9 @@ impl Form<'_> {
                 takes_null: false,
             },
         };
-        let items = if self.is_strict && shape.takes_null {
-            or_null(shape.members)
-        } else {
-            shape.members
+        let items = match self.is_strict && shape.takes_null {
+            true => or_null(shape.members),
+            false => shape.members,
         };
         members(json!({ "type": "array", "items": items }))
     }

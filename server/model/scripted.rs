@@ -1,9 +1,9 @@
 //! The scripted model answers what it was told to, for tests and for users of the library. It records its requests.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::{StreamExt as _, stream};
+use parking_lot::Mutex;
 
 use super::endpoint::Options;
 use super::openai;
@@ -46,7 +46,7 @@ impl Scripted {
 
     /// What it was asked so far, in order.
     pub fn asked(&self) -> Vec<Request> {
-        lock(&self.asked).clone()
+        self.asked.lock().clone()
     }
 }
 
@@ -82,7 +82,7 @@ impl Answer {
 impl Model for Scripted {
     fn prepare(&self, request: &Request) -> Prepared {
         let ready = openai::prepare(&self.options, request);
-        let mut prepared = lock(&self.prepared);
+        let mut prepared = self.prepared.lock();
         if prepared.len() == PREPARED_MAX {
             prepared.pop_front();
         }
@@ -107,7 +107,7 @@ impl Model for Scripted {
 impl Scripted {
     fn answer(&self, ready: &Prepared) -> Result<Answer, Failure> {
         let request = {
-            let mut prepared = lock(&self.prepared);
+            let mut prepared = self.prepared.lock();
             let at = prepared.iter().position(|(known, _)| known == ready);
             at.and_then(|at| prepared.remove(at))
                 .map(|(_, request)| request)
@@ -118,8 +118,8 @@ impl Scripted {
                 "the scripted model was asked what it had not prepared",
             )
         })?;
-        lock(&self.asked).push(request.clone());
-        let mut script = lock(&self.script);
+        self.asked.lock().push(request.clone());
+        let mut script = self.script.lock();
         (*script)(&request)
     }
 }
@@ -137,8 +137,4 @@ fn pieces(answer: Answer) -> Vec<Piece> {
         .collect();
     pieces.push(Piece::End(answer));
     pieces
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,9 @@
 //! The time that a call to a model waits in the queue before it is sent (`at_once.rs`). Time limits do not count it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::words::failure::{Failure, FailureKind, Who};
@@ -20,13 +21,13 @@ struct Wait {
 impl Waited {
     /// Begins to wait; the returned value ends it when it is dropped.
     pub fn begin(&self) -> Waits {
-        self.lock().since = Some(Instant::now());
+        self.0.lock().since = Some(Instant::now());
         Waits(self.clone())
     }
 
     /// The time that it has waited, and true where it still waits.
     pub fn so_far(&self) -> (Duration, bool) {
-        let wait = self.lock();
+        let wait = self.0.lock();
         let now = wait.since.map(|since| since.elapsed());
         (wait.before + now.unwrap_or_default(), now.is_some())
     }
@@ -51,10 +52,6 @@ impl Waited {
         };
         Err(Failure::new(FailureKind::Timeout, text).retryable())
     }
-
-    fn lock(&self) -> MutexGuard<'_, Wait> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The wait of a call is no part of the request.
@@ -69,7 +66,7 @@ pub struct Waits(Waited);
 
 impl Drop for Waits {
     fn drop(&mut self) {
-        let mut wait = self.0.lock();
+        let mut wait = self.0.0.lock();
         if let Some(since) = wait.since.take() {
             wait.before += since.elapsed();
         }

@@ -3,7 +3,7 @@
 //! of any size, and take settings from the environment; so each call gets a client of its own (two small allocations)
 //! around one shared connection pool, whose service does the exchange and knows what became of it. Retries are `openai.rs`'s.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use async_openai::types::stream::StreamResponse;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use parking_lot::Mutex;
 use reqwest::{Response, StatusCode, Url};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
@@ -22,7 +23,7 @@ use tokio::time::Instant;
 
 use super::answer::{ANSWER_MAX, Unreadable};
 use super::endpoint::{Options, address};
-use super::guard::{Seen, guarded, lock, root_cause};
+use super::guard::{Seen, guarded, root_cause};
 use super::provider::Prepared;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::secret;
@@ -112,32 +113,25 @@ impl Wire {
 
     /// Sends a body as JSON to a path below the endpoint, and reads an answer of at most so many bytes.
     pub async fn post(&self, path: &str, body: Vec<u8>, most: usize) -> Result<Vec<u8>, Trouble> {
-        let request = self
-            .http
-            .post(address(&self.endpoint.base, path))
-            .headers(self.endpoint.headers.clone());
+        let request = self.http.post(address(&self.endpoint.base, path));
+        let request = request.headers(self.endpoint.headers.clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(body);
-        let mut response = request
-            .send()
-            .await
-            .map_err(|error| self.endpoint.unreachable(&error))?;
+        let sent = request.send().await;
+        let mut response = sent.map_err(|error| self.endpoint.unreachable(&error))?;
         if !response.status().is_success() {
             return Err(refused(&self.endpoint, response, "").await);
         }
         let mut answer = Vec::new();
-        while let Some(chunk) = response
-            .chunk()
-            .await
-            .map_err(|_| self.broken_off("its end"))?
-        {
+        loop {
+            let chunk = response.chunk().await;
+            let Some(chunk) = chunk.map_err(|_| self.broken_off("its end"))? else {
+                return Ok(answer);
+            };
             if answer.len() + chunk.len() > most {
-                return Err(self
-                    .failure(format_args!("gave an answer of more than {most} bytes"))
-                    .into());
+                return Err(self.too_large(most));
             }
             answer.extend_from_slice(&chunk);
         }
-        Ok(answer)
     }
 
     /// What went wrong with this model.
@@ -147,27 +141,24 @@ impl Wire {
 
     /// An answer that ended before it was whole.
     pub fn broken_off(&self, before: &str) -> Trouble {
-        self.endpoint
-            .failure(format_args!("broke its answer off before {before}"))
-            .retryable()
-            .into()
+        let text = format_args!("broke its answer off before {before}");
+        self.failure(text).retryable().into()
     }
 
     /// An answer that cannot be read on.
     pub fn unreadable(&self, why: Unreadable, asked: &Json) -> Trouble {
         match why {
-            Unreadable::TooLarge => self
-                .endpoint
-                .failure(format_args!(
-                    "gave an answer of more than {ANSWER_MAX} bytes"
-                ))
-                .into(),
+            Unreadable::TooLarge => self.too_large(ANSWER_MAX),
             Unreadable::Reported(reported) => {
-                let asked = asked.as_str();
-                self.endpoint
-                    .refusal(StatusCode::OK, &reported, (asked, None))
+                let asked = (asked.as_str(), None);
+                self.endpoint.refusal(StatusCode::OK, &reported, asked)
             }
         }
+    }
+
+    fn too_large(&self, most: usize) -> Trouble {
+        let text = format_args!("gave an answer of more than {most} bytes");
+        self.failure(text).into()
     }
 }
 
@@ -200,36 +191,33 @@ impl Events {
 
     /// Whether the provider marked the end: a plain answer, or a streamed one with `[DONE]`.
     pub fn was_ended(&self) -> bool {
-        lock(&self.seen).done
+        self.seen.lock().done
     }
 
     /// The time of the last bytes.
     pub fn heard(&self) -> Option<Instant> {
-        lock(&self.seen).heard
+        self.seen.lock().heard
     }
 
     /// True if the answer is plain, not streamed.
     pub fn is_plain(&self) -> bool {
-        lock(&self.seen).plain
+        self.seen.lock().plain
     }
 }
 
 impl Endpoint {
     fn new(options: &Options) -> Result<Self, Failure> {
         let failure = |what: &str| {
-            Failure::new(
-                FailureKind::Model,
-                format!("model {}: {what}", options.model),
-            )
+            let text = format!("model {}: {what}", options.model);
+            Failure::new(FailureKind::Model, text)
         };
         let mut shown = Url::parse(&options.base_url)
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
             .ok_or_else(|| failure("base_url must be an http:// or https:// address"))?;
         // What is shown has no credentials and no query.
-        let cleaned = shown
-            .set_username("")
-            .and_then(|()| shown.set_password(None));
+        let cleaned = shown.set_username("");
+        let cleaned = cleaned.and_then(|()| shown.set_password(None));
         cleaned.map_err(|()| failure("base_url cannot be read"))?;
         shown.set_query(None);
         shown.set_fragment(None);
@@ -241,22 +229,14 @@ impl Endpoint {
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
-        let name = format!(
-            "model {} at {}",
-            options.model,
-            shown.as_str().trim_end_matches('/')
-        );
-        let veil = Veil::new(
-            secret::in_url(&options.base_url)
-                .into_iter()
-                .chain([key.clone()]),
-        );
+        let shown = shown.as_str().trim_end_matches('/');
+        let secrets = secret::in_url(&options.base_url).into_iter();
         Ok(Self {
-            name,
+            name: format!("model {} at {shown}", options.model),
             base: options.base_url.clone(),
+            veil: Veil::new(secrets.chain([key.clone()])),
             key,
             headers,
-            veil,
         })
     }
 
@@ -311,18 +291,13 @@ impl tower::Service<HttpRequestFactory> for Exchange {
         Box::pin(async move {
             let request = request.build().await?;
             let asked = exchange.asked;
-            let response = exchange
-                .http
-                .execute(request)
-                .await
-                .map_err(|error| exchange.endpoint.unreachable(&error))?;
+            let endpoint = exchange.endpoint;
+            let sent = exchange.http.execute(request).await;
+            let response = sent.map_err(|error| endpoint.unreachable(&error))?;
             if response.status().is_success() {
-                Ok(guarded(response, exchange.seen))
-            } else {
-                Err(refused(&exchange.endpoint, response, asked.as_str())
-                    .await
-                    .into())
+                return Ok(guarded(response, exchange.seen));
             }
+            Err(refused(&endpoint, response, asked.as_str()).await.into())
         })
     }
 }

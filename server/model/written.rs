@@ -12,6 +12,7 @@ use unicode_normalization::char::is_combining_mark;
 mod forms;
 mod gemma;
 mod json;
+mod literal;
 mod marked;
 mod pythonic;
 mod rest;
@@ -84,11 +85,7 @@ fn elements(text: &str, own: &str) -> Option<Vec<ToolCall>> {
     }
     let reading = thinking_language::read(text, own);
     let is_whole = reading.unreadable.is_empty() && !reading.words;
-    let calls = reading.calls.into_iter().map(|call| ToolCall {
-        id: String::new(),
-        name: call.name,
-        arguments: call.arguments,
-    });
+    let calls = reading.calls.into_iter().map(ToolCall::from);
     is_whole.then(|| calls.collect())
 }
 

@@ -76,7 +76,7 @@ impl Options {
 }
 
 /// How long an entry may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lengths {
     /// Tool arguments and results, in characters.
     pub event_chars: usize,
@@ -129,7 +129,7 @@ impl Default for Options {
 }
 
 /// Which events a view holds: all of its kind with `from <= seq <= up_to` in its thread. Small enough to keep with every call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
     /// What the reader may see.
     pub show: Show,

@@ -45,10 +45,11 @@ pub enum Commit {
 }
 
 /// How a thread's decision says what it wants done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
     /// By tool calls.
+    #[default]
     Tools,
     /// In text, by elements of the thinking language.
     Xml,

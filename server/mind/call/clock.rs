@@ -1,8 +1,7 @@
 //! The clock of a space's views: which zones people have set, and by which events. The log is asked
 //! once for each change.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -12,6 +11,7 @@ use crate::event::fact::Fact;
 use crate::event::fact::set::{Change, Set};
 use crate::log::error::StoreError;
 use crate::log::query::{Order, Query, Show};
+use crate::model::cache::Cache;
 use crate::thread::history::Clock;
 use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::setting::Setting;
@@ -21,21 +21,17 @@ const KEPT_MAX: usize = 1024;
 /// Changes of settings that are read at a time.
 const PAGE: u32 = 500;
 
-/// Clocks by space. A plain mutex: held for look-ups, never across an await.
-#[derive(Default)]
-pub(super) struct Clocks(Mutex<HashMap<Space, Arc<Clock>>>);
+/// Clocks by space.
+pub(super) type Clocks = Cache<Space, Arc<Clock>, KEPT_MAX>;
 
 impl ModelClient {
     /// The clock of a space. Where the changes of its zone cannot be read now, it knows the last one.
     pub async fn clock(&self, space: &Space) -> Result<Arc<Clock>, StoreError> {
-        let rows = self.store.settings(space).await?;
-        let set = rows
-            .into_iter()
-            .find(|row| row.key == Setting::TimeZone.as_str());
-        let Some(set) = set else {
+        let mut rows = self.store.settings(space).await?.into_iter();
+        let Some(set) = rows.find(|row| row.key == Setting::TimeZone.as_str()) else {
             return Ok(Arc::default());
         };
-        if let Some(clock) = self.kept_clock(space).filter(|it| it.seq() == set.seq) {
+        if let Some(clock) = self.clocks.get(space).filter(|it| it.seq() == set.seq) {
             return Ok(clock);
         }
         let Ok(changes) = self.zones(space, set.seq).await else {
@@ -43,17 +39,8 @@ impl ModelClient {
             return Ok(Arc::new(Clock::of(last)));
         };
         let clock = Arc::new(Clock::of(changes));
-        let mut kept = self.clocks.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= KEPT_MAX {
-            kept.clear();
-        }
-        kept.insert(space.clone(), clock.clone());
+        self.clocks.insert(space.clone(), clock.clone());
         Ok(clock)
-    }
-
-    fn kept_clock(&self, space: &Space) -> Option<Arc<Clock>> {
-        let kept = self.clocks.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get(space).cloned()
     }
 
     /// The zones that were set up to an event, oldest first.

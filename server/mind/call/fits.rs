@@ -3,11 +3,12 @@
 //! them again.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::{ModelClient, Question, TurnPlace};
 use crate::event::unshown::LeftOut;
 use crate::log::query::Show;
 use crate::words::id::{Seq, Space, ThreadId};
@@ -19,6 +20,18 @@ const MODELS_MAX: usize = 1000;
 const TAKEN_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 /// Several that are asked at once are refused the same: of these the first tells.
 const TOLD_FOR: Duration = Duration::from_secs(60);
+
+impl ModelClient {
+    /// The key of the view about which a question is asked.
+    pub(super) fn key(&self, place: &TurnPlace, show: Show, question: &Question) -> Key {
+        Key {
+            space: place.space.clone(),
+            thread: place.thread.clone(),
+            show,
+            model: self.model.asked(&question.who, question.tier),
+        }
+    }
+}
 
 /// The view of a thread for the readers of one kind, and the model that they ask.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -50,7 +63,7 @@ type LeftOutKey = (Vec<(Seq, Seq)>, Vec<String>);
 impl Fits {
     /// The bytes that a view may have; none: its model has refused none.
     pub fn bytes(&self, key: &Key) -> Option<usize> {
-        let mut known = self.lock();
+        let mut known = self.0.lock();
         known.uses += 1;
         let uses = known.uses;
         let (bytes, used) = known.threads.get_mut(key)?;
@@ -60,7 +73,7 @@ impl Fits {
 
     /// Keeps that a model took a view of so many bytes after it had refused more.
     pub fn keep(&self, key: Key, bytes: usize) {
-        let mut known = self.lock();
+        let mut known = self.0.lock();
         if known.threads.len() >= THREADS_MAX {
             let mut used: Vec<u64> = known.threads.values().map(|(_, used)| *used).collect();
             let half = used.len() / 2;
@@ -75,7 +88,7 @@ impl Fits {
 
     /// Notes a request of so many bytes that a model took.
     pub fn took(&self, key: &Key, bytes: usize) {
-        let mut known = self.lock();
+        let mut known = self.0.lock();
         if known.taken.len() >= MODELS_MAX {
             known.taken.retain(|_, (_, at)| at.elapsed() < TAKEN_FOR);
         }
@@ -88,7 +101,7 @@ impl Fits {
 
     /// The size of the last request that a model took; 0: of none is known.
     pub fn taken(&self, key: &Key) -> usize {
-        let known = self.lock();
+        let known = self.0.lock();
         let taken = known.taken.get(&(key.model.clone(), key.show));
         taken
             .filter(|(_, at)| at.elapsed() < TAKEN_FOR)
@@ -96,26 +109,21 @@ impl Fits {
     }
 
     /// Returns whether this is the first in a while to say that a thread leaves these parts out.
-    pub fn tells(&self, (space, thread): (&Space, &ThreadId), left_out: &LeftOut) -> bool {
-        let mut known = self.lock();
+    pub fn tells(&self, place: &TurnPlace, left_out: &LeftOut) -> bool {
+        let mut known = self.0.lock();
         known.told.retain(|_, at| at.elapsed() < TOLD_FOR);
         let parts = (left_out.refused.clone(), left_out.kinds.clone());
-        let key = (space.clone(), thread.clone(), parts);
+        let key = (place.space.clone(), place.thread.clone(), parts);
         known.told.insert(key, Instant::now()).is_none()
     }
 
     /// Returns the fewest bytes that a view of a thread may have, for whichever model.
     pub fn fewest(&self, (space, thread): (&Space, &ThreadId)) -> Option<usize> {
-        let known = self.lock();
+        let known = self.0.lock();
         let of_thread = known
             .threads
             .iter()
             .filter(|(key, _)| key.space == *space && key.thread == *thread);
         of_thread.map(|(_, (bytes, _))| *bytes).min()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, FoundSizes> {
-        // A panic while this short lock was held left nothing half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -61,18 +61,15 @@ pub(super) fn left_out(
         |part: &Part| *part != Part::New || is_filter || may_be_words(view, failure, ready);
     let chosen = parts.iter().filter(|part| may_be(part));
     let mut chosen = chosen.map(|part| stretches(view, round, *part, named));
-    chosen
-        .find(|it| is_any(it))
-        .map(|refused| (refused, Vec::new()))
+    Some((chosen.find(|it| !it.is_empty())?, Vec::new()))
 }
 
 /// Returns whether new words may be what is refused in words that name no cause: the request is
 /// refused, not the moment, and no voice's model judges what others are shown.
 fn may_be_words(view: &PromptView, failure: &Failure, ready: &Ready) -> bool {
     let fact = |key: &str| failure.detail.get(key);
-    let is_refused = fact("status")
-        .and_then(Value::as_u64)
-        .is_some_and(|status| (400..500).contains(&status));
+    let status = fact("status").and_then(Value::as_u64);
+    let is_refused = status.is_some_and(|status| (400..500).contains(&status));
     let is_worded = fact("worded").is_none_or(|it| *it == Value::Bool(true));
     is_refused && is_worded && ready.who == Who::Decision && view.scope.about.is_some()
 }
@@ -84,10 +81,8 @@ pub(super) fn stretches(
     part: Part,
     named: Option<&str>,
 ) -> Vec<(Seq, Seq)> {
-    let is_kind = |entry: &Entry| match entry.media_kind() {
-        Some(kind) => named.is_none_or(|named| named == kind),
-        None => false,
-    };
+    let is_named = |kind: &str| named.is_none_or(|named| named == kind);
+    let is_kind = |entry: &Entry| entry.media_kind().is_some_and(is_named);
     // A later round was asked with the batch before, and answered.
     let new = match view.scope.about {
         Some((_, last)) if round > 0 => last + 1,
@@ -103,10 +98,6 @@ pub(super) fn stretches(
         };
         is_meant && !entry.is_refused()
     })
-}
-
-pub(super) fn is_any(stretches: &[(Seq, Seq)]) -> bool {
-    !stretches.is_empty()
 }
 
 /// The failure without the words of what was left out: quoted in an event they would stand in the
@@ -163,6 +154,5 @@ pub(super) fn told(left_out: &LeftOut, failure: &Failure, ready: &Ready) -> Draf
     let reason = failure.reason().unwrap_or_default();
     let text = format!("{text} The log keeps it. {}", failure.text);
     let failure = Failure::new(FailureKind::Model, text).with(left_out.to_detail(reason));
-    let thread = &ready.place.thread;
-    Draft::failure(thread, Some(ready.place.turn), &Who::Core, &failure)
+    ready.place.failure(&Who::Core, &failure)
 }

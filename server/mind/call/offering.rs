@@ -74,7 +74,7 @@ impl ModelClient {
             let failure = Failure::new(FailureKind::Tool, text)
                 .with(json!({ "reason": "refused_by_provider", "tool": tool.name }));
             let who = Who::Tool(tool.name.clone());
-            Draft::failure(&place.thread, Some(place.turn), &who, &failure)
+            place.failure(&who, &failure)
         };
         new.map(told).collect()
     }
@@ -87,15 +87,11 @@ fn is_kept(choice: &ToolChoice, tool: &str) -> bool {
 
 /// The tools of a question without those that a failure names, and those; none where it names none that can be left out.
 fn without(question: &Question, failure: &Failure) -> Option<(ToolSpecs, Vec<ToolSpec>)> {
-    let named: Vec<&str> = refused_tools::of(failure)
-        .filter(|name| !is_kept(&question.choice, name))
-        .collect();
-    let (gone, left): (Vec<ToolSpec>, Vec<ToolSpec>) = question
-        .tools
-        .list
-        .iter()
-        .cloned()
-        .partition(|tool| named.contains(&tool.name.as_str()));
+    let named = refused_tools::of(failure);
+    let named = Vec::from_iter(named.filter(|name| !is_kept(&question.choice, name)));
+    let tools = question.tools.list.iter().cloned();
+    let (gone, left): (Vec<ToolSpec>, _) =
+        tools.partition(|tool| named.contains(&tool.name.as_str()));
     (!gone.is_empty()).then(|| (ToolSpecs::new(left), gone))
 }
 
@@ -104,9 +100,6 @@ fn is_refused(ended: &Ended) -> bool {
     let Ended::Failed(failure) = ended else {
         return false;
     };
-    let status = failure
-        .detail
-        .get("status")
-        .and_then(serde_json::Value::as_u64);
+    let status = failure.detail["status"].as_u64();
     refused_tools::of(failure).next().is_some() || matches!(status, Some(400 | 422))
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::fits::Key;
+use super::prompt_view::size;
 use super::summing::{EVENTS_MAX, PART, Summing, ToSumUp, WHOLE};
 use super::{ModelClient, TurnPlace};
+use crate::event::envelope::Event;
 use crate::log::error::StoreError;
 use crate::log::query::{Order, Query, Show};
 use crate::log::thread_row::ThreadRow;
@@ -30,12 +31,7 @@ impl ModelClient {
         let is_smaller = refused.joins.is_empty() && bytes >= BYTES_LEAST;
         if is_smaller {
             let question = &refused.question;
-            let key = Key {
-                space: place.space.clone(),
-                thread: place.thread.clone(),
-                show: Show::Visible,
-                model: self.model.asked(&question.who, question.tier),
-            };
+            let key = self.key(place, Show::Visible, question);
             self.fits.keep(key, bytes * PART);
         }
         is_smaller
@@ -67,22 +63,13 @@ impl ModelClient {
                 ..Query::default()
             };
             let page = self.store.events(&place.space, &query).await?;
-            left = if page.len() < limit as usize {
-                0
-            } else {
-                left - u64::from(limit)
-            };
+            left = left_behind(left, limit, &page);
             after = page.last().map_or(after, |event| event.seq);
-            entries.extend(
-                page.iter()
-                    .map(|event| Arc::new(Entry::of(event, WHOLE, &self.prompts))),
-            );
+            entries.extend(self.written(&page, WHOLE.into()));
             // A sentence stands for what is not shown: positions are those of the thread.
             history::leave_out(&mut entries, &row.state.unshown, &[], &self.prompts);
-            let skipped = entries
-                .first()
-                .map_or(0, |first| if from.skip > 0 { first.written() } else { 0 });
-            sum = entries.iter().map(|entry| entry.written()).sum::<usize>() - skipped;
+            let begun = entries.first().filter(|_| from.skip > 0);
+            sum = size(&entries) - begun.map_or(0, |first| first.written());
         }
         Ok(entries)
     }
@@ -105,13 +92,17 @@ impl ModelClient {
                 ..Query::default()
             };
             let page = self.store.events(&place.space, &query).await?;
-            left = if page.len() < limit as usize {
-                0
-            } else {
-                left - u64::from(limit)
-            };
+            left = left_behind(left, limit, &page);
             before = page.last().map_or(before, |event| event.seq);
         }
         Ok(if position > 0 { before - 1 } else { 0 })
+    }
+}
+
+/// The number of events that are left behind a page: none behind one that is not full.
+fn left_behind(left: u64, limit: u32, page: &[Event]) -> u64 {
+    match page.len() < limit as usize {
+        true => 0,
+        false => left - u64::from(limit),
     }
 }

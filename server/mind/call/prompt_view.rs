@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::scope::{Hides, Scope, Untaken};
 use super::{ModelClient, TurnPlace};
-use crate::event::envelope::Event;
 use crate::log::error::StoreError;
 use crate::log::query::{Order, Query, Show};
 use crate::log::thread_row::ThreadRow;
@@ -21,7 +20,7 @@ const PAGE: u32 = 500;
 const CORRECTIONS_PART: usize = 8;
 
 /// What of the log a call sees.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct PromptView {
     /// What it was to see.
     pub scope: Scope,
@@ -64,35 +63,15 @@ impl PromptView {
 
     /// A view without an event: what is asked says all that there is to see.
     pub fn of_nothing(row: ThreadRow) -> Self {
+        let window = Window {
+            show: Show::Visible,
+            ..Window::default()
+        };
         Self {
-            scope: Scope {
-                show: Show::Visible,
-                until: None,
-                about: None,
-            },
-            bytes: 0,
-            untaken: Untaken::default(),
-            lengths: Lengths {
-                event_chars: 0,
-                entry_bytes: 0,
-            },
-            clock: Arc::default(),
+            scope: Scope::visible(),
             row,
-            window: Window {
-                show: Show::Visible,
-                up_to: 0,
-                take: 0,
-                omitted: 0,
-                since: None,
-                cleared: 0,
-            },
-            entries: Vec::new(),
-            left_out: Vec::new(),
-            gap: None,
-            corrections: String::new(),
-            summaries: Vec::new(),
-            slice: Slice::default(),
-            blocks: Vec::new(),
+            window,
+            ..Self::default()
         }
     }
 
@@ -107,6 +86,7 @@ impl PromptView {
 }
 
 /// What was read of the log for a view, from the newest backwards, without a gap but for what is said here.
+#[derive(Default)]
 struct Found {
     /// How many events, with those that are not for the call.
     count: u64,
@@ -122,11 +102,9 @@ impl Found {
     /// Puts entries before the others.
     fn put_before(&mut self, mut entries: Vec<Arc<Entry>>, hides: Hides<'_>) {
         self.count += entries.len() as u64;
-        let hidden = entries
-            .iter()
-            .filter(|entry| hides.hides(entry))
-            .map(|entry| entry.seq);
-        self.hidden.splice(0..0, hidden.collect::<Vec<_>>());
+        let hidden = entries.iter().filter(|entry| hides.hides(entry));
+        let hidden = Vec::from_iter(hidden.map(|entry| entry.seq));
+        self.hidden.splice(0..0, hidden);
         entries.retain(|entry| !hides.hides(entry));
         self.entries.splice(0..0, entries);
     }
@@ -135,9 +113,8 @@ impl Found {
 impl ModelClient {
     /// Reads what a view of the thread holds now.
     pub async fn view(&self, place: &TurnPlace, scope: Scope) -> Result<PromptView, StoreError> {
-        let untaken = Untaken::default();
-        self.look_at(place, scope, self.options.bytes, untaken)
-            .await
+        let bytes = self.options.bytes;
+        self.look_at(place, scope, bytes, Untaken::default()).await
     }
 
     /// The same with at most so many bytes.
@@ -151,34 +128,24 @@ impl ModelClient {
         self.look_at(place, view.scope, bytes, untaken).await
     }
 
-    /// The same without what its model does not take.
-    pub async fn view_without(
-        &self,
-        place: &TurnPlace,
-        view: &PromptView,
-        untaken: Untaken,
-    ) -> Result<PromptView, StoreError> {
-        self.look_at(place, view.scope, view.bytes, untaken).await
-    }
-
-    async fn look_at(
+    /// The same with at most so many bytes, and without what its model does not take.
+    pub(super) async fn look_at(
         &self,
         place: &TurnPlace,
         scope: Scope,
         bytes: usize,
         untaken: Untaken,
     ) -> Result<PromptView, StoreError> {
-        let row = self
-            .store
-            .thread_lately(&place.space, &place.thread)
-            .await?;
-        let row = row
-            .ok_or_else(|| StoreError::Broken(format!("the thread {} has no row", place.thread)))?;
+        let TurnPlace { space, thread, .. } = place;
+        let Some(row) = self.store.thread_lately(space, thread).await? else {
+            let why = format!("the thread {thread} has no row");
+            return Err(StoreError::Broken(why));
+        };
         let whole = Settings::of(&row.settings).is_process();
         let mut window = Window::over(&row, whole, scope.show, &self.options, time::now());
         let mut lengths = Lengths::of(bytes, self.options.event_chars);
         // One for all entries: which changes it knows is recorded.
-        let clock = self.clock(&place.space).await?;
+        let clock = self.clock(space).await?;
         let style = |lengths| Style {
             lengths,
             clock: &clock,
@@ -193,14 +160,13 @@ impl ModelClient {
         let leave_out = |entries: &mut [Arc<Entry>]| {
             history::leave_out(entries, &unshown, &untaken.kinds, &self.prompts)
         };
+        let found = self.find(place, &window, hides, style(lengths), bytes);
         let Found {
             count,
             mut entries,
             mut hidden,
             is_parted,
-        } = self
-            .find(place, &window, hides, style(lengths), bytes)
-            .await?;
+        } = found.await?;
         leave_out(&mut entries);
         let all = window.omitted + window.take;
         let (first, last) = scope.about.unwrap_or((Seq::MAX, Seq::MAX));
@@ -217,30 +183,22 @@ impl ModelClient {
             entries.drain(..about);
             if fit.lengths != lengths {
                 lengths = fit.lengths;
-                entries = self
-                    .shorter(place, &window, &entries, gap, style(lengths))
-                    .await?;
+                let shorter = self.shorter(place, &window, &entries, gap, style(lengths));
+                entries = shorter.await?;
                 leave_out(&mut entries);
             }
         } else {
-            let sizes: Vec<usize> = entries.iter().map(|entry| entry.written()).collect();
+            let sizes = Vec::from_iter(entries.iter().map(|entry| entry.written()));
             let position = all.saturating_sub(count);
-            let begin = history::begin(
-                &sizes,
-                position,
-                self.options.block_of(scope.show),
-                bytes,
-                about,
-            );
+            let block = self.options.block_of(scope.show);
+            let begin = history::begin(&sizes, position, block, bytes, about);
             entries.drain(..begin);
         }
         window.omitted = all.saturating_sub((entries.len() + hidden.len()) as u64);
         window.take = entries.len() as u64;
         // Of what is not for the call only what lies between its entries need be known.
-        let (begin, end) = (
-            entries.first().map_or(0, |it| it.seq),
-            entries.last().map_or(0, |it| it.seq),
-        );
+        let begin = entries.first().map_or(0, |it| it.seq);
+        let end = entries.last().map_or(0, |it| it.seq);
         let lies_between = |seq: &Seq| {
             (begin..end).contains(seq) && gap.is_none_or(|(from, to)| *seq < from || *seq > to)
         };
@@ -249,25 +207,14 @@ impl ModelClient {
             count: window.omitted,
             gap: gap.map(|(_, end)| end),
         };
-        let summaries = self
-            .summaries(place, &row, scope.show, (entries.first(), bytes))
-            .await?;
-        let mut blocks = history::summed(
-            &summaries,
-            &entries,
-            omitted,
-            self.options.media,
-            &self.prompts,
-        );
+        let summaries = self.summaries(place, &row, scope.show, (entries.first(), bytes));
+        let summaries = summaries.await?;
+        let mut blocks = self.summed(&summaries, &entries, omitted);
+        let shown = (&*summaries, &*entries);
         let most = bytes / CORRECTIONS_PART;
-        let corrections = history::corrections(
-            &row.state.corrections,
-            (&summaries, &entries),
-            most,
-            &self.prompts,
-        );
+        let corrections = &row.state.corrections;
+        let corrections = history::corrections(corrections, shown, most, &self.prompts);
         blocks.push(Block::Text(corrections.clone()));
-        let (left_out, slice) = (hidden, Slice::default());
         Ok(PromptView {
             scope,
             bytes,
@@ -277,11 +224,11 @@ impl ModelClient {
             row,
             window,
             entries,
-            left_out,
+            left_out: hidden,
             gap,
             corrections,
             summaries,
-            slice,
+            slice: Slice::default(),
             blocks,
         })
     }
@@ -296,12 +243,7 @@ impl ModelClient {
         bytes: usize,
     ) -> Result<Found, StoreError> {
         let scope = hides.scope;
-        let mut found = Found {
-            count: 0,
-            entries: Vec::new(),
-            hidden: Vec::new(),
-            is_parted: false,
-        };
+        let mut found = Found::default();
         let newest = self.entries(place, window, style, bytes).await?;
         let mut oldest = newest.first().map_or(window.up_to + 1, |entry| entry.seq);
         found.put_before(newest, hides);
@@ -321,9 +263,8 @@ impl ModelClient {
             if last + 1 < oldest {
                 let room = bytes.saturating_sub(size(&found.entries));
                 let query = query(Some(last), oldest, found.count, VIEW_MAX);
-                let between = self
-                    .read_back(&place.space, &query, style, room, is_shown)
-                    .await?;
+                let between = self.read_back(&place.space, &query, style, room, is_shown);
+                let between = between.await?;
                 let is_read = between.len() < VIEW_MAX as usize;
                 found.put_before(between, hides);
                 found.is_parted = !is_read || size(&found.entries) > bytes;
@@ -336,10 +277,8 @@ impl ModelClient {
         let room = bytes.saturating_sub(size(&found.entries));
         if !found.hidden.is_empty() && !found.is_parted && room > 0 {
             let query = query(None, oldest, found.count, VIEW_MAX);
-            let before = self
-                .read_back(&place.space, &query, style, room, is_shown)
-                .await?;
-            found.put_before(before, hides);
+            let before = self.read_back(&place.space, &query, style, room, is_shown);
+            found.put_before(before.await?, hides);
         }
         Ok(found)
     }
@@ -355,36 +294,25 @@ impl ModelClient {
         let Some(query) = window.query(&place.thread) else {
             return Ok(Vec::new());
         };
+        let all = || self.read_back(&place.space, &query, style, bytes, |_| true);
         if window.since.is_some() {
-            return self
-                .read_back(&place.space, &query, style, bytes, |_| true)
-                .await;
+            return all().await;
         }
         let is_usual = bytes == self.options.bytes;
         let zone = style.clock.seq();
         let key = (place.space.clone(), place.thread.clone(), window.show, zone);
         let take = usize::try_from(window.take).unwrap_or(usize::MAX);
-        let mut entries = match self.recent.before(&key, window.up_to).filter(|_| is_usual) {
-            Some((up_to, mut entries)) => {
-                entries.extend(
-                    self.read(
-                        &place.space,
-                        &Query {
-                            after: Some(up_to),
-                            ..query.clone()
-                        },
-                        style,
-                    )
-                    .await?,
-                );
-                entries
-            }
-            None => Vec::new(),
-        };
+        let mut entries = Vec::new();
+        if let Some((up_to, known)) = self.recent.before(&key, window.up_to).filter(|_| is_usual) {
+            let since = Query {
+                after: Some(up_to),
+                ..query.clone()
+            };
+            entries = known;
+            entries.extend(self.read(&place.space, &since, style).await?);
+        }
         if entries.len() < take && size(&entries) <= bytes {
-            entries = self
-                .read_back(&place.space, &query, style, bytes, |_| true)
-                .await?;
+            entries = all().await?;
         }
         entries.drain(..entries.len().saturating_sub(take));
         // One more than fits is kept: it tells that what is before it does not.
@@ -417,17 +345,11 @@ impl ModelClient {
         while left > 0 && sum <= bytes {
             query.limit = left.min(PAGE);
             let page = self.read(space, &query, style).await?;
-            left = if page.len() < query.limit as usize {
-                0
-            } else {
-                left - query.limit
-            };
+            let is_last = page.len() < query.limit as usize;
+            left = if is_last { 0 } else { left - query.limit };
             query.before = page.first().map(|entry| entry.seq);
-            sum += page
-                .iter()
-                .filter(|entry| counts(entry))
-                .map(|entry| entry.written())
-                .sum::<usize>();
+            let counted = page.iter().filter(|entry| counts(entry));
+            sum += counted.map(|entry| entry.written()).sum::<usize>();
             entries.splice(0..0, page);
         }
         Ok(entries)
@@ -442,9 +364,8 @@ impl ModelClient {
         gap: Option<(Seq, Seq)>,
         style: Style<'_>,
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
-        let parted = gap.map_or(entries.len(), |(begin, _)| {
-            entries.partition_point(|entry| entry.seq <= begin)
-        });
+        let end = gap.map_or(Seq::MAX, |(begin, _)| begin);
+        let parted = entries.partition_point(|entry| entry.seq <= end);
         let (before, after) = entries.split_at(parted);
         let mut shorter = Vec::with_capacity(entries.len());
         for part in [before, after] {
@@ -462,11 +383,8 @@ impl ModelClient {
             };
             shorter.extend(self.read(&place.space, &query, style).await?);
         }
-        shorter.retain(|entry| {
-            entries
-                .binary_search_by_key(&entry.seq, |it| it.seq)
-                .is_ok()
-        });
+        let is_among = |seq: Seq| entries.binary_search_by_key(&seq, |it| it.seq).is_ok();
+        shorter.retain(|entry| is_among(entry.seq));
         Ok(shorter)
     }
 
@@ -478,12 +396,11 @@ impl ModelClient {
         style: Style<'_>,
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
         let events = self.store.events(space, query).await?;
-        let entry = |event: &Event| Arc::new(Entry::of(event, style, &self.prompts));
-        Ok(events.iter().rev().map(entry).collect())
+        Ok(self.written(events.iter().rev(), style))
     }
 }
 
 /// How many bytes of a view entries take.
-fn size(entries: &[Arc<Entry>]) -> usize {
+pub(super) fn size(entries: &[Arc<Entry>]) -> usize {
     entries.iter().map(|entry| entry.written()).sum()
 }

@@ -1,12 +1,10 @@
 //! The rebuilding of a recorded call: from its record, the log and the kept texts to the same request.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
-use tokio::time::Instant;
+use serde_json::{Value, json};
 
 use super::sections::Around;
-use super::summing::noted;
 use super::{ModelClient, Question, Ready, TurnPlace, sections};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
@@ -15,11 +13,11 @@ use crate::log::query::{Order, Query, Show};
 use crate::model::prompt::Template;
 use crate::model::provider::{Request, Schemas, Tier, ToolChoice, ToolSpec, ToolSpecs};
 use crate::model::schema_form::FORM;
-use crate::thread::history::{self, Block, Clock, Entry, Lengths, Omitted, Style, Summary};
+use crate::thread::history::{self, Block, Clock, Entry, Lengths, Omitted, Slice, Style, Summary};
 use crate::thread::quota::Purse;
 use crate::words::failure::{By, Who};
 use crate::words::id::{Name, Seq, Space, ThreadId};
-use crate::words::text::{Text, sha256};
+use crate::words::text::Text;
 
 /// What a recorded call was made of.
 struct Recorded {
@@ -60,29 +58,22 @@ impl ModelClient {
             turn: record.turn().unwrap_or(0),
             purse: Purse::default(),
         };
-        let own = question
-            .own
-            .iter()
-            .map(|event| Arc::new(Entry::of(event, style, &self.prompts)));
-        let own = Vec::from_iter(own);
         let around = Around {
             corrections: &corrections,
-            own: &own,
+            own: &self.written(&question.own, style),
             now: now.as_deref().unwrap_or_default(),
         };
         let sections = sections::sections(&question, &summaries, &entries, &around);
-        let input_tokens = call
-            .get("usage")
-            .and_then(|usage| usage.get("input_tokens"))
-            .and_then(Value::as_u64);
+        let usage = call.get("usage").and_then(|it| it.get("input_tokens"));
+        let input_tokens = usage.and_then(Value::as_u64);
         let asked = (&question, &question.system, now.as_deref());
         let request = Request {
             schemas: schemas(&view),
             ..self.request(&place, blocks, asked, media, style).await?
         };
         let prepared = self.model.prepare(&request);
-        let exact = call.get("request_sha256").and_then(Value::as_str)
-            == Some(&sha256(prepared.body.as_str().as_bytes()));
+        let sent = call.get("request_sha256").and_then(Value::as_str);
+        let exact = sent == Some(&prepared.sha256());
         let body: Value = serde_json::from_str(prepared.body.as_str()).unwrap_or_default();
         let recorded = |key: &str| call.get(key).cloned();
         Ok(json!({
@@ -104,11 +95,8 @@ impl ModelClient {
         let Fact::Call(call) = record.fact() else {
             return Ok(None);
         };
-        let Some(mut view) = call
-            .get("view")
-            .filter(|view| view.get("prompt").is_some_and(Value::is_string))
-            .cloned()
-        else {
+        let has_prompt = |view: &&Value| text(view, "prompt").is_some();
+        let Some(mut view) = call.get("view").filter(has_prompt).cloned() else {
             return Ok(None);
         };
         place.purse.read().await?;
@@ -128,34 +116,14 @@ impl ModelClient {
         let clock = &clock;
         let style = Style { lengths, clock };
         let asked = (&question, &question.system, now.as_deref());
-        let prepared = self
-            .model
-            .prepare(&self.request(place, blocks, asked, media, style).await?);
+        let request = self.request(place, blocks, asked, media, style).await?;
         view["schemas"] = json!(FORM);
         view["thread"] = json!(thread_seen(record, &view));
         view["as"] = json!(question.who.to_string());
         view["prompt"] = json!(self.keep(&place.space, &Text::new(prompt)).await?);
-        let record = Map::from_iter([
-            ("purpose".to_owned(), Value::from("trial")),
-            ("round".to_owned(), Value::from(0)),
-            ("model".to_owned(), Value::from(prepared.model.as_str())),
-            ("parameters".to_owned(), prepared.parameters.clone()),
-            (
-                "request_sha256".to_owned(),
-                Value::from(sha256(prepared.body.as_str().as_bytes())),
-            ),
-            ("view".to_owned(), view),
-        ]);
         Ok(Some(Ready {
-            prepared,
-            place: place.clone(),
             who: who.clone(),
-            record,
-            begin: Instant::now(),
-            first_piece: OnceLock::new(),
-            before: Vec::new(),
-            // Nothing that it answers is run.
-            offered: Vec::new().into(),
+            ..Ready::new(self.model.prepare(&request), place, ("trial", 0), view)
         }))
     }
 
@@ -166,9 +134,8 @@ impl ModelClient {
         view: &Value,
         blocks: &[Block],
     ) -> Result<bool, StoreError> {
-        let texts = ["system", "tail", "tools"]
-            .into_iter()
-            .filter_map(|key| view.get(key).and_then(Value::as_str));
+        let texts = ["system", "tail", "tools"];
+        let texts = texts.into_iter().filter_map(|key| text(view, key));
         let media = blocks.iter().filter_map(|block| match block {
             Block::Blob { sha256, .. } => Some(&**sha256),
             Block::Text(_) => None,
@@ -191,16 +158,12 @@ impl ModelClient {
         let number = |key: &str| view.get(key).and_then(Value::as_u64).unwrap_or(0);
         let size = |key: &str| usize::try_from(number(key)).unwrap_or(usize::MAX);
         // Entries had no limit of their own once.
-        let entry_bytes = if view.get("entry_bytes").is_some() {
-            size("entry_bytes")
-        } else {
-            usize::MAX
-        };
+        let limit = view.get("entry_bytes").map(|_| size("entry_bytes"));
         let lengths = Lengths {
             event_chars: size("event_chars"),
-            entry_bytes,
+            entry_bytes: limit.unwrap_or(usize::MAX),
         };
-        let zones = view.get("zones").and_then(Value::as_i64).unwrap_or(0);
+        let zones = seq(view, "zones").unwrap_or(0);
         let clock = self.clock(space).await?;
         let clock = clock.of_record(number("renderer"), zones);
         let style = Style {
@@ -215,31 +178,20 @@ impl ModelClient {
         };
         let (seqs, slice) = noted(view);
         let summaries = self.written_summaries(space, &thread, &seqs).await?;
-        let entries = events
-            .iter()
-            .map(|event| Arc::new(Entry::of(event, style, &self.prompts)));
-        let entries = history::refused(
-            Vec::from_iter(entries),
-            &seqs_of(view, "refused"),
-            &self.prompts,
-        );
+        let entries = self.written(&events, style);
+        let entries = history::refused(entries, &seqs_of(view, "refused"), &self.prompts);
         let entries = slice.of(&entries);
-        let mut blocks =
-            history::summed(&summaries, &entries, omitted, size("media"), &self.prompts);
+        let media = size("media");
+        let mut blocks = history::summed(&summaries, &entries, omitted, media, &self.prompts);
         // What was said then, whatever became of it since.
-        let corrections = view
-            .get("corrections")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        blocks.push(Block::Text(corrections.to_owned()));
-        let now = view.get("self").and_then(Value::as_str).map(str::to_owned);
-        let (corrections, media) = (corrections.to_owned(), size("media"));
+        let corrections = text(view, "corrections").unwrap_or_default().to_owned();
+        blocks.push(Block::Text(corrections.clone()));
         Ok(Recorded {
             question,
             summaries,
             entries,
             corrections,
-            now,
+            now: text(view, "self").map(str::to_owned),
             blocks,
             lengths,
             clock,
@@ -253,42 +205,30 @@ impl ModelClient {
         record: &Event,
         view: &Value,
     ) -> Result<Question, StoreError> {
-        let values = view
-            .get("values")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let value = |pair: &Value| {
-            Some((
-                pair.get(0)?.as_str()?.to_owned(),
-                pair.get(1)?.as_str()?.to_owned(),
-            ))
-        };
+        let said = |value: Option<&Value>| Some(value?.as_str()?.to_owned());
+        let value = |pair: &Value| Some((said(pair.get(0))?, said(pair.get(1))?));
+        let values = list(view, "values").filter_map(value);
         let has_prompt = view.get("prompt").is_some_and(|prompt| !prompt.is_null());
         let tools: Vec<ToolSpec> =
             serde_json::from_str(&self.kept(space, view, "tools").await?).unwrap_or_default();
-        let only = view.get("only").and_then(Value::as_str);
+        let only = text(view, "only");
         Ok(Question {
             who: who(record, view),
             purpose: "",
             round: 0,
             system: Text::new(self.kept(space, view, "system").await?),
             tail: Template::parse(&self.kept(space, view, "tail").await?),
-            values: values.filter_map(value).collect(),
-            prompt: if has_prompt {
-                Some(self.kept(space, view, "prompt").await?)
-            } else {
-                None
+            values: values.collect(),
+            prompt: match has_prompt {
+                true => Some(self.kept(space, view, "prompt").await?),
+                false => None,
             },
-            own: self
-                .own_events(space, &thread_seen(record, view), view)
-                .await?,
+            own: self.own_events(space, record, view).await?,
             tools: ToolSpecs::new(tools),
             choice: only.map_or(ToolChoice::Auto, |name| ToolChoice::Only(name.to_owned())),
-            tier: if view.get("tier").and_then(Value::as_str) == Some("high") {
-                Tier::High
-            } else {
-                Tier::Low
+            tier: match text(view, "tier") {
+                Some("high") => Tier::High,
+                _ => Tier::Low,
             },
         })
     }
@@ -299,25 +239,21 @@ impl ModelClient {
         thread: &ThreadId,
         view: &Value,
     ) -> Result<Vec<Event>, StoreError> {
-        let number = |key: &str| view.get(key).and_then(Value::as_i64);
-        let (Some(from), Some(up_to), Some(limit)) =
-            (number("from"), number("up_to"), number("events"))
-        else {
+        let ends = ["from", "up_to", "events"].map(|key| seq(view, key));
+        let [Some(from), Some(up_to), Some(count)] = ends else {
             return Ok(Vec::new());
         };
-        let heard = view.get("show").and_then(Value::as_str) == Some("heard");
         let left_out = seqs_of(view, "left_out");
+        let most = u32::try_from(count + left_out.len() as i64).unwrap_or(u32::MAX);
+        let show = match text(view, "show") {
+            Some("heard") => Show::Heard,
+            _ => Show::Visible,
+        };
         let read = async |from: Seq, up_to: Seq| {
             let query = Query {
-                thread: Some(thread.clone()),
-                show: if heard { Show::Heard } else { Show::Visible },
-                after: Some(from - 1),
-                before: Some(up_to + 1),
-                order: Order::Ascending,
-                limit: u32::try_from(limit + left_out.len() as i64)
-                    .unwrap_or(u32::MAX)
-                    .max(1),
-                ..Query::default()
+                show,
+                limit: most.max(1),
+                ..between(thread, from, up_to)
             };
             self.store.events(space, &query).await
         };
@@ -332,36 +268,52 @@ impl ModelClient {
     async fn own_events(
         &self,
         space: &Space,
-        thread: &ThreadId,
+        record: &Event,
         view: &Value,
     ) -> Result<Vec<Event>, StoreError> {
         let seqs = seqs_of(view, "own");
         let (Some(first), Some(last)) = (seqs.first(), seqs.last()) else {
             return Ok(Vec::new());
         };
-        let query = Query {
-            thread: Some(thread.clone()),
-            show: Show::All,
-            after: Some(first - 1),
-            before: Some(last + 1),
-            order: Order::Ascending,
-            limit: u32::try_from(last - first + 1).unwrap_or(u32::MAX),
-            ..Query::default()
-        };
+        let query = between(&thread_seen(record, view), *first, *last);
         let mut events = self.store.events(space, &query).await?;
         events.retain(|event| seqs.contains(&event.seq));
         Ok(events)
     }
 
     async fn kept(&self, space: &Space, view: &Value, key: &str) -> Result<String, StoreError> {
-        let Some(hash) = view.get(key).and_then(Value::as_str) else {
+        let Some(hash) = text(view, key) else {
             return Ok(String::new());
         };
-        let blob = self.store.blob(space, hash).await?;
-        Ok(blob
-            .map(|blob| String::from_utf8_lossy(&blob.bytes).into_owned())
-            .unwrap_or_default())
+        let bytes = self.store.blob(space, hash).await?.map(|blob| blob.bytes);
+        Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
     }
+}
+
+/// All events of a thread from one to another.
+fn between(thread: &ThreadId, from: Seq, up_to: Seq) -> Query {
+    Query {
+        thread: Some(thread.clone()),
+        show: Show::All,
+        after: Some(from - 1),
+        before: Some(up_to + 1),
+        order: Order::Ascending,
+        limit: u32::try_from(up_to - from + 1).unwrap_or(u32::MAX),
+        ..Query::default()
+    }
+}
+
+fn text<'v>(view: &'v Value, key: &str) -> Option<&'v str> {
+    view.get(key).and_then(Value::as_str)
+}
+
+fn seq(view: &Value, key: &str) -> Option<Seq> {
+    view.get(key).and_then(Value::as_i64)
+}
+
+fn list<'v>(view: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
+    let list = view.get(key).and_then(Value::as_array);
+    list.into_iter().flatten()
 }
 
 /// The manner in which a recorded call sent its schemas: records from before there was a form name none.
@@ -374,9 +326,17 @@ fn schemas(view: &Value) -> Schemas {
 
 /// The positions that a recorded view keeps under a key.
 fn seqs_of(view: &Value, key: &str) -> Vec<Seq> {
-    let seqs = view.get(key).and_then(Value::as_array);
-    let seqs = seqs.into_iter().flatten();
-    seqs.filter_map(Value::as_i64).collect()
+    list(view, key).filter_map(Value::as_i64).collect()
+}
+
+/// The summaries of a recorded view, and what it showed of its first and last entry.
+fn noted(view: &Value) -> (Vec<Seq>, Slice) {
+    let chars = |index: usize| view.get("slice")?.get(index)?.as_u64();
+    let slice = Slice {
+        skip: chars(0).unwrap_or(0),
+        upto: chars(1),
+    };
+    (seqs_of(view, "summaries"), slice)
 }
 
 /// Between which two events a recorded view left some out.
@@ -387,21 +347,14 @@ fn gap(view: &Value) -> Option<(Seq, Seq)> {
 
 /// The thread that a recorded call saw: its own, where it does not name another.
 fn thread_seen(record: &Event, view: &Value) -> ThreadId {
-    let other = view
-        .get("thread")
-        .and_then(Value::as_str)
-        .and_then(|thread| ThreadId::parse(thread).ok());
+    let other = text(view, "thread").and_then(|thread| ThreadId::parse(thread).ok());
     other.unwrap_or_else(|| record.thread.clone())
 }
 
 /// As whom a recorded call was made: the one who made it, where the view does not name another.
 fn who(record: &Event, view: &Value) -> Who {
     let by = match record.fact() {
-        Fact::Call(call) => view
-            .get("as")
-            .and_then(Value::as_str)
-            .and_then(By::parse)
-            .or_else(|| call.by()),
+        Fact::Call(call) => text(view, "as").and_then(By::parse).or_else(|| call.by()),
         _ => None,
     };
     let who = match by {

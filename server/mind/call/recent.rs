@@ -2,7 +2,9 @@
 //! came since. The cache has one limit in bytes for all threads; what it lacks is read from the log.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::log::query::Show;
 use crate::thread::history::Entry;
@@ -22,10 +24,10 @@ pub(super) type Key = (Space, ThreadId, Show, Seq);
 
 /// Views by thread, the latest of each.
 #[derive(Default)]
-pub(super) struct Recent {
-    // A plain mutex: held while pointers are copied, never across an await.
-    views: Mutex<Views>,
-}
+pub(super) struct Recent(
+    // Held while pointers are copied, never across an await.
+    Mutex<Views>,
+);
 
 #[derive(Default)]
 struct Views {
@@ -44,33 +46,24 @@ struct View {
 impl Recent {
     /// The entries of the last view that does not reach beyond `up_to`, and how far it reaches.
     pub fn before(&self, key: &Key, up_to: Seq) -> Option<(Seq, Vec<Arc<Entry>>)> {
-        let mut views = self.lock();
+        let mut views = self.0.lock();
         views.uses += 1;
         let used = views.uses;
-        let view = views
-            .by_key
-            .get_mut(key)
-            .filter(|view| view.up_to <= up_to)?;
+        let known = views.by_key.get_mut(key);
+        let view = known.filter(|view| view.up_to <= up_to)?;
         view.used = used;
         Some((view.up_to, view.entries.clone()))
     }
 
     /// Keeps a view, unless a later one is there.
     pub fn keep(&self, key: Key, up_to: Seq, entries: Vec<Arc<Entry>>) {
-        let mut views = self.lock();
-        if views
-            .by_key
-            .get(&key)
-            .is_some_and(|view| view.up_to > up_to)
-        {
+        let mut views = self.0.lock();
+        let known = views.by_key.get(&key);
+        if known.is_some_and(|view| view.up_to > up_to) {
             return;
         }
-        let bytes = entries
-            .iter()
-            .map(|entry| entry.bytes() + SHARED)
-            .sum::<usize>()
-            + size_of::<(Key, View)>()
-            + NAMES;
+        let of_entries = entries.iter().map(|entry| entry.bytes() + SHARED);
+        let bytes = of_entries.sum::<usize>() + size_of::<(Key, View)>() + NAMES;
         views.uses += 1;
         let view = View {
             up_to,
@@ -85,11 +78,6 @@ impl Recent {
         if views.bytes > BYTES_MAX {
             views.forget_half();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Views> {
-        // A panic while this short lock was held left nothing half done.
-        self.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

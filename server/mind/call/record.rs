@@ -6,10 +6,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Ended, TurnPlace};
+use super::{Ended, TurnPlace, Working};
 use crate::event::draft::Draft;
 use crate::log::kernel::Store;
-use crate::mind::working::Working;
 use crate::model::provider::{Prepared, ToolSpec};
 use crate::words::failure::{FailureKind, Who};
 
@@ -30,6 +29,33 @@ pub struct Ready {
 }
 
 impl Ready {
+    /// A call that is sent as prepared, by its asker, who runs nothing of its answer. `view` is what it sees, for its record.
+    pub(super) fn new(
+        prepared: Prepared,
+        place: &TurnPlace,
+        (purpose, round): (&str, u64),
+        view: Value,
+    ) -> Self {
+        let record = Map::from_iter([
+            ("purpose".to_owned(), purpose.into()),
+            ("round".to_owned(), round.into()),
+            ("model".to_owned(), prepared.model.as_str().into()),
+            ("parameters".to_owned(), prepared.parameters.clone()),
+            ("request_sha256".to_owned(), prepared.sha256().into()),
+            ("view".to_owned(), view),
+        ]);
+        Self {
+            who: prepared.module.clone(),
+            prepared,
+            place: place.clone(),
+            record,
+            begin: Instant::now(),
+            first_piece: OnceLock::new(),
+            before: Vec::new(),
+            offered: Vec::new().into(),
+        }
+    }
+
     /// Bytes of the request.
     pub fn size(&self) -> usize {
         self.prepared.body.as_str().len()
@@ -47,29 +73,10 @@ impl Ready {
 
     /// Says that the call is under way, until what comes back is dropped.
     pub(super) fn working(&self, store: &Arc<dyn Store>, limit_ms: u64) -> Working {
-        let purpose = self
-            .record
-            .get("purpose")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned();
-        let round = self
-            .record
-            .get("round")
-            .and_then(Value::as_u64)
-            .unwrap_or_default();
-        let TurnPlace {
-            space,
-            thread,
-            turn,
-            ..
-        } = &self.place;
-        Working::begin(
-            store,
-            (space, thread, *turn),
-            Some((self.who.to_string(), purpose, round)),
-            Some(limit_ms),
-        )
+        let purpose = self.record["purpose"].as_str().unwrap_or_default();
+        let round = self.record["round"].as_u64().unwrap_or_default();
+        let call = (self.who.to_string(), purpose.to_owned(), round);
+        Working::begin(store, &self.place, Some(call), Some(limit_ms))
     }
 
     /// The record of the call, after what is told of those in its place that were refused.
@@ -85,33 +92,28 @@ impl Ready {
         let ms = |took: Duration| u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         record.insert("duration_ms".into(), ms(self.begin.elapsed()).into());
         if let Some(at) = self.first_piece.get() {
-            record.insert(
-                "first_piece_ms".into(),
-                ms(at.duration_since(self.begin)).into(),
-            );
+            let first = ms(at.duration_since(self.begin));
+            record.insert("first_piece_ms".into(), first.into());
         }
         match ended {
             Ended::Answered(answer) => {
                 let usage = answer.usage;
                 record.insert("outcome".into(), "answered".into());
                 record.insert("finish".into(), answer.finish.as_str().into());
-                record.insert(
-                    "usage".into(),
-                    json!({
-                        "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens,
-                        "cached_tokens": usage.cached_tokens,
-                    }),
-                );
+                let usage = json!({
+                    "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens,
+                    "cached_tokens": usage.cached_tokens,
+                });
+                record.insert("usage".into(), usage);
                 if !answer.adjusted.is_empty() {
                     record.insert("adjusted".into(), json!(answer.adjusted));
                 }
             }
             Ended::Failed(failure) => {
                 // What a budget refuses was not asked.
-                let outcome = if failure.kind == FailureKind::Budget {
-                    "refused"
-                } else {
-                    "failed"
+                let outcome = match failure.kind {
+                    FailureKind::Budget => "refused",
+                    _ => "failed",
                 };
                 record.insert("outcome".into(), outcome.into());
                 record.insert("failure".into(), failure.text.as_str().into());

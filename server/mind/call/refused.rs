@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::fits::Key;
-use super::left_out::{Part, is_any, left_out, stretches, told, unquoted};
+use super::left_out::{Part, left_out, stretches, told, unquoted};
 use super::{Ended, ModelClient, PromptView, Question, Ready, TurnPlace, Until};
 use crate::event::draft::Draft;
 use crate::event::unshown::LeftOut;
@@ -58,57 +58,41 @@ impl ModelClient {
     where
         F: Fn(&PromptView) -> Question + Send + Sync,
     {
-        let asked = question(view);
+        let whole = view.clone();
+        let mut asked = question(view);
         let key = self.begin(place, view, &asked).await?;
+        if !Arc::ptr_eq(&whole, view) {
+            asked = question(view);
+        }
         let mut refused = Refused::default();
         loop {
-            let asked = question(view);
             let round = asked.round;
             let (ready, ended) = self
                 .ask_offering((place, &**view), asked, (until, stop), &mut *on_piece)
                 .await?;
             if matches!(ended, Ended::Answered(_)) {
-                self.fits.took(&key, ready.prepared.body.as_str().len());
+                self.fits.took(&key, ready.size());
             }
             let failure = match &ended {
                 // What was shown of an answer cannot be taken back.
                 Ended::Failed(failure) if ready.first_piece.get().is_none() => failure,
                 _ => return Ok(self.settled((ready, ended), view, refused, &key)),
             };
+            let reason = failure.reason();
             // A new picture is a nearer cause of a refusal that says none than the length.
-            let has_new_media = || is_any(&stretches(view, round, Part::NewMedia, None));
-            let next = match failure.reason() {
-                Some(UNSAID) if has_new_media() => None,
-                Some(TOO_LONG | UNSAID) => {
-                    self.halved(place, view, (&ready, failure, &refused, &key))
-                        .await?
-                }
-                _ => None,
-            };
-            // Media may be what is too long, or what no words are found for.
-            let next = match failure.reason() {
-                Some(_) if next.is_none() => {
-                    self.without(place, view, round, (&ready, failure, &key))
-                        .await?
-                }
-                _ => next,
-            };
-            let is_unsaid = matches!(failure.reason(), Some(UNSAID | UNCLEAR));
-            let leaves_out =
-                |next: &PromptView| next.untaken.left_out.len() > view.untaken.left_out.len();
-            // It may be a refusal of the moment: no words are left out for that.
-            if is_unsaid
-                && !refused.is_asked_again
-                && next.as_ref().is_some_and(leaves_out)
-                && !has_new_media()
-            {
-                refused.is_asked_again = true;
-                let records = ready.records(place, &ended, json!({ "last": false }));
-                refused.records.extend(records);
-                continue;
+            let has_new_media = || !stretches(view, round, Part::NewMedia, None).is_empty();
+            let is_length = matches!(reason, Some(TOO_LONG | UNSAID));
+            let mut next = None;
+            if is_length && !(reason == Some(UNSAID) && has_new_media()) {
+                let refused = (&ready, failure, &refused, &key);
+                next = self.halved(place, view, refused).await?;
             }
-            let Some(next_view) = next else {
-                let is_length = matches!(failure.reason(), Some(TOO_LONG | UNSAID));
+            // Media may be what is too long, or what no words are found for.
+            if next.is_none() && reason.is_some() {
+                let refused = (&ready, failure, &key);
+                next = self.without(place, view, round, refused).await?;
+            }
+            let Some(next) = next else {
                 return Ok(match is_length {
                     true => refused_at_last((ready, ended), view, refused),
                     false => self.settled((ready, ended), view, refused, &key),
@@ -116,23 +100,29 @@ impl ModelClient {
             };
             let records = ready.records(place, &ended, json!({ "last": false }));
             refused.records.extend(records);
+            let left_out = &next.untaken.left_out;
+            let leaves_out = left_out.len() > view.untaken.left_out.len();
+            let is_unsaid = matches!(reason, Some(UNSAID | UNCLEAR));
+            // It may be a refusal of the moment: no words are left out for that.
+            if is_unsaid && leaves_out && !refused.is_asked_again && !has_new_media() {
+                refused.is_asked_again = true;
+                asked = question(view);
+                continue;
+            }
             refused.words.get_or_insert_with(|| failure.clone());
-            let left_out = &next_view.untaken.left_out;
-            match left_out
-                .last()
-                .filter(|_| left_out.len() > view.untaken.left_out.len())
-            {
-                Some(left_out) => refused.told.push((
-                    left_out.clone(),
-                    told(left_out, &unquoted(failure, left_out, view), &ready),
-                )),
+            match left_out.last().filter(|_| leaves_out) {
+                Some(left_out) => {
+                    let told = told(left_out, &unquoted(failure, left_out, view), &ready);
+                    refused.told.push((left_out.clone(), told));
+                }
                 None => {
-                    refused.guesses += u32::from(failure.reason() == Some(UNSAID));
+                    refused.guesses += u32::from(reason == Some(UNSAID));
                     let first = || (failure.clone(), view.written());
                     refused.first.get_or_insert_with(first);
                 }
             }
-            *view = Arc::new(next_view);
+            *view = Arc::new(next);
+            asked = question(view);
         }
     }
 
@@ -143,19 +133,15 @@ impl ModelClient {
         view: &mut Arc<PromptView>,
         asked: &Question,
     ) -> Result<Key, StoreError> {
-        let key = Key {
-            space: place.space.clone(),
-            thread: place.thread.clone(),
-            show: view.scope.show,
-            model: self.model.asked(&asked.who, asked.tier),
-        };
+        let key = self.key(place, view.scope.show, asked);
         let mut untaken = view.untaken.clone();
         let known = view.row.state.unshown.media_of(&key.model);
         let new = known.filter(|kind| !untaken.kinds.iter().any(|it| it == kind));
         let new = Vec::from_iter(new.map(str::to_owned));
         if !new.is_empty() {
             untaken.kinds.extend(new);
-            *view = Arc::new(self.view_without(place, view, untaken).await?);
+            let less = self.look_at(place, view.scope, view.bytes, untaken);
+            *view = Arc::new(less.await?);
         }
         if let Some(bytes) = self.fits.bytes(&key).filter(|bytes| *bytes < view.bytes) {
             *view = Arc::new(self.smaller_view(place, view, bytes).await?);
@@ -172,20 +158,18 @@ impl ModelClient {
         round: u64,
         (ready, failure, key): (&Ready, &Failure, &Key),
     ) -> Result<Option<PromptView>, StoreError> {
-        let left_out = left_out(view, round, failure, ready)
-            .map(|(refused, kinds)| LeftOut {
-                model: key.model.clone(),
-                refused,
-                kinds,
-            })
-            .filter(|_| view.untaken.left_out.len() < WITHOUT_MAX);
-        let Some(left_out) = left_out else {
+        let mut untaken = view.untaken.clone();
+        let chosen = left_out(view, round, failure, ready);
+        let Some((refused, kinds)) = chosen.filter(|_| untaken.left_out.len() < WITHOUT_MAX) else {
             return Ok(None);
         };
-        let mut untaken = view.untaken.clone();
-        untaken.kinds.extend(left_out.kinds.iter().cloned());
-        untaken.left_out.push(left_out);
-        let less = self.view_without(place, view, untaken).await?;
+        untaken.kinds.extend(kinds.iter().cloned());
+        untaken.left_out.push(LeftOut {
+            model: key.model.clone(),
+            refused,
+            kinds,
+        });
+        let less = self.look_at(place, view.scope, view.bytes, untaken).await?;
         Ok((less.blocks != view.blocks).then_some(less))
     }
 
@@ -197,8 +181,7 @@ impl ModelClient {
         view: &PromptView,
         (ready, failure, refused, key): (&Ready, &Failure, &Refused, &Key),
     ) -> Result<Option<PromptView>, StoreError> {
-        let size = ready.prepared.body.as_str().len();
-        let is_larger = refused.first.is_some() || size > self.fits.taken(key);
+        let is_larger = refused.first.is_some() || ready.size() > self.fits.taken(key);
         let may_be = is_larger && refused.guesses < GUESSES_MAX;
         if failure.reason() == Some(UNSAID) && !may_be {
             return Ok(None);
@@ -232,9 +215,8 @@ impl ModelClient {
         let mut before = refused.records;
         // Where the rest is refused, too, it was not these parts.
         if is_answered {
-            let of = (&ready.place.space, &ready.place.thread);
             let told = refused.told.into_iter();
-            let told = told.filter(|(left_out, _)| self.fits.tells(of, left_out));
+            let told = told.filter(|(left_out, _)| self.fits.tells(&ready.place, left_out));
             before.extend(told.map(|(_, told)| told));
         }
         if let Some((first, bytes)) = refused.first
@@ -255,11 +237,8 @@ impl ModelClient {
             );
             let detail =
                 json!({ "module": ready.who.to_string(), "bytes": view.bytes, "refused": bytes });
-            let told = Failure::new(FailureKind::Model, text)
-                .retryable()
-                .with(detail);
-            let (thread, turn) = (&ready.place.thread, ready.place.turn);
-            before.push(Draft::failure(thread, Some(turn), &Who::Core, &told));
+            let told = Failure::new(FailureKind::Model, text).retryable();
+            before.push(ready.place.failure(&Who::Core, &told.with(detail)));
         }
         before.append(&mut ready.before);
         (Ready { before, ..ready }, ended)
@@ -281,7 +260,7 @@ fn refused_at_last(
     let said = refused.words.unwrap_or_else(|| last.clone());
     let failure = if last.reason() == Some(TOO_LONG) {
         let log = view.written();
-        let rest = ready.prepared.body.as_str().len().saturating_sub(log);
+        let rest = ready.size().saturating_sub(log);
         let text = format!(
             "{} cannot be asked: its request is too long for its model even with the least of the log that it can be asked about, {log} bytes; \
              its instructions and tools take {rest} bytes more, about {} tokens. Use a model with a longer context, or start its server with \

@@ -6,7 +6,7 @@ use crate::thread::history::Entry;
 use crate::words::id::Seq;
 
 /// Part of the log that a call is to see.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Scope {
     /// Events that its reader may see.
     pub show: Show,
@@ -18,6 +18,14 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// All that a decision may see.
+    pub fn visible() -> Self {
+        Self {
+            show: Show::Visible,
+            ..Self::default()
+        }
+    }
+
     /// The ends of a batch.
     pub fn about(batch: &[Seq]) -> Option<(Seq, Seq)> {
         Some((*batch.first()?, *batch.last()?))

@@ -47,33 +47,19 @@ pub(super) fn sections(
             bytes: entry.written(),
         }
     };
-    let values: Vec<_> = question
-        .values
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()))
-        .collect();
     let mut all = vec![
         text("tools", question.tools.text.as_str().len()),
         text("system", question.system.as_str().len()),
     ];
-    all.extend(
-        summaries
-            .iter()
-            .map(|summary| text("summary", summary.written())),
-    );
+    let summaries = summaries.iter().map(|it| text("summary", it.written()));
+    all.extend(summaries);
     let is_shown = history::shown(entries);
-    all.extend(
-        entries
-            .iter()
-            .filter(|entry| is_shown(entry))
-            .map(event("event")),
-    );
+    let shown = entries.iter().filter(|entry| is_shown(entry));
+    all.extend(shown.map(event("event")));
     all.push(text("corrections", around.corrections.len()));
-    all.push(text("task", question.tail.fill(&values).len()));
-    all.push(text(
-        "prompt",
-        question.prompt.as_ref().map_or(0, String::len),
-    ));
+    all.push(text("task", question.task().len()));
+    let prompt = question.prompt.as_ref().map_or(0, String::len);
+    all.push(text("prompt", prompt));
     all.extend(around.own.iter().map(event("own")));
     all.push(text("self", around.now.len()));
     all.retain(|section| section.bytes > 0);

@@ -45,9 +45,8 @@ impl ModelClient {
         space: &Space,
         row: Option<&ThreadRow>,
     ) -> Result<Identity, StoreError> {
-        let settings = row
-            .map(|row| Settings::of(&row.settings))
-            .unwrap_or_default();
+        let settings = row.map(|row| Settings::of(&row.settings));
+        let settings = settings.unwrap_or_default();
         let mission = match settings.wanted {
             // The threads of a mission have their own.
             Some(wanted) => Some(wanted.mission),
@@ -57,24 +56,13 @@ impl ModelClient {
             },
         };
         let said = |text: &String| !text.trim().is_empty();
-        let words: Vec<&str> = self
-            .prompts
-            .mood_words
-            .source()
-            .as_str()
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .collect();
-        let mood = row
-            .and_then(|row| row.state.mood)
-            .unwrap_or_default()
-            .word(&words)
-            .to_owned();
+        let words = self.prompts.mood_words.source().as_str().lines();
+        let words = words.map(str::trim).filter(|line| !line.is_empty());
+        let mood = row.and_then(|row| row.state.mood).unwrap_or_default();
         Ok(Identity {
             mission: mission.filter(said),
             task: settings.title.filter(said),
-            mood,
+            mood: mood.word(&Vec::from_iter(words)).to_owned(),
         })
     }
 
@@ -105,46 +93,38 @@ impl ModelClient {
 }
 
 fn who(identity: &Identity, prompts: &Prompts) -> String {
-    let mission = identity.mission.as_ref().map(|mission| one_line(mission));
-    let mission = mission
-        .map(|mission| prompts.self_mission.fill(&[("mission", &*mission)]))
-        .unwrap_or_default();
-    let who = prompts
-        .self_who
-        .fill(&[("mission", &mission)])
-        .trim_end()
-        .to_owned();
+    let named = |mission: &String| {
+        let mission = one_line(mission);
+        prompts.self_mission.fill(&[("mission", &*mission)])
+    };
+    let mission = identity.mission.as_ref().map(named).unwrap_or_default();
+    let who = prompts.self_who.fill(&[("mission", &mission)]);
+    let who = who.trim_end();
     // The same in every call: it does not end what prompt caches serve.
-    prompts
-        .theory_of_mind
-        .as_ref()
-        .map_or_else(|| who.clone(), |minds| format!("{who}\n\n{minds}"))
+    match &prompts.theory_of_mind {
+        Some(minds) => format!("{who}\n\n{minds}"),
+        None => who.to_owned(),
+    }
 }
 
 /// The task, cut to the room that is left for it, and the mood.
 fn now(identity: &Identity, prompts: &Prompts) -> String {
     let with = |task: &str| {
-        let task = if task.is_empty() {
-            String::new()
-        } else {
-            prompts.self_task.fill(&[("task", task)])
+        let task = match task {
+            "" => String::new(),
+            task => prompts.self_task.fill(&[("task", task)]),
         };
-        format!(
-            "\n\n{}",
-            prompts
-                .self_now
-                .fill(&[("mood", &identity.mood), ("task", &task)])
-        )
+        let values = [("mood", &*identity.mood), ("task", &*task)];
+        format!("\n\n{}", prompts.self_now.fill(&values))
     };
     let task = one_line(identity.task.as_deref().unwrap_or_default()).into_owned();
     let mut whole = with(&task);
     if whole.len() > NOW_BYTES {
         let over = whole.len() - NOW_BYTES + "…".len();
         let end = task.floor_char_boundary(task.len().saturating_sub(over));
-        whole = if end == 0 {
-            with("")
-        } else {
-            with(&format!("{}…", &task[..end]))
+        whole = match end {
+            0 => with(""),
+            end => with(&format!("{}…", &task[..end])),
         };
     }
     whole.truncate(whole.floor_char_boundary(NOW_BYTES));

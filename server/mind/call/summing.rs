@@ -1,23 +1,23 @@
 //! The summaries of a view: which stand in it, and what is asked of a model to make the next one. What is to be summed up is read in disjoint
 //! pieces; whoever asks (`runtime/kinds/summaries.rs`) stores what came of it.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use serde_json::{Value, json};
 
+use super::prompt_view::size;
 use super::{ModelClient, PromptView, Question, Scope, TurnPlace};
 use crate::event::summary::{self, Covers, Held, Place};
 use crate::log::error::StoreError;
 use crate::log::query::{Query, Show};
 use crate::log::thread_row::ThreadRow;
+use crate::model::cache::Cache;
+use crate::model::prompt::Template;
 use crate::model::provider::{Tier, ToolChoice, ToolSpecs};
-use crate::thread::history::{self, Entry, Lengths, Omitted, Slice, Summary, Window};
+use crate::thread::history::{self, Block, Entry, Lengths, Omitted, Slice, Summary, Window};
 use crate::thread::settings::Settings;
 use crate::words::failure::Who;
 use crate::words::id::{Seq, Space, ThreadId};
-use crate::words::text::Text;
 use crate::words::time;
 
 /// Fewest events that a summary is made for, unless they are long.
@@ -37,9 +37,8 @@ pub(super) const WHOLE: Lengths = Lengths {
 /// Summaries that are kept as views show them; with more they are read again.
 const KEPT_MAX: usize = 1024;
 
-/// Summaries that were shown last. A plain mutex: held for look-ups, never across an await.
-#[derive(Default)]
-pub(super) struct Kept(Mutex<HashMap<(Space, Seq), Arc<Summary>>>);
+/// Summaries that were shown last.
+pub(super) type Kept = Cache<(Space, Seq), Arc<Summary>, KEPT_MAX>;
 
 /// What a model is asked for the next summary of a thread.
 pub struct Summing {
@@ -88,11 +87,8 @@ impl ModelClient {
         let is_before = |held: &&Held| first.is_none_or(|first| held.covers.to < first.seq);
         let held: Vec<&Held> = row.state.summaries.iter().filter(is_before).collect();
         let seqs: Vec<Seq> = held.iter().map(|held| held.seq).collect();
-        Ok(history::fitting(
-            self.written_summaries(&place.space, &place.thread, &seqs)
-                .await?,
-            bytes / PART,
-        ))
+        let written = self.written_summaries(&place.space, &place.thread, &seqs);
+        Ok(history::fitting(written.await?, bytes / PART))
     }
 
     /// Summaries as views show them, without those that this build cannot read.
@@ -102,11 +98,10 @@ impl ModelClient {
         thread: &ThreadId,
         seqs: &[Seq],
     ) -> Result<Vec<Arc<Summary>>, StoreError> {
-        let written = try_join_all(
-            seqs.iter()
-                .map(|seq| self.written_summary(space, thread, *seq)),
-        )
-        .await?;
+        let written = seqs
+            .iter()
+            .map(|seq| self.written_summary(space, thread, *seq));
+        let written = try_join_all(written).await?;
         Ok(written.into_iter().flatten().collect())
     }
 
@@ -117,14 +112,13 @@ impl ModelClient {
         seq: Seq,
     ) -> Result<Option<Arc<Summary>>, StoreError> {
         let key = (space.clone(), seq);
-        if let Some(kept) = self.summed.lock().get(&key) {
-            return Ok(Some(kept.clone()));
+        if let Some(kept) = self.summed.get(&key) {
+            return Ok(Some(kept));
         }
-        let (thread, after, before) = (Some(thread.clone()), Some(seq - 1), Some(seq + 1));
         let query = Query {
-            thread,
-            after,
-            before,
+            thread: Some(thread.clone()),
+            after: Some(seq - 1),
+            before: Some(seq + 1),
             limit: 1,
             ..Query::default()
         };
@@ -132,20 +126,14 @@ impl ModelClient {
         let Some(written) = event.and_then(|event| Summary::of(&event)).map(Arc::new) else {
             return Ok(None);
         };
-        let mut kept = self.summed.lock();
-        if kept.len() >= KEPT_MAX {
-            kept.clear();
-        }
-        kept.insert(key, written.clone());
+        self.summed.insert(key, written.clone());
         Ok(Some(written))
     }
 
     /// How far back the first summary goes: with less than a block there would be none.
     fn back(&self) -> u64 {
-        self.options
-            .summaries_back
-            .max(self.options.block)
-            .max(EVENTS_MIN)
+        let options = &self.options;
+        options.summaries_back.max(options.block).max(EVENTS_MIN)
     }
 
     /// What is to be summed up of a conversation by now: what has left the view of its decision, and the block that leaves next, so that its
@@ -172,35 +160,24 @@ impl ModelClient {
         }
         // Few events, but they may be long.
         let entries = self.to_read(place, row, due).await?;
-        let size = entries.iter().map(|entry| entry.written()).sum::<usize>();
-        Ok((size > self.options.bytes / PART).then_some(due))
+        Ok((size(&entries) > self.options.bytes / PART).then_some(due))
     }
 
     /// How many of the first visible events of a thread are not in the view of its decision, or leave it next.
     async fn leaves(&self, place: &TurnPlace) -> Result<u64, StoreError> {
-        let scope = Scope {
-            show: Show::Visible,
-            until: None,
-            about: None,
-        };
-        let view = self.view(place, scope).await?;
-        let size = view
-            .entries
-            .iter()
-            .map(|entry| entry.written())
-            .sum::<usize>();
-        let by_count =
-            Window::over(&view.row, false, Show::Visible, &self.options, time::now()).omitted;
+        let view = self.view(place, Scope::visible()).await?;
+        let options = &self.options;
+        let window = Window::over(&view.row, false, Show::Visible, options, time::now());
+        let omitted = view.window.omitted;
+        let by_count = window.omitted;
         // Where bytes or times decide, nobody knows where the view begins next.
-        let block = self.options.block;
-        let is_known = view.window.omitted == by_count && self.options.window_s.is_none();
-        if !is_known || size > self.options.bytes / 2 || block < EVENTS_MIN {
-            return Ok(view.window.omitted);
+        let block = options.block;
+        let is_known = omitted == by_count && options.window_s.is_none();
+        if !is_known || size(&view.entries) > options.bytes / 2 || block < EVENTS_MIN {
+            return Ok(omitted);
         }
-        Ok(view
-            .window
-            .omitted
-            .max((view.row.visible / block * block).min(by_count + block)))
+        let next = (view.row.visible / block * block).min(by_count + block);
+        Ok(omitted.max(next))
     }
 
     /// What a model is to be asked next, so that all before `target` is summed up; `None`: it is, and nothing is to be joined.
@@ -211,45 +188,52 @@ impl ModelClient {
         target: u64,
     ) -> Result<Option<Summing>, StoreError> {
         let chars = CHARS_MAX.min(self.options.bytes / CHARS_PART);
-        if let Some(from) =
-            summary::goes_on(&row.state.summaries, cleared(row), target, self.back())
-        {
+        let held = &row.state.summaries;
+        if let Some(from) = summary::goes_on(held, cleared(row), target, self.back()) {
             let entries = self.to_read(place, row, ToSumUp { from, target }).await?;
             return Ok(self.of_piece(place, (row, from), &entries, chars));
         }
-        let Some(row_of) = summary::to_join(&row.state.summaries) else {
+        let Some(row_of) = summary::to_join(held) else {
             return Ok(None);
         };
         let Some(covers) = Covers::joined(row_of) else {
             return Ok(None);
         };
         let joins: Vec<Seq> = row_of.iter().map(|held| held.seq).collect();
-        let summaries = self
-            .written_summaries(&place.space, &place.thread, &joins)
-            .await?;
+        let summaries = self.written_summaries(&place.space, &place.thread, &joins);
+        let summaries = summaries.await?;
         if summaries.len() < joins.len() {
             return Ok(None);
         }
-        let blocks = history::summed(
-            &summaries,
-            &[],
-            Omitted::default(),
-            self.options.media,
-            &self.prompts,
-        );
         let view = PromptView {
             lengths: WHOLE,
-            blocks,
+            blocks: self.summed(&summaries, &[], Omitted::default()),
             summaries,
             ..PromptView::of_nothing(row.clone())
         };
         Ok(Some(Summing {
             view,
-            question: self.asks("join", chars),
+            question: self.asks("join", &self.prompts.summary_join, chars),
             covers,
             joins,
             chars,
         }))
+    }
+
+    /// Summaries and what stands behind them, as views show them.
+    pub(super) fn summed(
+        &self,
+        summaries: &[Arc<Summary>],
+        entries: &[Arc<Entry>],
+        omitted: Omitted,
+    ) -> Vec<Block> {
+        history::summed(
+            summaries,
+            entries,
+            omitted,
+            self.options.media,
+            &self.prompts,
+        )
     }
 
     fn of_piece(
@@ -278,43 +262,29 @@ impl ModelClient {
             events: count as u64,
             level: 0,
         };
-        let blocks = history::summed(
-            &[],
-            &slice.of(entries),
-            Omitted::default(),
-            self.options.media,
-            &self.prompts,
-        );
-        let nothing = PromptView::of_nothing(row.clone());
         let view = PromptView {
             lengths: WHOLE,
             entries: entries.to_vec(),
-            blocks,
+            blocks: self.summed(&[], &slice.of(entries), Omitted::default()),
             slice,
-            ..nothing
+            ..PromptView::of_nothing(row.clone())
         };
         Some(Summing {
             view,
-            question: self.asks("sum-up", chars),
+            question: self.asks("sum-up", &self.prompts.summary_part, chars),
             covers,
             joins: Vec::new(),
             chars,
         })
     }
 
-    fn asks(&self, purpose: &'static str, chars: usize) -> Question {
-        let prompts = &self.prompts;
-        let system = if purpose == "join" {
-            &prompts.summary_join
-        } else {
-            &prompts.summary_part
-        };
+    fn asks(&self, purpose: &'static str, system: &Template, chars: usize) -> Question {
         Question {
             who: Who::Summary,
             purpose,
             round: 0,
-            system: Text::new(system.source().as_str()),
-            tail: prompts.summary_chars.clone(),
+            system: system.source().clone(),
+            tail: self.prompts.summary_chars.clone(),
             values: vec![("chars".to_owned(), chars.to_string())],
             prompt: None,
             own: Vec::new(),
@@ -328,41 +298,4 @@ impl ModelClient {
 /// So many of the first visible events are not shown any more.
 fn cleared(row: &ThreadRow) -> u64 {
     row.state.cleared.unwrap_or_default().visible
-}
-
-impl PromptView {
-    /// Notes in the record of a call what its view has of summaries.
-    pub(super) fn note_summaries(&self, shown: &mut Value) {
-        if !self.summaries.is_empty() {
-            shown["summaries"] = self.summaries.iter().map(|summary| summary.seq).collect();
-        }
-        if !self.slice.is_whole() {
-            shown["slice"] = json!([self.slice.skip, self.slice.upto]);
-        }
-    }
-}
-
-/// The same, of a record.
-pub(super) fn noted(view: &Value) -> (Vec<Seq>, Slice) {
-    let seqs = view
-        .get("summaries")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_i64);
-    let chars = |index: usize| view.get("slice")?.get(index)?.as_u64();
-    (
-        seqs.collect(),
-        Slice {
-            skip: chars(0).unwrap_or(0),
-            upto: chars(1),
-        },
-    )
-}
-
-impl Kept {
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(Space, Seq), Arc<Summary>>> {
-        // A panic while this short lock was held left nothing half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }

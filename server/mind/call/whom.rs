@@ -9,6 +9,13 @@ use crate::model::provider::{Request, Schemas, Tier, ToolChoice, ToolSpec};
 use crate::words::failure::Who;
 
 impl Question {
+    /// The task that follows the log, filled in.
+    pub(super) fn task(&self) -> String {
+        let values = self.values.iter();
+        let values = Vec::from_iter(values.map(|(name, value)| (&**name, &**value)));
+        self.tail.fill(&values)
+    }
+
     /// The tools that the model may call.
     pub(super) fn offered(&self) -> Arc<[ToolSpec]> {
         match &self.choice {

@@ -1,6 +1,7 @@
 //! The part of an answer that readers are shown while it arrives: the text of its replies, and its words where they are known to be its answer.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -8,7 +9,7 @@ use super::REPLY;
 use super::arriving::Arriving;
 use crate::log::begun::BegunReply;
 use crate::log::hint::{DeltaOutcome, Hint};
-use crate::log::kernel::EventLog;
+use crate::log::kernel::Store;
 use crate::mind::call::TurnPlace;
 use crate::model::provider::Piece;
 use crate::model::written;
@@ -18,18 +19,30 @@ use crate::words::id::{self, Seq};
 const UNCERTAIN: [char; 6] = ['<', '{', '[', '`', '✿', '"'];
 
 /// The replies of an answer that readers have been shown a part of.
-#[derive(Default)]
 pub struct Streamed {
+    readers: Readers,
     replies: BTreeMap<usize, (Arriving, Streaming)>,
     /// The answer's words, where they are shown at once.
     words: Option<Words>,
     /// All its words, shown or not, as long as no call came.
     said: String,
     is_calling: bool,
-    /// The last event that the decision has read: no piece of its replies is shown before that.
-    read: Seq,
     /// The first call of the answer that will not run.
     end: usize,
+}
+
+/// The readers of a thread.
+struct Readers {
+    store: Arc<dyn Store>,
+    place: TurnPlace,
+    /// The last event that the decision has read: no piece of its replies is shown before that.
+    read: Seq,
+}
+
+impl Readers {
+    fn hint(&self, hint: Hint) {
+        self.store.feed().hint(&self.place.space, self.read, hint);
+    }
 }
 
 /// A reply as far as it was shown.
@@ -51,10 +64,27 @@ struct Words {
 }
 
 impl Streamed {
+    /// Nothing that readers of a thread were shown.
+    pub fn new(store: Arc<dyn Store>, place: TurnPlace) -> Self {
+        let readers = Readers {
+            store,
+            place,
+            read: 0,
+        };
+        Self {
+            readers,
+            replies: BTreeMap::new(),
+            words: None,
+            said: String::new(),
+            is_calling: false,
+            end: 0,
+        }
+    }
+
     /// Begins to show an answer of a decision that has read up to `read`. Of its calls those before `end` are shown, and its words
     /// where `words` says so.
     pub(super) fn begin(&mut self, read: Seq, end: usize, words: bool) {
-        self.read = read;
+        self.readers.read = read;
         self.end = end;
         self.words = (words && end > 0).then(Words::new);
     }
@@ -82,43 +112,36 @@ impl Streamed {
             .map(|(index, (_, shown))| (*index, shown));
         // Words are shown only of an answer without calls: the first is the one that they become.
         let words = self.words.iter().map(|words| (0, &words.shown));
-        replies
-            .chain(words)
-            .filter(|(_, shown)| !shown.sent.is_empty())
-            .map(|(index, shown)| (index, shown.event_id, shown.sent.as_str()))
+        let begun = replies.chain(words).filter(|(_, it)| !it.sent.is_empty());
+        begun.map(|(index, shown)| (index, shown.event_id, shown.sent.as_str()))
     }
 
     /// Takes back words that were shown, unless the reply that they became begins with them.
-    pub fn keep_words(&mut self, reply: Option<&str>, store: &dyn EventLog, place: &TurnPlace) {
+    pub fn keep_words(&mut self, reply: Option<&str>) {
         let is_kept = |words: &Words| reply.is_some_and(|it| it.starts_with(&words.shown.sent));
         if !self.words.as_ref().is_none_or(is_kept) {
-            self.discard_words(store, place);
+            self.discard_words();
         }
     }
 
     /// Tells readers the outcome of each reply, by id.
-    pub fn end(
-        &mut self,
-        store: &dyn EventLog,
-        place: &TurnPlace,
-        outcome: impl Fn(Uuid) -> DeltaOutcome,
-    ) {
+    pub fn end(&mut self, outcome: impl Fn(Uuid) -> DeltaOutcome) {
         let replies = std::mem::take(&mut self.replies).into_values();
         let shown = replies.map(|(_, shown)| shown);
         let words = self.words.take().map(|words| words.shown);
         for shown in shown.chain(words) {
-            shown.end(store, place, self.read, outcome(shown.event_id));
+            shown.end(&self.readers, outcome(shown.event_id));
         }
     }
 
     /// Takes in a piece of the answer; what it adds to a reply is passed on.
-    pub(super) fn take(&mut self, piece: &Piece, place: &TurnPlace, store: &dyn EventLog) {
+    pub(super) fn take(&mut self, piece: &Piece) {
         match piece {
             Piece::Text(text) => {
                 self.said.push_str(text);
                 if let Some(words) = &mut self.words {
                     let more = words.take(text);
-                    words.shown.show(more, store, place, self.read);
+                    words.shown.show(more, &self.readers);
                 }
             }
             Piece::Call {
@@ -129,20 +152,14 @@ impl Streamed {
                 // Words beside a call are thinking.
                 self.said.clear();
                 self.is_calling = true;
-                self.discard_words(store, place);
-                self.take_call((*index, name.as_deref()), arguments, place, store);
+                self.discard_words();
+                self.take_call(*index, name.as_deref(), arguments);
             }
             Piece::End(_) => {}
         }
     }
 
-    fn take_call(
-        &mut self,
-        (index, name): (usize, Option<&str>),
-        arguments: &str,
-        place: &TurnPlace,
-        store: &dyn EventLog,
-    ) {
+    fn take_call(&mut self, index: usize, name: Option<&str>, arguments: &str) {
         if index >= self.end {
             return;
         }
@@ -151,15 +168,13 @@ impl Streamed {
             self.replies.entry(index).or_insert_with(begun);
         }
         if let Some((arriving, shown)) = self.replies.get_mut(&index) {
-            shown.show(arriving.push(arguments), store, place, self.read);
+            shown.show(arriving.push(arguments), &self.readers);
         }
     }
 
-    fn discard_words(&mut self, store: &dyn EventLog, place: &TurnPlace) {
+    fn discard_words(&mut self) {
         if let Some(words) = self.words.take() {
-            words
-                .shown
-                .end(store, place, self.read, DeltaOutcome::Discarded);
+            words.shown.end(&self.readers, DeltaOutcome::Discarded);
         }
     }
 }
@@ -174,44 +189,33 @@ impl Streaming {
         }
     }
 
-    fn show(&mut self, text: String, store: &dyn EventLog, place: &TurnPlace, read: Seq) {
+    fn show(&mut self, text: String, readers: &Readers) {
         if text.is_empty() {
             return;
         }
-        let feed = store.feed();
-        self.begun
-            .get_or_insert_with(|| feed.begin(&place.space, self.event_id));
+        let Readers { store, place, .. } = readers;
+        let begin = || store.feed().begin(&place.space, self.event_id);
+        self.begun.get_or_insert_with(begin);
         let at = self.scalars;
         self.scalars += text.chars().count();
         self.sent.push_str(&text);
-        let (thread, event_id) = (place.thread.clone(), self.event_id);
-        feed.hint(
-            &place.space,
-            read,
-            Hint::Delta {
-                thread,
-                event_id,
-                at,
-                text,
-            },
-        );
+        readers.hint(Hint::Delta {
+            thread: place.thread.clone(),
+            event_id: self.event_id,
+            at,
+            text,
+        });
     }
 
     /// Says the outcome, if anything was shown.
-    fn end(&self, store: &dyn EventLog, place: &TurnPlace, read: Seq, outcome: DeltaOutcome) {
-        if self.sent.is_empty() {
-            return;
-        }
-        let (thread, event_id) = (place.thread.clone(), self.event_id);
-        store.feed().hint(
-            &place.space,
-            read,
-            Hint::DeltaEnd {
-                thread,
-                event_id,
+    fn end(&self, readers: &Readers, outcome: DeltaOutcome) {
+        if !self.sent.is_empty() {
+            readers.hint(Hint::DeltaEnd {
+                thread: readers.place.thread.clone(),
+                event_id: self.event_id,
                 outcome,
-            },
-        );
+            });
+        }
     }
 }
 
@@ -248,9 +252,8 @@ impl Words {
 
 /// The outcome of a reply that was cut off: stored as far as it came, unless the store failed.
 pub fn partial<T, E>(ended: &Result<T, E>) -> DeltaOutcome {
-    if ended.is_ok() {
-        DeltaOutcome::Partial
-    } else {
-        DeltaOutcome::Discarded
+    match ended {
+        Ok(_) => DeltaOutcome::Partial,
+        Err(_) => DeltaOutcome::Discarded,
     }
 }

@@ -1,13 +1,11 @@
 //! Counters of the answers of each submodule since this server started: spoken, passed, late, failed. Nothing is decided by them, and the log
 //! has what they are made of.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
 use super::SubmoduleAnswer;
 use crate::event::draft::Draft;
 use crate::event::fact::Fact;
 use crate::event::fact::calls::CallOutcome;
+use crate::model::cache::Cache;
 use crate::model::metered;
 use crate::words::id::{Name, Space};
 
@@ -29,7 +27,7 @@ pub struct Heard {
 
 /// The counts of all submodules.
 #[derive(Debug, Default)]
-pub struct Tally(Mutex<HashMap<(Space, Name), Heard>>);
+pub struct Tally(Cache<(Space, Name), Heard, SUBMODULES_MAX>);
 
 impl Tally {
     /// A submodule has come to an end; `late`: after the deadline.
@@ -39,29 +37,19 @@ impl Tally {
         };
         let label = metered::label(&answer.name);
         metrics::counter!("thinkd_submodule_answers_total", "submodule" => label, "answer" => became).increment(1);
-        // A plain mutex: held for a look-up.
-        let mut submodules = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if submodules.len() >= SUBMODULES_MAX {
-            submodules.clear();
-        }
-        let heard = submodules
-            .entry((space.clone(), answer.name.clone()))
-            .or_default();
-        *match became {
-            "spoke" => &mut heard.spoke,
-            "passed" => &mut heard.passed,
-            "late" => &mut heard.late,
-            _ => &mut heard.failed,
-        } += 1;
+        let key = (space.clone(), answer.name.clone());
+        self.0.change(key, |heard| match became {
+            "spoke" => heard.spoke += 1,
+            "passed" => heard.passed += 1,
+            "late" => heard.late += 1,
+            _ => heard.failed += 1,
+        });
     }
 
     /// The counts of one submodule.
     pub fn heard(&self, space: &Space, name: &Name) -> Heard {
-        let submodules = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        submodules
-            .get(&(space.clone(), name.clone()))
-            .copied()
-            .unwrap_or_default()
+        let key = (space.clone(), name.clone());
+        self.0.get(&key).unwrap_or_default()
     }
 }
 

@@ -1,8 +1,6 @@
 //! The part of the driver that acts on an answer of the decision: its words and calls become events, the calls run in order, and their intents
 //! are kept. The machine makes every choice.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -70,41 +68,30 @@ impl Driver {
         let who = action::decision(self.turn.number());
         let left = self.turn.calls_max().saturating_sub(self.turn.calls_made());
         let taken = action::taken(written.len(), left);
-        let tools = self.toolbox().await?;
-        let calls: Vec<Asked> = written[..taken]
-            .iter()
-            .enumerate()
-            .map(|(index, call)| {
-                let call_id = action::call_id(&who, round, index);
-                let call = Asked::read(call, call_id, &tools);
-                mended(Asked {
-                    is_cut: meant.is_cut,
-                    ..call.from_text(meant.is_from_text)
-                })
+        let asked = |(index, call)| {
+            let call = Asked::read(call, action::call_id(&who, round, index), &tools);
+            mended(Asked {
+                is_cut: meant.is_cut,
+                ..call.from_text(meant.is_from_text)
             })
-            .collect();
+        };
+        let calls = Vec::from_iter(written[..taken].iter().enumerate().map(asked));
         let mut record = json!({ "calls": recorded(&calls, &tools) });
         if taken < written.len() {
             record["calls_made"] = written.len().into();
         }
         let mut drafts = ready.records(&self.place, ended, record);
         // With the record: whatever stops the server in between, this is told once.
-        if let Some(failure) =
-            action::left_out(&Who::Decision, written.len(), taken, self.turn.calls_max())
-        {
-            drafts.push(self.failure(&Who::Core, &failure));
-        }
+        let most = self.turn.calls_max();
+        let left_out = action::left_out(&Who::Decision, written.len(), taken, most);
+        drafts.extend(left_out.map(|failure| self.failure(&Who::Core, &failure)));
         if !meant.thinking.is_empty() {
-            drafts.push(Draft::decision_said(
-                &self.place.thread,
-                self.turn.number(),
-                &meant.thinking,
-            ));
+            let TurnPlace { thread, turn, .. } = &self.place;
+            drafts.push(Draft::decision_said(thread, *turn, &meant.thinking));
         }
         drafts.extend(self.unreadable(&meant.unreadable));
         drafts.extend(meant.is_cut.then(|| self.failure(&Who::Core, &cut_short())));
-        let stored = self.mind.client.store().clone();
-        streamed.keep_words(meant.reply.as_deref(), stored.as_ref(), &self.place);
+        streamed.keep_words(meant.reply.as_deref());
         // Their record is among the drafts: the machine does not count them yet.
         let first = self.turn.calls_made();
         let acts = Acts {
@@ -117,12 +104,10 @@ impl Driver {
             Ok((_, kept)) => kept.clone(),
             Err(_) => Vec::new(),
         };
-        streamed.end(stored.as_ref(), &self.place, |id| {
-            match (kept.contains(&id), meant.is_cut) {
-                (true, false) => DeltaOutcome::Stored,
-                (true, true) => DeltaOutcome::Partial,
-                (false, _) => DeltaOutcome::Discarded,
-            }
+        streamed.end(|id| match (kept.contains(&id), meant.is_cut) {
+            (true, false) => DeltaOutcome::Stored,
+            (true, true) => DeltaOutcome::Partial,
+            (false, _) => DeltaOutcome::Discarded,
         });
         outcome.map(|(ended, _)| ended)
     }
@@ -185,11 +170,10 @@ impl Driver {
             let is_begun = index < acts.begun;
             let is_outside = call.effect(&tools) != Effect::Events;
             if cuts[index] && !is_outside && !acts.drafts.is_empty() {
-                acts.kept
-                    .extend(self.write(std::mem::take(&mut acts.drafts)).await?);
+                self.keep(acts).await?;
                 return Ok(None);
             }
-            if is_begun && call.effect_begun(&tools) == Effect::Outside {
+            if is_begun && action::effect_begun(&call.tool, &tools) == Effect::Outside {
                 // It may have happened: it is not repeated.
                 let unknown = cut_off("the server stopped", &call.tool, true);
                 acts.drafts.push(call.refused(&site, &unknown));
@@ -204,10 +188,8 @@ impl Driver {
             if !is_begun {
                 acts.drafts.extend(call.action(&tools, &site));
             }
-            if let Some(limit) = self
-                .limit(&call, acts.first + index as u64, &acts.drafts)
-                .await?
-            {
+            let number = acts.first + index as u64;
+            if let Some(limit) = self.limit(&call, number, &acts.drafts).await? {
                 acts.drafts.push(call.refused(&site, &limit));
                 acts.at += 1;
                 continue;
@@ -219,8 +201,7 @@ impl Driver {
             }
             if is_outside {
                 // Recorded before it runs.
-                acts.kept
-                    .extend(self.write(std::mem::take(&mut acts.drafts)).await?);
+                self.keep(acts).await?;
                 if let Some(outcome) = self.stop.why().and_then(Why::outcome) {
                     let not_run = not_run(why(outcome), &call.tool);
                     acts.drafts.push(call.refused(&site, &not_run));
@@ -234,8 +215,8 @@ impl Driver {
             };
             let opened = self.opened(&tools, &call, &acts.drafts).await?;
             acts.drafts.extend(opened);
-            acts.intents
-                .extend(done.iter().filter_map(|draft| draft.preview_intent()));
+            let intents = done.iter().filter_map(Draft::preview_intent);
+            acts.intents.extend(intents);
             let stepped = self.stepped(&acts.intents, &done);
             acts.drafts.extend(done.into_iter().chain(stepped));
             acts.at += 1;
@@ -243,14 +224,11 @@ impl Driver {
                 return Ok(None);
             }
         }
-        let mut ahead = self.turn.clone();
-        acts.drafts
-            .iter()
-            .for_each(|draft| ahead.apply(&draft.preview()));
         let drafts = std::mem::take(&mut acts.drafts);
-        let promised: Vec<_> = drafts.iter().filter_map(|draft| draft.event_id).collect();
+        let ahead = self.ahead(&drafts);
+        let promised = Vec::from_iter(drafts.iter().filter_map(|draft| draft.event_id));
         let ended = match ahead.next() {
-            Next::End(outcome) => Some(self.end(drafts, outcome).await?),
+            Next::End(outcome) => Some(self.end_ahead(&ahead, drafts, outcome).await?),
             _ => {
                 self.write(drafts).await?;
                 None
@@ -258,6 +236,13 @@ impl Driver {
         };
         acts.kept.extend(promised);
         Ok(Some(ended))
+    }
+
+    /// Appends what was gathered.
+    async fn keep(&mut self, acts: &mut Acts) -> Result<(), Lost> {
+        let stored = self.write(std::mem::take(&mut acts.drafts)).await?;
+        acts.kept.extend(stored);
+        Ok(())
     }
 
     /// Calls that a crash cut off: those with an outside effect that may have happened are not repeated.
@@ -274,7 +259,7 @@ impl Driver {
             begun,
             ..self.acts(tools, calls, first)
         };
-        let (ended, _) = self.act(acts, &Streamed::default()).await?;
+        let (ended, _) = self.act(acts, &self.streamed()).await?;
         Ok(ended)
     }
 
@@ -290,13 +275,7 @@ impl Driver {
             return Ok(None);
         }
         let TurnPlace { space, thread, .. } = &self.place;
-        let row = self
-            .mind
-            .client
-            .store()
-            .thread(space, thread)
-            .await
-            .map_err(Lost::Store)?;
+        let row = self.store().thread(space, thread).await?;
         let opened = Draft::tools_opened(thread, &[&call.tool]);
         let is_open = row.is_some_and(|row| row.state.open.contains(&call.tool));
         let is_ahead = || drafts.iter().any(|draft| draft.fact() == opened.fact());
@@ -354,24 +333,17 @@ impl Driver {
         if call.tool != Think::NAME {
             return Ok(None);
         }
-        let row = self
-            .mind
-            .client
-            .store()
-            .thread(&self.place.space, &self.place.thread)
-            .await
-            .map_err(Lost::Store)?;
+        let TurnPlace { space, thread, .. } = &self.place;
+        let row = self.store().thread(space, thread).await?;
         let stored = row.map_or(0, |row| u64::from(row.self_messages));
-        let ahead = drafts
-            .iter()
-            .filter(|draft| draft.fact().is_thought())
-            .count() as u64;
+        let ahead = drafts.iter().filter(|it| it.fact().is_thought());
         let limit = self.mind.budget.self_messages;
         let text = format!(
             "not sent: the thread has sent itself {limit} messages in a row, and may send no more before something comes from \
              outside (budget.self_messages)"
         );
-        Ok((stored + ahead >= limit).then(|| Failure::new(FailureKind::Budget, text)))
+        Ok((stored + ahead.count() as u64 >= limit)
+            .then(|| Failure::new(FailureKind::Budget, text)))
     }
 }
 
@@ -382,13 +354,9 @@ fn asked_again(call: Pending) -> Asked {
         other => Ok(other),
     };
     Asked {
-        call_id: call.call_id,
-        tool: call.tool,
         written: call.written,
-        arguments,
         is_from_text: call.is_from_text,
-        is_cut: false,
-        mends: BTreeSet::new(),
+        ..Asked::new(call.call_id, call.tool, arguments)
     }
 }
 
@@ -407,16 +375,13 @@ fn cuts(calls: &[Asked], tools: &Toolbox) -> Vec<bool> {
 /// The calls as the record keeps them: arguments only where no action in the same append has them.
 fn recorded(calls: &[Asked], tools: &Toolbox) -> Vec<Value> {
     // The first that is not written together with this record; an outside one's action still is.
-    let alone = cuts(calls, tools)
-        .iter()
-        .position(|cut| *cut)
-        .unwrap_or(calls.len());
-    let is_outside = calls
-        .get(alone)
-        .is_some_and(|call| call.effect(tools) != Effect::Events);
+    let alone = cuts(calls, tools).iter().position(|cut| *cut);
+    let alone = alone.unwrap_or(calls.len());
+    let is_outside = |call: &Asked| call.effect(tools) != Effect::Events;
+    let is_outside = calls.get(alone).is_some_and(is_outside);
     let entry = |(index, call): (usize, &Asked)| {
-        let mut entry =
-            json!({ "id": call.call_id, "tool": call.tool, "back": call.asks_again(tools) });
+        let back = call.asks_again(tools);
+        let mut entry = json!({ "id": call.call_id, "tool": call.tool, "back": back });
         if let Some(written) = &call.written {
             entry["written"] = written.as_str().into();
         }

@@ -34,16 +34,16 @@ pub(super) struct Closing<'a> {
     pub parent: Option<&'a ThreadId>,
 }
 
+/// The events that go with a turn's end, and for whom the thread waits then.
+pub(super) type Closed = (Vec<Draft>, Option<Waiting>);
+
 impl Closing<'_> {
     /// The events that go with the turn's end, and for whom the thread waits then.
-    pub async fn drafts(
-        &self,
-        turn: &Turn,
-        outcome: TurnOutcome,
-    ) -> Result<(Vec<Draft>, Option<Waiting>), StoreError> {
+    pub async fn drafts(&self, turn: &Turn, outcome: TurnOutcome) -> Result<Closed, StoreError> {
         if outcome != TurnOutcome::Done {
             return self.cut_short(turn, outcome).await;
         }
+        let thread = &self.place.thread;
         let mut drafts = Vec::new();
         if self.settings.commit == Commit::Deferred {
             for intent in turn.intents() {
@@ -59,43 +59,33 @@ impl Closing<'_> {
             drafts.extend(self.done(reason, last).await?);
             return Ok((drafts, None));
         }
-        let after = turn
-            .intents()
-            .iter()
-            .rev()
-            .find(|it| matches!(it, Intent::Wait { .. } | Intent::GoOn));
+        let comes_after = |it: &&Intent| matches!(it, Intent::Wait { .. } | Intent::GoOn);
+        let after = turn.intents().iter().rev().find(comes_after);
         if let Some(Intent::Wait { from, name, ms }) = after {
             if let Some(from) = from
                 && !self.reaches(turn.intents(), from).await?
             {
                 let whom = name.as_deref().unwrap_or(from.as_str());
-                drafts.push(out_of_reach(
-                    &self.place.thread,
-                    Some(self.place.turn),
-                    whom,
-                ));
+                drafts.push(out_of_reach(thread, Some(self.place.turn), whom));
                 return Ok((drafts, None));
             }
-            let until = ms.map(|ms| {
-                Timestamp::from_micros(self.now.micros().saturating_add_unsigned(ms * 1000))
-            });
+            let now = self.now.micros();
+            let until = ms.map(|ms| now.saturating_add_unsigned(ms * 1000));
             let waiting = Waiting {
                 from: from.clone(),
                 name: name.clone(),
                 outside: !self.settings.is_process(),
-                until,
+                until: until.map(Timestamp::from_micros),
                 reason: None,
             };
-            drafts.extend(Draft::wait_limit(&self.place.thread, &waiting, self.now));
+            drafts.extend(Draft::wait_limit(thread, &waiting, self.now));
             return Ok((drafts, Some(waiting)));
         }
         if !self.settings.is_process() || turn.has_thought() {
             return Ok((drafts, None));
         }
-        if let Some(words) = turn
-            .last_words()
-            .filter(|_| self.settings.gathered.is_some() && after.is_none())
-        {
+        let gives = self.settings.gathered.is_some() && after.is_none();
+        if let Some(words) = turn.last_words().filter(|_| gives) {
             // Sent out for one answer, it has given it.
             drafts.extend(self.done("answered", words).await?);
             return Ok((drafts, None));
@@ -120,9 +110,9 @@ impl Closing<'_> {
     /// Whether the thread that it means to wait for is still one that it knows when this turn ends.
     async fn reaches(&self, intents: &[Intent], from: &ThreadId) -> Result<bool, StoreError> {
         // It was one when it was named.
-        let changed = intents
-            .iter()
-            .any(|it| matches!(it, Intent::Connect { .. } | Intent::Disconnect { .. }));
+        let changes =
+            |it: &Intent| matches!(it, Intent::Connect { .. } | Intent::Disconnect { .. });
+        let changed = intents.iter().any(changes);
         if !changed || self.parent == Some(from) {
             return Ok(true);
         }
@@ -132,11 +122,7 @@ impl Closing<'_> {
     }
 
     /// Nothing that was only intended happens. A process whose turn failed does not try again by itself.
-    async fn cut_short(
-        &self,
-        turn: &Turn,
-        outcome: TurnOutcome,
-    ) -> Result<(Vec<Draft>, Option<Waiting>), StoreError> {
+    async fn cut_short(&self, turn: &Turn, outcome: TurnOutcome) -> Result<Closed, StoreError> {
         if outcome == TurnOutcome::Interrupted {
             return Ok((Vec::new(), None));
         }
@@ -144,56 +130,40 @@ impl Closing<'_> {
             Some(failure) => format!("its last turn failed: {failure}"),
             None => format!("its last turn was {outcome}"),
         };
-        let drafts = stuck(self.store, &self.place.space, &self.place.thread, &reason).await?;
-        let waits = self.settings.is_process();
-        Ok((
-            drafts,
-            waits.then(|| Waiting {
-                reason: Some(reason),
-                ..Waiting::for_anybody()
-            }),
-        ))
+        let (drafts, waiting) = self.stuck(reason).await?;
+        Ok((drafts, waiting.filter(|_| self.settings.is_process())))
+    }
+
+    /// The events that tell others that the thread is stuck, for this reason, for which it waits.
+    async fn stuck(&self, reason: String) -> Result<Closed, StoreError> {
+        let TurnPlace { space, thread, .. } = self.place;
+        let drafts = stuck(self.store, space, thread, &reason).await?;
+        let waiting = Waiting {
+            reason: Some(reason),
+            ..Waiting::for_anybody()
+        };
+        Ok((drafts, Some(waiting)))
     }
 
     /// The next step, at once; or, when the thread has been on its own for too long, the failure that says so.
-    async fn go_on(&self) -> Result<(Vec<Draft>, Option<Waiting>), StoreError> {
-        let TurnPlace {
-            space,
-            thread,
-            turn,
-            ..
-        } = self.place;
+    async fn go_on(&self) -> Result<Closed, StoreError> {
+        let TurnPlace { space, thread, .. } = self.place;
         let row = self.store.thread_lately(space, thread).await?;
         let limit = self.budget.self_messages;
         if row.is_none_or(|row| u64::from(row.self_messages) < limit) {
-            return Ok((
-                vec![Draft::thought(
-                    thread,
-                    *turn,
-                    self.prompts.process_continue.source().as_str(),
-                )],
-                None,
-            ));
+            let words = self.prompts.process_continue.source().as_str();
+            let thought = Draft::thought(thread, self.place.turn, words);
+            return Ok((vec![thought], None));
         }
         let failure = self_messages(limit);
-        let mut drafts = vec![Draft::failure(thread, Some(*turn), &Who::Core, &failure)];
-        drafts.extend(stuck(self.store, space, thread, &failure.text).await?);
-        Ok((
-            drafts,
-            Some(Waiting {
-                reason: Some(failure.text),
-                ..Waiting::for_anybody()
-            }),
-        ))
+        let told = self.place.failure(&Who::Core, &failure);
+        let (others, waiting) = self.stuck(failure.text).await?;
+        let drafts = std::iter::once(told).chain(others).collect();
+        Ok((drafts, waiting))
     }
 
     async fn carry_out(&self, intent: &Intent, drafts: &mut Vec<Draft>) -> Result<(), StoreError> {
-        let TurnPlace {
-            space,
-            thread,
-            turn,
-            ..
-        } = self.place;
+        let TurnPlace { space, thread, .. } = self.place;
         match intent {
             Intent::Send { to, text } => {
                 for to in to {
@@ -201,7 +171,7 @@ impl Closing<'_> {
                     drafts.push(match row {
                         Some(row) if !row.status.is_final() => Draft::message(to, thread, text),
                         // It ended since it was accepted. The sender hears of it in a turn of its own.
-                        _ => undelivered(thread, *turn, to),
+                        _ => undelivered(thread, self.place.turn, to),
                     });
                 }
             }
@@ -213,12 +183,6 @@ impl Closing<'_> {
 
 fn undelivered(thread: &ThreadId, turn: u64, to: &ThreadId) -> Draft {
     let text = "the thread ended before the message was delivered";
-    Draft::thread_error(
-        thread,
-        Some(turn),
-        to.as_str(),
-        ErrorCode::Undelivered,
-        text,
-    )
-    .overruling()
+    let code = ErrorCode::Undelivered;
+    Draft::thread_error(thread, Some(turn), to.as_str(), code, text).overruling()
 }

@@ -30,19 +30,18 @@ impl Turn {
 
     /// The results of the calls that were begun and come to nothing any more, for this reason: a clause, such as that of `why`.
     pub fn cut_off(&self, thread: &ThreadId, tools: &Toolbox, why: &str) -> Vec<Draft> {
-        let result = |tool: &str, call_id: &str| {
+        let result = |left: &round::Call| {
+            let tool = &left.pending.tool;
             let is_outside = effect_begun(tool, tools) == Effect::Outside;
             let call = Call {
                 turn: self.number,
                 by: &Who::Decision,
                 tool,
-                call_id,
+                call_id: &left.pending.call_id,
             };
             Draft::result_failed(thread, &call, &cut_off(why, tool, is_outside), 0)
         };
-        self.left()
-            .map(|call| result(&call.pending.tool, &call.pending.call_id))
-            .collect()
+        self.left().map(result).collect()
     }
 }
 

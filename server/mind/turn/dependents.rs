@@ -24,25 +24,25 @@ pub async fn stuck(
     reason: &str,
 ) -> Result<Vec<Draft>, StoreError> {
     // Of one that has ended they know already.
-    let Some(row) = store
-        .thread(space, thread)
-        .await?
-        .filter(|row| !row.status.is_final())
-    else {
+    let row = store.thread(space, thread).await?;
+    let Some(row) = row.filter(|row| !row.status.is_final()) else {
         return Ok(Vec::new());
     };
     // The others are told one by one, after the append.
     let waiting = store.awaiting(space, thread..=thread, ROWS).await?;
     let mut told: Vec<ThreadId> = waiting.into_iter().map(|(_, who)| who).collect();
     // Who talks with a conversation sees it fail; a process has nobody but its parent.
-    told.extend(
-        row.parent()
-            .filter(|_| Settings::of(&row.settings).is_process()),
-    );
+    let is_process = Settings::of(&row.settings).is_process();
+    told.extend(row.parent().filter(|_| is_process));
+    told.sort();
+    told.dedup();
     let mut drafts = Vec::new();
-    for holder in living(store, space, told, thread).await? {
-        let draft = Draft::stuck(&holder.thread, thread, reason);
-        drafts.push(counted(draft, &row, &holder, false, reason));
+    for holder in told.iter().filter(|holder| *holder != thread) {
+        let holder = store.thread(space, holder).await?;
+        if let Some(holder) = holder.filter(|row| !row.status.is_final()) {
+            let draft = Draft::stuck(&holder.thread, thread, reason);
+            drafts.push(counted(draft, &row, &holder, false, reason));
+        }
     }
     Ok(drafts)
 }
@@ -75,25 +75,4 @@ pub fn out_of_reach(thread: &ThreadId, turn: Option<u64>, whom: &str) -> Draft {
         "you would wait for {whom}, which is neither a contact of yours nor your parent: the wait is over"
     );
     Draft::thread_error(thread, turn, whom, ErrorCode::UnknownThread, &text).overruling()
-}
-
-/// Each of these threads once, without those that have ended and the one that they are to hear of.
-async fn living(
-    store: &Arc<dyn Store>,
-    space: &Space,
-    mut threads: Vec<ThreadId>,
-    of: &ThreadId,
-) -> Result<Vec<ThreadRow>, StoreError> {
-    threads.sort();
-    threads.dedup();
-    let mut living = Vec::new();
-    for thread in threads.into_iter().filter(|thread| thread != of) {
-        living.extend(
-            store
-                .thread(space, &thread)
-                .await?
-                .filter(|row| !row.status.is_final()),
-        );
-    }
-    Ok(living)
 }

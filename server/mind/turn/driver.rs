@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tokio_util::task::TaskTracker;
 
-use super::closing::Closing;
+use super::closing::{Closed, Closing};
 use super::cut_off::why;
 use super::ends::{Below, ending};
 use super::options::TurnOptions;
@@ -19,18 +19,18 @@ use crate::event::fact::points::points_of_end;
 use crate::event::fact::set::{Change, Set};
 use crate::event::fact::turn;
 use crate::event::mood::{self, Mood};
-use crate::event::process::{Ending, Waiting, described};
+use crate::event::process::{Ending, described};
 use crate::log::error::StoreError;
 use crate::log::hint::DeltaOutcome;
+use crate::log::kernel::Store;
 use crate::log::projections::submodules::SubmoduleRow;
 use crate::log::shown::Shown;
 use crate::log::status::Status;
 use crate::mind::action;
-use crate::mind::call::{Ended, ModelClient, TurnPlace, Until};
+use crate::mind::call::{Ended, ModelClient, TurnPlace, Until, Working};
 use crate::mind::decision::{Deciding, Manner, Streamed, decide, partial};
 use crate::mind::submodule::Tally;
 use crate::mind::turn_writer::{Lost, TurnWriter};
-use crate::mind::working::Working;
 use crate::model::provider::Tier;
 use crate::tasks::share::Processors;
 use crate::thread::history;
@@ -100,15 +100,9 @@ pub struct Driver {
 impl Driver {
     /// Drives the turn to its end. `None`: it was left, to be taken up again.
     pub async fn run(mut self) -> Result<Option<Status>, Lost> {
-        let store = self.mind.client.store();
-        let waits =
-            (!self.turn.submodules().is_empty()).then_some(self.mind.options.submodule_timeout_ms);
-        let _working = Working::begin(
-            store,
-            (&self.place.space, &self.place.thread, self.turn.number()),
-            None,
-            waits,
-        );
+        let listens = !self.turn.submodules().is_empty();
+        let waits = listens.then_some(self.mind.options.submodule_timeout_ms);
+        let _working = Working::begin(self.store(), &self.place, None, waits);
         let ended = self.go().await?;
         Ok(ended.map(|_| self.status))
     }
@@ -151,20 +145,26 @@ impl Driver {
             && self.settings.is_process()
             && !thread.is_main()
         {
-            let store = self.mind.client.store();
             let end = Ending {
                 thread,
                 status: Status::Failed.as_str(),
                 reason: &failure.text,
                 last: "",
             };
-            drafts.extend(
-                ending(store, space, &end, Below::End, crate::words::time::now())
-                    .await
-                    .map_err(Lost::Store)?,
-            );
+            let now = crate::words::time::now();
+            drafts.extend(ending(self.store(), space, &end, Below::End, now).await?);
         }
         self.end(drafts, TurnOutcome::Failed).await
+    }
+
+    /// Nothing that was shown to readers while it arrived.
+    pub(super) fn streamed(&self) -> Streamed {
+        Streamed::new(self.store().clone(), self.place.clone())
+    }
+
+    /// The store of its thread.
+    pub(super) fn store(&self) -> &Arc<dyn Store> {
+        self.mind.client.store()
     }
 
     /// How the decision says what it wants done.
@@ -193,7 +193,7 @@ impl Driver {
             place: self.place.clone(),
             batch: self.turn.batch().to_vec(),
             round,
-            manner: self.manner(repair).await.map_err(Lost::Store)?,
+            manner: self.manner(repair).await?,
             language: speaks.then(|| self.place.thread.label().to_owned()),
             prompt: self.settings.prompt.clone(),
             tier: self.tier(),
@@ -202,33 +202,28 @@ impl Driver {
             until: Until::ms(self.mind.options.decision_timeout_ms),
             stop: self.stop.token().clone(),
         };
-        let mut streamed = Streamed::default();
-        let (ready, ended) = decide(&deciding, &mut streamed)
-            .await
-            .map_err(Lost::Store)?;
-        match &ended {
-            Ended::Answered(answer) => self.answered(answer, &ready, &ended, round, streamed).await,
-            Ended::Failed(failure) => {
-                let mut drafts = ready.records(&self.place, &ended, json!({}));
-                drafts.extend(self.cut_off(&streamed, round));
-                drafts.extend(self.unshown(&streamed, failure).await?);
-                drafts.push(self.failure(&Who::Decision, failure));
-                let outcome = self.end(drafts, TurnOutcome::Failed).await;
-                self.end_stream(&mut streamed, partial(&outcome));
-                outcome.map(Some)
+        let mut streamed = self.streamed();
+        let (ready, ended) = decide(&deciding, &mut streamed).await?;
+        let outcome = match &ended {
+            Ended::Answered(answer) => {
+                return self.answered(answer, &ready, &ended, round, streamed).await;
             }
-            Ended::Stopped => {
-                let Some(outcome) = self.stop.why().and_then(Why::outcome) else {
-                    self.end_stream(&mut streamed, DeltaOutcome::Discarded);
-                    return Ok(None);
-                };
-                let mut drafts = ready.records(&self.place, &ended, json!({}));
-                drafts.extend(self.cut_off(&streamed, round));
-                let outcome = self.end(drafts, outcome).await;
-                self.end_stream(&mut streamed, partial(&outcome));
-                outcome.map(Some)
-            }
+            Ended::Failed(_) => Some(TurnOutcome::Failed),
+            Ended::Stopped => self.stop.why().and_then(Why::outcome),
+        };
+        let Some(outcome) = outcome else {
+            streamed.end(|_| DeltaOutcome::Discarded);
+            return Ok(None);
+        };
+        let mut drafts = ready.records(&self.place, &ended, json!({}));
+        drafts.extend(self.cut_off(&streamed, round));
+        if let Ended::Failed(failure) = &ended {
+            drafts.extend(self.unshown(&streamed, failure).await?);
+            drafts.push(self.failure(&Who::Decision, failure));
         }
+        let outcome = self.end(drafts, outcome).await;
+        streamed.end(|_| partial(&outcome));
+        outcome.map(Some)
     }
 
     /// What kind of decision is to be made.
@@ -238,26 +233,14 @@ impl Driver {
             return Ok(Manner::Conversation { repair, last });
         }
         let TurnPlace { space, thread, .. } = &self.place;
-        let rows = self.mind.client.store().contacts(space, thread).await?;
-        let mut lines: Vec<String> = rows
-            .iter()
-            .map(|row| {
-                format!(
-                    "- {} ({}): {}",
-                    row.name,
-                    row.target,
-                    one_line(&described(&row.description))
-                )
-            })
-            .collect();
+        let mut lines = Vec::new();
         if let Some(parent) = &self.parent {
-            lines.insert(
-                0,
-                format!(
-                    "- parent ({parent}): {}",
-                    self.mind.client.prompts().process_parent.source().as_str()
-                ),
-            );
+            let about = self.mind.client.prompts().process_parent.source();
+            lines.push(format!("- parent ({parent}): {}", about.as_str()));
+        }
+        for row in self.store().contacts(space, thread).await? {
+            let about = one_line(&described(&row.description));
+            lines.push(format!("- {} ({}): {about}", row.name, row.target));
         }
         lines.push(format!("- self ({thread})"));
         let contacts = lines.join("\n");
@@ -276,37 +259,49 @@ impl Driver {
 
     /// The tools that there are now. What went wrong with those of others is told here, once.
     pub(super) async fn toolbox(&mut self) -> Result<Toolbox, Lost> {
-        let mind = self.mind.clone();
-        let (shelf, space) = (mind.tools.of(&self.settings), self.place.space.clone());
-        shelf.prepare(&space).await.map_err(Lost::Store)?;
+        let all = self.mind.tools.clone();
+        let shelf = all.of(&self.settings);
+        let space = self.place.space.clone();
+        shelf.prepare(&space).await?;
         let news = shelf.news(&space);
         if !news.is_empty() {
-            let drafts = news
-                .iter()
-                .map(|(who, failure)| self.failure(who, failure))
-                .collect();
-            self.write(drafts).await?;
+            let told = news.iter().map(|(who, failure)| self.failure(who, failure));
+            let told = told.collect();
+            self.write(told).await?;
         }
-        let most = mind.client.tools_most(&Who::Decision, self.tier());
+        let most = self.mind.client.tools_most(&Who::Decision, self.tier());
         Ok(most.map_or_else(|| shelf.now(&space), |most| shelf.within(&space, most)))
     }
 
     /// ③ ④ The end of the turn with what it leads to, and beside it the submodules hear what was decided.
     pub(super) async fn end(
         &mut self,
+        drafts: Vec<Draft>,
+        outcome: TurnOutcome,
+    ) -> Result<TurnOutcome, Lost> {
+        let ahead = self.ahead(&drafts);
+        self.end_ahead(&ahead, drafts, outcome).await
+    }
+
+    /// The turn as it is when these are stored.
+    pub(super) fn ahead(&self, drafts: &[Draft]) -> Turn {
+        let mut ahead = self.turn.clone();
+        drafts.iter().for_each(|it| ahead.apply(&it.preview()));
+        ahead
+    }
+
+    /// The same end, of a turn that is so far ahead with what is stored with it.
+    pub(super) async fn end_ahead(
+        &mut self,
+        ahead: &Turn,
         mut drafts: Vec<Draft>,
         outcome: TurnOutcome,
     ) -> Result<TurnOutcome, Lost> {
         let thread = self.place.thread.clone();
-        let mut ahead = self.turn.clone();
-        drafts
-            .iter()
-            .for_each(|draft| ahead.apply(&draft.preview()));
         if ahead.leaves_calls() {
             let tools = self.mind.tools.of(&self.settings);
             // A turn that was taken over and ends at once has asked for none yet.
-            let ready = tools.prepare(&self.place.space).await;
-            ready.map_err(Lost::Store)?;
+            tools.prepare(&self.place.space).await?;
             drafts.extend(ahead.cut_off(&thread, &tools.now(&self.place.space), why(outcome)));
         }
         let ends = |drafts: &[Draft]| {
@@ -322,34 +317,29 @@ impl Driver {
         // A thread that ends with a failure tells that, and does not wait.
         let (more, waiting) = match ends(&drafts) {
             Some(_) => (Vec::new(), None),
-            None => self.closing(&ahead, outcome).await.map_err(Lost::Store)?,
+            None => self.closing(ahead, outcome).await?,
         };
         drafts.extend(more);
-        let status = ends(&drafts);
-        self.status = status.unwrap_or(if waiting.is_some() {
-            Status::Waiting
-        } else {
-            Status::Idle
-        });
-        let (turn, handled) = (self.turn.number(), Some(self.turn.last_of_batch()));
-        let mood = self.mood_after(&drafts, outcome);
+        let left = match waiting {
+            Some(_) => Status::Waiting,
+            None => Status::Idle,
+        };
+        self.status = ends(&drafts).unwrap_or(left);
         let ended = turn::Ended {
-            turn,
+            turn: self.turn.number(),
             outcome: Some(outcome),
-            handled,
+            handled: Some(self.turn.last_of_batch()),
             wait: waiting,
             seen: None,
-            mood,
+            mood: self.mood_after(&drafts, outcome),
         };
         drafts.push(Fact::TurnEnded(ended).encode(&thread));
         self.stop.end();
         let stored = self.writer.close(drafts).await?;
         self.stored(&stored);
         metrics::counter!("thinkd_turns_total", "outcome" => outcome.as_str()).increment(1);
-        if outcome == TurnOutcome::Done
-            && self.mind.options.follow_up
-            && !self.submodules.is_empty()
-        {
+        let follows_up = self.mind.options.follow_up && !self.submodules.is_empty();
+        if outcome == TurnOutcome::Done && follows_up {
             self.follow_up();
         }
         Ok(outcome)
@@ -357,36 +347,21 @@ impl Driver {
 
     /// The mood in which the turn leaves the thread, with what is stored with its end; none: moods are off.
     fn mood_after(&self, drafts: &[Draft], outcome: TurnOutcome) -> Option<Mood> {
-        let (
-            TurnPlace {
-                space,
-                thread,
-                turn,
-                ..
-            },
-            options,
-        ) = (&self.place, &self.mind.mood);
+        let options = &self.mind.mood;
         if !options.enabled {
             return None;
         }
-        let own = drafts
-            .iter()
-            .filter(|draft| draft.thread == self.place.thread)
-            .map(|draft| draft.fact().points());
-        let points = self.points + own.sum::<i64>() + points_of_end(outcome);
-        Some(
-            self.mood
-                .after(points, mood::draw(options, space, thread, *turn), options),
-        )
+        let place = &self.place;
+        let own = drafts.iter().filter(|draft| draft.thread == place.thread);
+        let own = own.map(|draft| draft.fact().points()).sum::<i64>();
+        let points = self.points + own + points_of_end(outcome);
+        let draw = mood::draw(options, &place.space, &place.thread, place.turn);
+        Some(self.mood.after(points, draw, options))
     }
 
-    async fn closing(
-        &self,
-        ahead: &Turn,
-        outcome: TurnOutcome,
-    ) -> Result<(Vec<Draft>, Option<Waiting>), StoreError> {
+    async fn closing(&self, ahead: &Turn, outcome: TurnOutcome) -> Result<Closed, StoreError> {
         let closing = Closing {
-            store: self.mind.client.store(),
+            store: self.store(),
             prompts: self.mind.client.prompts(),
             place: &self.place,
             settings: &self.settings,
@@ -428,12 +403,8 @@ impl Driver {
         streamed.begun().map(reply).collect()
     }
 
-    fn end_stream(&self, streamed: &mut Streamed, outcome: DeltaOutcome) {
-        streamed.end(self.mind.client.store().as_ref(), &self.place, |_| outcome);
-    }
-
     pub(super) fn failure(&self, who: &Who, failure: &Failure) -> Draft {
-        Draft::failure(&self.place.thread, Some(self.turn.number()), who, failure)
+        self.place.failure(who, failure)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::thread::settings::Settings;
 use crate::words::id::{Space, ThreadId};
 use crate::words::time::Timestamp;
 
-use word::{Around, Knowing, Word};
+use word::Word;
 
 mod word;
 
@@ -57,65 +57,143 @@ pub async fn ending(
     below: Below,
     now: Timestamp,
 ) -> Result<Vec<Draft>, StoreError> {
-    ending_within(store, space, end, below, AT_ONCE, now).await
+    let ends = Ends { store, space, now };
+    ends.ending_within(end, below, AT_ONCE).await
 }
 
-async fn ending_within(
-    store: &Arc<dyn Store>,
-    space: &Space,
-    end: &Ending<'_>,
-    below: Below,
-    room: usize,
+/// The space in which threads end, and the time.
+#[derive(Clone, Copy)]
+struct Ends<'a> {
+    store: &'a Arc<dyn Store>,
+    space: &'a Space,
     now: Timestamp,
-) -> Result<Vec<Draft>, StoreError> {
-    let Some(row) = living_row(store, space, end.thread).await? else {
-        return Ok(Vec::new());
-    };
-    let gone = (below == Below::End).then_some(end.thread);
-    let word = Word {
-        store,
-        space,
-        row: &row,
-        end,
-        gone,
-        again: false,
-    };
-    let mut around = Around::read(store, space, std::slice::from_ref(&row)).await?;
-    // One place is the timer's.
-    let room = room.saturating_sub(1);
-    let (mut drafts, tell) = word.first(&mut around, room).await?;
-    let mut rest = Rest {
-        tell,
-        last: end.last.to_owned(),
-        ..Rest::default()
-    };
-    let room = room.saturating_sub(drafts.len());
-    match below {
-        Below::End => match all_below(store, space, end.thread, room).await? {
-            Some(more) => drafts.extend(more),
-            None => rest.below = true,
-        },
-        Below::Stay => {
-            let told = drafts.iter().map(|draft| draft.thread.clone()).collect();
-            let (more, are_all) = word.adopt(&told, room).await?;
-            drafts.extend(more);
-            rest.children = !are_all;
+}
+
+impl<'a> Ends<'a> {
+    /// The events with which a thread ends, if there is room for so many.
+    async fn ending_within(
+        self,
+        end: &Ending<'_>,
+        below: Below,
+        room: usize,
+    ) -> Result<Vec<Draft>, StoreError> {
+        let Some(row) = self.living_row(end.thread).await? else {
+            return Ok(Vec::new());
+        };
+        let gone = (below == Below::End).then_some(end.thread);
+        let word = self.word(&row, end, gone);
+        let mut around = self.around(std::slice::from_ref(&row)).await?;
+        // One place is the timer's.
+        let room = room.saturating_sub(1);
+        let (mut drafts, tell) = word.first(&mut around, room).await?;
+        let mut rest = Rest {
+            tell,
+            last: end.last.to_owned(),
+            ..Rest::default()
+        };
+        let room = room.saturating_sub(drafts.len());
+        match below {
+            Below::End => match self.all_below(end.thread, room).await? {
+                Some(more) => drafts.extend(more),
+                None => rest.below = true,
+            },
+            Below::Stay => {
+                let told = drafts.iter().map(|draft| draft.thread.clone()).collect();
+                let (more, are_all) = word.adopt(&told, room).await?;
+                drafts.extend(more);
+                rest.children = !are_all;
+            }
+        }
+        Ok(self.with_rest(drafts, end.thread, &rest))
+    }
+
+    /// The word of an end that was not told yet.
+    fn word(self, row: &'a ThreadRow, end: &'a Ending<'a>, gone: Option<&'a ThreadId>) -> Word<'a> {
+        Word {
+            ends: self,
+            row,
+            end,
+            gone,
+            again: false,
         }
     }
-    Ok(with_rest(drafts, end.thread, &rest, now))
-}
 
-/// These, and the timer that stands for the rest, if there is one: then whoever was told is not told again.
-fn with_rest(drafts: Vec<Draft>, thread: &ThreadId, rest: &Rest, now: Timestamp) -> Vec<Draft> {
-    if rest.is_nothing() {
-        return drafts;
+    /// These, and the timer that stands for the rest, if there is one: then whoever was told is not told again.
+    fn with_rest(self, drafts: Vec<Draft>, thread: &ThreadId, rest: &Rest) -> Vec<Draft> {
+        if rest.is_nothing() {
+            return drafts;
+        }
+        let timer = Draft::rest_of_end(thread, Some((taken(self.now), rest)));
+        let drafts = drafts.into_iter().map(|draft| once(thread, draft));
+        drafts.chain([timer]).collect()
     }
-    let timer = Draft::rest_of_end(thread, Some((taken(now), rest)));
-    drafts
-        .into_iter()
-        .map(|draft| once(thread, draft))
-        .chain([timer])
-        .collect()
+
+    /// The ends of all threads below one that ends, if there is room for so many events.
+    async fn all_below(
+        self,
+        above: &ThreadId,
+        room: usize,
+    ) -> Result<Option<Vec<Draft>>, StoreError> {
+        let rows = self
+            .store
+            .descendants(self.space, above, None, ROWS)
+            .await?;
+        let mut drafts = Vec::new();
+        if rows.len() > room {
+            return Ok(None);
+        }
+        let mut around = self.around(&rows).await?;
+        for row in &rows {
+            if !around.knows(&row.thread) {
+                return Ok(None);
+            }
+            let end = end_of(row);
+            let word = self.word(row, &end, Some(above));
+            let (more, tell) = word.first(&mut around, room).await?;
+            drafts.extend(more);
+            if tell.is_some() || drafts.len() > room {
+                return Ok(None);
+            }
+        }
+        Ok(Some(drafts))
+    }
+
+    /// The ends of some threads below one that has ended; nothing: none lives there any more.
+    async fn some_below(self, above: &ThreadId) -> Result<Vec<Draft>, StoreError> {
+        let rows = self
+            .store
+            .descendants(self.space, above, None, ROWS)
+            .await?;
+        let mut around = self.around(&rows).await?;
+        let mut drafts: Vec<Draft> = Vec::new();
+        let known = rows.iter().take_while(|row| around.knows(&row.thread));
+        for row in &rows[..known.count()] {
+            // Two places are the timers'.
+            let room = (AT_ONCE - 2).saturating_sub(drafts.len());
+            let end = end_of(row);
+            let word = self.word(row, &end, Some(above));
+            let (more, tell) = word.first(&mut around, room).await?;
+            // One that very many know comes first in an append, and what is left of its end is its own.
+            if !drafts.is_empty() && (tell.is_some() || more.len() > room) {
+                break;
+            }
+            let is_last = tell.is_some();
+            let rest = Rest {
+                tell,
+                ..Rest::default()
+            };
+            drafts.extend(self.with_rest(more, &row.thread, &rest));
+            if is_last {
+                break;
+            }
+        }
+        Ok(drafts)
+    }
+
+    async fn living_row(self, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError> {
+        let row = self.store.thread(self.space, thread).await?;
+        Ok(row.filter(|row| !row.status.is_final()))
+    }
 }
 
 fn once(ended: &ThreadId, draft: Draft) -> Draft {
@@ -138,45 +216,36 @@ pub async fn rest_of_end(
     now: Timestamp,
 ) -> Result<Vec<Draft>, StoreError> {
     let thread = &timer.thread;
+    let ends = Ends { store, space, now };
     let mut rest = Rest::of(&timer.note);
     let mut drafts = Vec::new();
     if rest.below {
-        drafts = some_below(store, space, thread, now).await?;
+        drafts = ends.some_below(thread).await?;
         rest.below = !drafts.is_empty();
     }
-    if let Some(row) = store
-        .thread(space, thread)
-        .await?
-        .filter(|_| drafts.is_empty())
-    {
-        let (reason, last) = (
-            row.state.reason.as_deref().unwrap_or_default(),
-            rest.last.clone(),
-        );
+    let row = store.thread(space, thread).await?;
+    if let Some(row) = row.filter(|_| drafts.is_empty()) {
+        let last = rest.last.clone();
         let end = Ending {
             thread,
             status: row.status.as_str(),
-            reason,
+            reason: row.state.reason.as_deref().unwrap_or_default(),
             last: &last,
         };
         // Who was to go with it has.
         let word = Word {
-            store,
-            space,
-            row: &row,
-            end: &end,
-            gone: None,
             again: true,
+            ..ends.word(&row, &end, None)
         };
         if rest.children {
             let (some, are_all) = word.adopt(&BTreeSet::new(), AT_ONCE - 1).await?;
             (drafts, rest.children) = (some, !are_all);
         }
         if let Some(after) = rest.tell.take_if(|_| drafts.is_empty()) {
-            let knowing = Knowing::read(store, space, thread, &after).await?;
-            (drafts, rest.tell) = word
-                .tell(knowing, &mut BTreeSet::new(), after, AT_ONCE - 1)
-                .await?;
+            let knowing = ends.knowing(thread, &after).await?;
+            let mut told = BTreeSet::new();
+            let tell = word.tell(knowing, &mut told, after, AT_ONCE - 1);
+            (drafts, rest.tell) = tell.await?;
         }
     }
     let next = (!rest.is_nothing()).then(|| (taken(now), &rest));
@@ -205,99 +274,6 @@ fn end_of(row: &ThreadRow) -> Ending<'_> {
     }
 }
 
-/// The ends of all threads below one that ends, if there is room for so many events.
-async fn all_below(
-    store: &Arc<dyn Store>,
-    space: &Space,
-    above: &ThreadId,
-    room: usize,
-) -> Result<Option<Vec<Draft>>, StoreError> {
-    let rows = store.descendants(space, above, None, ROWS).await?;
-    let mut drafts = Vec::new();
-    if rows.len() > room {
-        return Ok(None);
-    }
-    let mut around = Around::read(store, space, &rows).await?;
-    for row in &rows {
-        if !around.knows(&row.thread) {
-            return Ok(None);
-        }
-        let word = Word {
-            store,
-            space,
-            row,
-            end: &end_of(row),
-            gone: Some(above),
-            again: false,
-        };
-        let (more, tell) = word.first(&mut around, room).await?;
-        drafts.extend(more);
-        if tell.is_some() || drafts.len() > room {
-            return Ok(None);
-        }
-    }
-    Ok(Some(drafts))
-}
-
-/// The ends of some threads below one that has ended; nothing: none lives there any more.
-async fn some_below(
-    store: &Arc<dyn Store>,
-    space: &Space,
-    above: &ThreadId,
-    now: Timestamp,
-) -> Result<Vec<Draft>, StoreError> {
-    let rows = store.descendants(space, above, None, ROWS).await?;
-    let mut around = Around::read(store, space, &rows).await?;
-    let mut drafts: Vec<Draft> = Vec::new();
-    for row in rows
-        .iter()
-        .take_while(|row| around.knows(&row.thread))
-        .cloned()
-        .collect::<Vec<_>>()
-    {
-        // Two places are the timers'.
-        let room = (AT_ONCE - 2).saturating_sub(drafts.len());
-        let word = Word {
-            store,
-            space,
-            row: &row,
-            end: &end_of(&row),
-            gone: Some(above),
-            again: false,
-        };
-        let (more, tell) = word.first(&mut around, room).await?;
-        // One that very many know comes first in an append, and what is left of its end is its own.
-        if !drafts.is_empty() && (tell.is_some() || more.len() > room) {
-            break;
-        }
-        let is_last = tell.is_some();
-        drafts.extend(with_rest(
-            more,
-            &row.thread,
-            &Rest {
-                tell,
-                ..Rest::default()
-            },
-            now,
-        ));
-        if is_last {
-            break;
-        }
-    }
-    Ok(drafts)
-}
-
-async fn living_row(
-    store: &Arc<dyn Store>,
-    space: &Space,
-    thread: &ThreadId,
-) -> Result<Option<ThreadRow>, StoreError> {
-    Ok(store
-        .thread(space, thread)
-        .await?
-        .filter(|row| !row.status.is_final()))
-}
-
 /// The subthreads of a gathering that are still at work end with its time.
 pub async fn dismissed(
     store: &Arc<dyn Store>,
@@ -306,6 +282,7 @@ pub async fn dismissed(
     gathering: &str,
     now: Timestamp,
 ) -> Result<Vec<Draft>, StoreError> {
+    let ends = Ends { store, space, now };
     let reason = format!("the time for {gathering} was up");
     let mut drafts: Vec<Draft> = Vec::new();
     for row in store.descendants(space, parent, None, MANY).await? {
@@ -313,15 +290,12 @@ pub async fn dismissed(
         if row.thread.parent().as_ref() == Some(parent)
             && gathered.is_some_and(|it| it.id == gathering)
         {
-            let status = Status::Stopped.as_str();
             let end = Ending {
-                thread: &row.thread,
-                status,
                 reason: &reason,
-                last: "",
+                ..end_of(&row)
             };
             let room = AT_ONCE.saturating_sub(drafts.len());
-            drafts.extend(ending_within(store, space, &end, Below::End, room, now).await?);
+            drafts.extend(ends.ending_within(&end, Below::End, room).await?);
         }
     }
     Ok(drafts)

@@ -1,8 +1,6 @@
 //! Calls that a person granted: what the machine knows of them, and how the driver runs one. The start of a call with an effect outside
 //! is stored before the call runs, so that after a crash nobody takes it for one that did not happen.
 
-use std::collections::BTreeSet;
-
 use tokio::pin;
 
 use super::driver::Driver;
@@ -44,14 +42,13 @@ pub struct Granted {
 impl Granted {
     /// What an event grants, if it is a verdict that grants something.
     pub fn by(event: &Event) -> Option<Self> {
-        let fact = event.fact();
         let Fact::ApprovalVerdict(Verdict {
             approval,
             call_id,
             tool,
             ruling: Ruling::Granted(granted),
             ..
-        }) = fact
+        }) = event.fact()
         else {
             return None;
         };
@@ -71,16 +68,11 @@ impl Granted {
     }
 
     fn parked(&self, turn: u64) -> Parked {
-        let Grant {
-            approval,
-            call_id,
-            tool,
-            ..
-        } = self.grant.clone();
+        let grant = self.grant.clone();
         Parked {
-            id: approval,
-            call_id,
-            tool: Some(tool),
+            id: grant.approval,
+            call_id: grant.call_id,
+            tool: Some(grant.tool),
             server: None,
             turn,
             trial: None,
@@ -104,39 +96,24 @@ impl Driver {
         let parked = granted.parked(self.turn.number());
         let thread = self.place.thread.clone();
         if granted.started {
-            return self
-                .settle(parked.abandoned(&thread, RequestState::Started, "the server stopped"))
-                .await;
+            let state = RequestState::Started;
+            let left = parked.abandoned(&thread, state, "the server stopped");
+            return self.settle(left).await;
         }
         let Grant { call_id, tool, .. } = granted.grant.clone();
-        let call = Asked {
-            call_id,
-            tool,
-            written: None,
-            arguments: Ok(granted.arguments.clone()),
-            is_from_text: false,
-            is_cut: false,
-            mends: BTreeSet::new(),
-        };
+        let call = Asked::new(call_id, tool, Ok(granted.arguments.clone()));
         let tools = self.toolbox().await?;
         let is_outside = call.effect_granted(&tools) == Effect::Outside;
         let mut state = RequestState::Granted;
         if is_outside {
-            let Grant {
-                approval,
-                call_id,
-                tool,
-                ..
-            } = &granted.grant;
-            let (turn, verdict) = (self.turn.number(), granted.verdict);
-            let started = Fact::ApprovalStarted(Started {
-                approval,
-                turn,
-                call_id,
-                tool,
-                verdict,
-            })
-            .encode(&thread);
+            let started = Started {
+                approval: &granted.grant.approval,
+                turn: self.turn.number(),
+                call_id: &call.call_id,
+                tool: &call.tool,
+                verdict: granted.verdict,
+            };
+            let started = Fact::ApprovalStarted(started).encode(&thread);
             self.settle(started.only_if(granted.is(state))).await?;
             state = RequestState::Started;
         }
@@ -145,12 +122,11 @@ impl Driver {
             site.grant = Some(granted.grant.clone());
             let Some(done) = self.run_to_end(&tools, &call, &site).await else {
                 // Left: whoever takes the turn up finds it as far as it came.
-                if self.stop.why() != Some(Why::Leave) {
-                    return self
-                        .settle(parked.abandoned(&thread, state, "the turn was cancelled"))
-                        .await;
+                if self.stop.why() == Some(Why::Leave) {
+                    return Ok(None);
                 }
-                return Ok(None);
+                let left = parked.abandoned(&thread, state, "the turn was cancelled");
+                return self.settle(left).await;
             };
             let drafts = self.with_result(done, &granted.grant, &site, granted.is(state));
             match self.write(drafts).await {
@@ -190,10 +166,9 @@ impl Driver {
             done = &mut run => return Some(done),
             () = self.stop.token().cancelled() => {}
         }
-        if self.stop.why() == Some(Why::Interrupt) {
-            Some(run.await)
-        } else {
-            None
+        match self.stop.why() {
+            Some(Why::Interrupt) => Some(run.await),
+            _ => None,
         }
     }
 
@@ -221,10 +196,9 @@ impl Driver {
         let mut intents = self.turn.intents().to_vec();
         intents.extend(result.preview_intent());
         let stepped = self.stepped(&intents, std::slice::from_ref(&result));
-        let result = if self.settings.commit == Commit::Deferred {
-            result.intending_no_more(&site.thread)
-        } else {
-            result
+        let result = match self.settings.commit {
+            Commit::Deferred => result.intending_no_more(&site.thread),
+            Commit::Immediate => result,
         };
         done.push(result.of_approval(&grant.approval).only_if(only_if));
         done.extend(stepped);

@@ -1,18 +1,21 @@
 //! The part of the driver that reads an answer of the decision: which calls it means, and which of its words are thinking.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
-use thinking_language::{Call, Reading};
+use thinking_language::Reading;
 
 use super::driver::Driver;
 use super::options::PlainText;
 use crate::event::draft::Draft;
 use crate::mind::action::{self, Asked};
-use crate::mind::call::Ready;
+use crate::mind::call::{Ready, TurnPlace};
 use crate::mind::decision::{REPLY, Streamed, arriving};
 use crate::mind::turn_writer::Lost;
 use crate::model::provider::{Answer, ToolCall};
 use crate::model::written::{self, Found};
 use crate::thread::settings::Language;
+use crate::tools::tool::Tool;
 use crate::words::failure::{Failure, FailureKind, Who};
 
 /// The meaning of an answer.
@@ -57,22 +60,19 @@ impl Driver {
         }
         if language != Language::Tools {
             let reading = thinking_language::read(&answer.text, self.place.thread.label());
-            if !(answer.calls.is_empty()
-                && reading.calls.is_empty()
-                && reading.unreadable.is_empty())
-            {
+            let has_elements = !reading.calls.is_empty() || !reading.unreadable.is_empty();
+            if has_elements || !answer.calls.is_empty() {
                 return elements(reading, answer, all);
             }
         }
         let (thought, words) = written::apart(&answer.text);
         match written::find(words, ready.offered(), self.place.thread.label()) {
             Found::Calls(before, calls) => {
-                let is_from_text = true;
                 return Meant {
-                    is_from_text,
+                    calls,
+                    is_from_text: true,
                     ..Meant::thinking(&format!("{thought}\n\n{before}"))
-                }
-                .calls(calls);
+                };
             }
             Found::Broken => {
                 let unreadable = vec![not_whole(answer.is_cut)];
@@ -80,8 +80,8 @@ impl Driver {
             }
             Found::Words => {}
         }
-        if !(can_reply && self.is_answered_by_words(ready.offered().is_empty())) || words.is_empty()
-        {
+        let is_answer = can_reply && self.is_answered_by_words(ready.offered().is_empty());
+        if !is_answer || words.is_empty() {
             return all;
         }
         Meant {
@@ -139,19 +139,16 @@ impl Driver {
         }
         let tools = self.toolbox().await?;
         // A reply that a person has to let is not made without one.
-        if tools
-            .get(REPLY)
-            .is_none_or(|tool| tool.spec().gated.is_some())
-        {
+        let is_open = |tool: &Arc<dyn Tool>| tool.spec().gated.is_none();
+        if !tools.get(REPLY).is_some_and(is_open) {
             return Ok(Vec::new());
         }
-        let (thread, number) = (self.place.thread.clone(), self.turn.number());
-        let call_id = action::call_id(&action::decision(number), self.turn.rounds_made(), 0);
-        let call = Asked::read(&reply(text), call_id, &tools);
-        let call = call.from_text(true);
+        let TurnPlace { thread, turn, .. } = &self.place;
+        let call_id = action::call_id(&action::decision(*turn), self.turn.rounds_made(), 0);
+        let call = Asked::read(&reply(text), call_id, &tools).from_text(true);
         let site = self.site(&call, &[]);
         let mut drafts = Vec::from_iter(call.action(&tools, &site));
-        drafts.push(Draft::reply(&thread, number, &call.call_id, text, is_cut));
+        drafts.push(Draft::reply(thread, *turn, &call.call_id, text, is_cut));
         Ok(drafts)
     }
 
@@ -185,17 +182,17 @@ fn elements(reading: Reading, answer: &Answer, all: Meant) -> Meant {
         let unreadable = reading.unreadable;
         return Meant { unreadable, ..all }.calls(answer.calls.clone());
     }
-    let mut calls = Vec::from_iter(reading.calls.iter().map(written_call));
+    let mut calls = Vec::from_iter(reading.calls.into_iter().map(ToolCall::from));
     if !answer.is_cut || reading.unreadable.is_empty() {
         let unreadable = reading.unreadable;
         return Meant { unreadable, ..all }.calls(calls);
     }
     calls.pop_if(|call| call.name != REPLY);
     Meant {
+        calls,
         is_cut: true,
         ..all
     }
-    .calls(calls)
 }
 
 /// The failure beside a reply that a limit of tokens cut off.
@@ -229,10 +226,9 @@ pub(super) fn mended(call: Asked) -> Asked {
         }
         Ok(arguments) => spoken(arguments, WRAPPED_MAX),
     };
-    let arguments = arguments.map(|text| json!({ "text": text }));
     match arguments {
-        Some(arguments) => Asked {
-            arguments: Ok(arguments),
+        Some(text) => Asked {
+            arguments: Ok(json!({ "text": text })),
             is_from_text: true,
             ..call
         },
@@ -274,18 +270,5 @@ fn spoken(value: &Value, depth: usize) -> Option<String> {
 
 /// The call that plain words mean.
 fn reply(text: &str) -> ToolCall {
-    ToolCall {
-        id: String::new(),
-        name: REPLY.to_owned(),
-        arguments: json!({ "text": text }).to_string(),
-    }
-}
-
-/// A call that a text means, as a provider would have sent it: without an id, for ids are ours.
-fn written_call(call: &Call) -> ToolCall {
-    ToolCall {
-        id: String::new(),
-        name: call.name.clone(),
-        arguments: call.arguments.clone(),
-    }
+    ToolCall::new(REPLY.to_owned(), &json!({ "text": text }))
 }

@@ -136,30 +136,20 @@ impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Granted { calls } => {
-                write!(
-                    f,
-                    "running what was granted: {}",
-                    list(calls.iter().map(|call| call.grant.tool.as_str()))
-                )
+                let tools = list(calls.iter().map(|call| call.grant.tool.as_str()));
+                write!(f, "running what was granted: {tools}")
             }
             Self::Recalling => f.write_str("recalling"),
             Self::Listening { silent } => {
                 write!(f, "listening for {}", list(silent.iter().map(Name::as_str)))
             }
-            Self::Deciding {
-                round,
-                repair: false,
-            } => write!(f, "deciding, round {round}"),
-            Self::Deciding {
-                round,
-                repair: true,
-            } => write!(f, "deciding, round {round}: a repair"),
+            Self::Deciding { round, repair } => {
+                let what = if *repair { ": a repair" } else { "" };
+                write!(f, "deciding, round {round}{what}")
+            }
             Self::Acting { round, calls } => {
-                write!(
-                    f,
-                    "acting, round {round}: {}",
-                    list(calls.iter().map(|call| call.tool.as_str()))
-                )
+                let tools = list(calls.iter().map(|call| call.tool.as_str()));
+                write!(f, "acting, round {round}: {tools}")
             }
             Self::Answering {
                 round, submodule, ..
@@ -197,23 +187,17 @@ impl Turn {
 
     fn before_rounds(&self) -> Phase {
         if !self.granted.is_empty() {
-            return Phase::Granted {
-                calls: self.granted.clone(),
-            };
+            let calls = self.granted.clone();
+            return Phase::Granted { calls };
         }
         if self.recalls {
             return Phase::Recalling;
         }
-        let is_silent = |name: &&Name| {
-            self.progress
-                .get(*name)
-                .is_none_or(|progress| !progress.is_done)
-        };
+        let is_silent = |name: &&Name| self.progress.get(*name).is_none_or(|it| !it.is_done);
         let silent: Vec<Name> = self.submodules.iter().filter(is_silent).cloned().collect();
-        if silent.is_empty() {
-            self.deciding(false)
-        } else {
-            Phase::Listening { silent }
+        match silent.is_empty() {
+            true => self.deciding(false),
+            false => Phase::Listening { silent },
         }
     }
 
@@ -234,35 +218,23 @@ impl Turn {
         if last.replies() && earlier.iter().any(|round| round.is_like(last)) {
             return closing(TurnOutcome::Done);
         }
-        let has_ended = self
-            .intents
-            .iter()
-            .any(|intent| matches!(intent, Intent::Terminate { .. }));
+        let ends = |intent: &Intent| matches!(intent, Intent::Terminate { .. });
+        let has_ended = self.intents.iter().any(ends);
         if (last.unreadable || last.is_unread()) && !has_ended {
             let limit = self.limits.unreadable;
-            let is_over = self.unreadable_in_a_row() >= limit;
-            return if is_over {
-                giving_up(unreadable_answers(limit))
-            } else {
-                self.deciding(false)
+            return match self.unreadable_in_a_row() >= limit {
+                true => giving_up(unreadable_answers(limit)),
+                false => self.deciding(false),
             };
         }
-        if let Some(step) = &self.step {
-            let is_done = has_ended || step.is_complete();
-            return if is_done {
-                closing(TurnOutcome::Done)
-            } else {
-                self.deciding(false)
-            };
-        }
-        if last.calls.is_empty() && !self.process {
-            return self.after_words(last);
-        }
-        let brings_back = last.calls.iter().any(|call| call.back);
-        if brings_back {
-            self.deciding(false)
-        } else {
-            closing(TurnOutcome::Done)
+        let is_done = match &self.step {
+            Some(step) => has_ended || step.is_complete(),
+            None if last.calls.is_empty() && !self.process => return self.after_words(last),
+            None => !last.calls.iter().any(|call| call.back),
+        };
+        match is_done {
+            true => closing(TurnOutcome::Done),
+            false => self.deciding(false),
         }
     }
 
@@ -282,14 +254,9 @@ impl Turn {
     /// True if the decision is asked for the last time in a turn whose user has no answer yet.
     pub(super) fn is_last_round(&self) -> bool {
         let made = self.rounds.len() as u64;
-        let Limits {
-            rounds,
-            model_calls,
-            ..
-        } = self.limits;
-        let is_last =
-            made.saturating_sub(self.repairs) + 1 >= rounds || self.model_calls + 1 >= model_calls;
-        made > 0 && is_last && self.owes_reply()
+        let is_last_round = made.saturating_sub(self.repairs) + 1 >= self.limits.rounds;
+        let is_last_call = self.model_calls + 1 >= self.limits.model_calls;
+        made > 0 && (is_last_round || is_last_call) && self.owes_reply()
     }
 
     /// True for a conversation that takes words for an answer, and has said nothing yet.
@@ -333,9 +300,8 @@ impl Turn {
         } = self.limits;
         let spent = |what: &str, limit: u64, key: &str| {
             let text = format!("the turn has used up its {limit} {what} ({key}) and ends here");
-            giving_up(
-                Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": key })),
-            )
+            let failure = Failure::new(FailureKind::Budget, text);
+            giving_up(failure.with(json!({ "limit": limit, "key": key })))
         };
         let made = self.rounds.len() as u64;
         if self.model_calls >= model_calls {
@@ -347,10 +313,8 @@ impl Turn {
         } else if self.tool_calls >= tool_calls && made > 0 {
             spent("tool calls", tool_calls, "turn.max_tool_calls")
         } else {
-            Phase::Deciding {
-                round: made,
-                repair,
-            }
+            let round = made;
+            Phase::Deciding { round, repair }
         }
     }
 }
@@ -370,11 +334,12 @@ fn giving_up(failure: Failure) -> Phase {
 }
 
 fn unreadable_answers(limit: u64) -> Failure {
+    let key = "budget.unreadable";
     let text = format!(
-        "{limit} answers in a row could not be read (budget.unreadable); what was wrong stands before this"
+        "{limit} answers in a row could not be read ({key}); what was wrong stands before this"
     );
-    Failure::new(FailureKind::Interpreter, text)
-        .with(json!({ "limit": limit, "key": "budget.unreadable" }))
+    let failure = Failure::new(FailureKind::Interpreter, text);
+    failure.with(json!({ "limit": limit, "key": key }))
 }
 
 /// Why a conversation whose decision did nothing gives up. The advice names nothing that is set already.

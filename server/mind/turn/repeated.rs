@@ -2,6 +2,7 @@
 
 use super::driver::Driver;
 use crate::event::draft::Draft;
+use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::log::query::Query;
 use crate::mind::action::Asked;
@@ -31,9 +32,8 @@ impl Driver {
             limit: 1,
             ..Query::default()
         };
-        let events = self.mind.client.store().events(&self.place.space, &query);
-        let before = events.await.map_err(Lost::Store)?.into_iter().next();
-        Ok(before
-            .is_some_and(|event| matches!(event.fact(), Fact::Reply(reply) if reply.text == text)))
+        let events = self.store().events(&self.place.space, &query).await?;
+        let says = |event: &Event| matches!(event.fact(), Fact::Reply(reply) if reply.text == text);
+        Ok(events.first().is_some_and(says))
     }
 }

@@ -86,25 +86,22 @@ impl Round {
 
     /// True if it made the same calls.
     pub fn is_like(&self, other: &Self) -> bool {
-        let calls = |round: &Self| {
-            let calls = round.calls.iter().map(|call| &call.pending);
-            Vec::from_iter(calls.map(|call| (call.tool.clone(), call.arguments.clone())))
+        let is_same = |(a, b): (&Call, &Call)| {
+            a.pending.tool == b.pending.tool && a.pending.arguments == b.pending.arguments
         };
-        calls(self) == calls(other)
+        let mut pairs = self.calls.iter().zip(&other.calls);
+        self.calls.len() == other.calls.len() && pairs.all(is_same)
     }
 
     /// The calls that have no result yet.
     pub fn pending(&self) -> Vec<Pending> {
-        self.calls
-            .iter()
-            .filter(|call| !call.done)
-            .map(|call| call.pending.clone())
-            .collect()
+        let pending = self.calls.iter().filter(|call| !call.done);
+        pending.map(|call| call.pending.clone()).collect()
     }
 }
 
 /// How much a turn may do.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Limits {
     pub rounds: u64,
     pub tool_calls: u64,

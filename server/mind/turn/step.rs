@@ -53,16 +53,12 @@ impl Step {
             Intent::Connect { name, .. } => self.connect.push(name.clone()),
             Intent::Disconnect { name } => self.disconnect.push(name.clone()),
             Intent::Wait { from, .. } => {
-                self.wait = Some(Wait {
-                    wait: true,
-                    from: from.clone(),
-                })
+                let from = from.clone();
+                self.wait = Some(Wait { wait: true, from });
             }
             Intent::GoOn => {
-                self.wait = Some(Wait {
-                    wait: false,
-                    from: None,
-                })
+                let from = None;
+                self.wait = Some(Wait { wait: false, from });
             }
             Intent::SendsDone => self.sends_done = true,
             Intent::ContactsDone => self.contacts_done = true,
@@ -83,12 +79,8 @@ impl Step {
             Operation::Contacts => !self.contacts_done,
             Operation::Wait => self.wait.is_none(),
         };
-        let wanted = self.operation.filter(is_open);
-        let open = || {
-            [Operation::Sends, Operation::Contacts, Operation::Wait]
-                .into_iter()
-                .find(is_open)
-        };
-        wanted.or_else(open).unwrap_or(Operation::Wait)
+        let all = [Operation::Sends, Operation::Contacts, Operation::Wait];
+        let mut asked = self.operation.into_iter().chain(all);
+        asked.find(is_open).unwrap_or(Operation::Wait)
     }
 }

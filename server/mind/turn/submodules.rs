@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tokio::task::{Id, JoinError, JoinSet};
+use tokio::task::{Id, JoinSet};
 
 use crate::event::draft::{Draft, When};
 use crate::event::fact::Fact;
@@ -12,51 +12,55 @@ use crate::mind::submodule::{Submodule, SubmoduleAnswer, SubmoduleRequest, Tally
 use crate::mind::turn_writer::TurnWriter;
 use crate::tasks::share::Processors;
 use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::{Name, Space};
+use crate::words::id::Name;
 
 /// Submodules that were asked and have not answered yet.
 pub(super) struct SubmoduleTasks {
     processors: Processors,
-    space: Space,
+    tally: Arc<Tally>,
+    place: TurnPlace,
+    when: When,
     tasks: JoinSet<SubmoduleAnswer>,
     names: HashMap<Id, Name>,
 }
 
 impl SubmoduleTasks {
-    pub fn new(processors: Processors, space: Space) -> Self {
+    pub fn new(processors: Processors, tally: Arc<Tally>, place: TurnPlace, when: When) -> Self {
         Self {
             processors,
-            space,
+            tally,
+            place,
+            when,
             tasks: JoinSet::new(),
             names: HashMap::new(),
         }
     }
 
-    pub fn ask(&mut self, request: SubmoduleRequest, submodule: Submodule, when: When) {
+    pub fn ask(&mut self, request: SubmoduleRequest, submodule: Submodule) {
         let name = submodule.name.clone();
-        let task = self.tasks.spawn(
-            self.processors
-                .of(&self.space, ask_submodule(request, submodule, when)),
-        );
+        let answer = ask_submodule(request, submodule, self.when);
+        let task = self
+            .tasks
+            .spawn(self.processors.of(&self.place.space, answer));
         self.names.insert(task.id(), name);
     }
 
-    /// The next to have answered; a submodule whose task died is named. Cancel safe.
-    pub async fn next(&mut self) -> Option<Result<SubmoduleAnswer, (Name, JoinError)>> {
-        let joined = self.tasks.join_next_with_id().await?;
-        self.joined(joined)
-    }
-
-    fn joined(
-        &mut self,
-        joined: Result<(Id, SubmoduleAnswer), JoinError>,
-    ) -> Option<Result<SubmoduleAnswer, (Name, JoinError)>> {
-        match joined {
+    /// The next to have answered, which is counted; of a submodule whose task died, the failure. Cancel safe.
+    pub async fn next(&mut self, is_late: bool) -> Option<SubmoduleAnswer> {
+        match self.tasks.join_next_with_id().await? {
             Ok((id, answer)) => {
                 self.names.remove(&id);
-                Some(Ok(answer))
+                self.tally.count(&self.place.space, &answer, is_late);
+                Some(answer)
             }
-            Err(error) => Some(Err((self.names.remove(&error.id())?, error))),
+            Err(error) => {
+                let name = self.names.remove(&error.id())?;
+                let text = format!("the voice {name} broke down: {error}");
+                let failure = Failure::new(FailureKind::Internal, text);
+                let told = self.place.failure(&Who::Submodule(name.clone()), &failure);
+                let drafts = vec![told.when(self.when)];
+                Some(SubmoduleAnswer { name, drafts })
+            }
         }
     }
 
@@ -66,20 +70,10 @@ impl SubmoduleTasks {
 }
 
 /// What comes after the deadline is appended as late.
-pub(super) async fn late_submodules(
-    mut asked: SubmoduleTasks,
-    writer: Arc<TurnWriter>,
-    place: TurnPlace,
-    turn: u64,
-    tally: Arc<Tally>,
-) {
-    while let Some(answer) = asked.next().await {
-        if let Ok(answer) = &answer {
-            tally.count(&place.space, answer, true);
-        }
-        let drafts = drafts_of(answer, &place, turn, When::InTime).into_iter();
+pub(super) async fn late_submodules(mut asked: SubmoduleTasks, writer: Arc<TurnWriter>) {
+    while let Some(answer) = asked.next(true).await {
         // That it was not heard in time stands in the log already; that it never came is in the record of its call.
-        let drafts = drafts.filter(|draft| !is_timeout(draft));
+        let drafts = answer.drafts.into_iter().filter(|it| !is_timeout(it));
         let late = |draft: Draft| match draft.fact() {
             Fact::Call(_) => draft,
             _ => draft.when(When::Late),
@@ -95,26 +89,5 @@ fn is_timeout(draft: &Draft) -> bool {
 pub(super) async fn write_beside(writer: &TurnWriter, drafts: Vec<Draft>) {
     if let Err(error) = writer.write_beside(drafts).await {
         tracing::warn!(%error, "what a voice said beside its turn is lost");
-    }
-}
-
-pub(super) fn drafts_of(
-    answer: Result<SubmoduleAnswer, (Name, JoinError)>,
-    place: &TurnPlace,
-    turn: u64,
-    when: When,
-) -> Vec<Draft> {
-    match answer {
-        Ok(answer) => answer.drafts,
-        Err((name, error)) => {
-            let failure = Failure::new(
-                FailureKind::Internal,
-                format!("the voice {name} broke down: {error}"),
-            );
-            vec![
-                Draft::failure(&place.thread, Some(turn), &Who::Submodule(name), &failure)
-                    .when(when),
-            ]
-        }
     }
 }

@@ -17,6 +17,13 @@ pub(super) struct Part<'a> {
     pub arguments: String,
 }
 
+impl Part<'_> {
+    /// True if it has anything of a call.
+    pub fn is_full(&self) -> bool {
+        !self.name.is_empty() || !self.arguments.is_empty()
+    }
+}
+
 /// The tool calls of one answer as far as they have come.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
@@ -38,7 +45,7 @@ struct Coming {
 }
 
 /// Arguments as parts that repeat them say them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Repeated {
     text: String,
     scan: Scan,
@@ -78,10 +85,8 @@ impl Calls {
             Place::In(at) => at,
             Place::New => {
                 // Arguments without a name, behind a whole call whose name was said again.
-                let renamed = self
-                    .list
-                    .last()
-                    .filter(|it| it.is_renamed && part.name.is_empty());
+                let last = self.list.last().filter(|_| part.name.is_empty());
+                let renamed = last.filter(|it| it.is_renamed);
                 let name = renamed.map(|it| it.call.name.clone());
                 let weight = CALL_WEIGHT + part.name.len() + part.arguments.len();
                 let mut coming = Coming {
@@ -101,9 +106,9 @@ impl Calls {
     }
 
     /// Puts whole calls in the place of these.
-    pub fn replace<'p>(&mut self, parts: impl Iterator<Item = Part<'p>>) {
+    pub fn replace(&mut self, parts: Vec<Part<'_>>) {
         self.list.clear();
-        parts.for_each(|part| drop(self.take(part)));
+        parts.into_iter().for_each(|part| drop(self.take(part)));
     }
 
     /// True if no call has begun.
@@ -119,9 +124,8 @@ impl Calls {
 
     /// True if a call has no arguments yet, or is in the middle of them.
     pub fn are_open(&self) -> bool {
-        self.list
-            .iter()
-            .any(|it| it.is_blank() || it.is_held || !it.is_whole())
+        let is_open = |it: &Coming| it.is_blank() || it.is_held || !it.is_whole();
+        self.list.iter().any(is_open)
     }
 
     /// The calls in order; without the last ones that are not whole where the answer was cut.
@@ -131,13 +135,12 @@ impl Calls {
             list.pop();
         }
         let call = |coming: Coming| {
-            let blank = coming.is_blank() || coming.is_held;
+            let is_blank = coming.is_blank() || coming.is_held;
             let is_repeated = coming.is_repeated();
-            let repeated = coming.repeated.filter(|_| is_repeated).map(|it| it.text);
-            let arguments = if blank {
-                "{}".to_owned()
-            } else {
-                repeated.unwrap_or(coming.call.arguments)
+            let arguments = match coming.repeated {
+                _ if is_blank => "{}".to_owned(),
+                Some(repeated) if is_repeated => repeated.text,
+                _ => coming.call.arguments,
             };
             ToolCall {
                 arguments,
@@ -181,10 +184,9 @@ impl Calls {
             return Place::In(at);
         }
         if coming.is_held {
-            return if same_id && !is_blank {
-                Place::In(at)
-            } else {
-                Place::New
+            return match same_id && !is_blank {
+                true => Place::In(at),
+                false => Place::New,
             };
         }
         if coming.is_whole() {
@@ -196,10 +198,9 @@ impl Calls {
             };
         }
         let begins = part.arguments.trim_start().starts_with('{') && !coming.is_blank();
-        if begins && !coming.is_snapshot(&part.arguments) {
-            Place::New
-        } else {
-            Place::In(at)
+        match begins && !coming.is_snapshot(&part.arguments) {
+            true => Place::New,
+            false => Place::In(at),
         }
     }
 
@@ -221,18 +222,12 @@ impl Calls {
 
     /// The call that a part may belong to: of its index, of its id, or, where it has no name, the last one.
     fn candidate(&self, part: &Part<'_>) -> Option<usize> {
-        let by_index = || {
-            self.list
-                .iter()
-                .rposition(|it| part.index.is_some() && it.index == part.index)
-        };
-        let by_id = || {
-            self.list
-                .iter()
-                .rposition(|it| !part.id.is_empty() && it.call.id == part.id)
-        };
+        let has_index = |it: &Coming| part.index.is_some() && it.index == part.index;
+        let has_id = |it: &Coming| !part.id.is_empty() && it.call.id == part.id;
+        let of_index = self.list.iter().rposition(has_index);
+        let by_id = || self.list.iter().rposition(has_id);
         // A name beside a number that is new begins a call, whatever its id: some servers repeat one id.
-        if part.index.is_some() && !part.name.is_empty() && by_index().is_none() {
+        if part.index.is_some() && !part.name.is_empty() && of_index.is_none() {
             return None;
         }
         // A name alone, said once more in the middle of its call, begins none.
@@ -247,7 +242,6 @@ impl Calls {
             let known = self.list[*at].call.id.as_str();
             !part.id.is_empty() && !known.is_empty() && part.id != known
         };
-        let of_index = by_index();
         let of_id = of_index.filter(is_of_other).and_then(|_| by_id());
         of_id.or(of_index).or_else(by_id).or_else(last)
     }
@@ -282,10 +276,8 @@ impl Coming {
         let so_far = self.call.arguments.as_str();
         let begun = so_far.trim_end().trim_end_matches(['"', '}', ']']);
         let is_json = || serde_json::from_str::<IgnoredAny>(arguments).is_ok();
-        begun.len() > 1
-            && arguments.len() > so_far.len()
-            && arguments.starts_with(begun)
-            && is_json()
+        let is_longer = begun.len() > 1 && arguments.len() > so_far.len();
+        is_longer && arguments.starts_with(begun) && is_json()
     }
 
     /// True where a value is to follow, so that an object there may begin as the whole does.
@@ -345,10 +337,7 @@ impl Repeated {
     /// Takes up a part, which says all once more or goes on.
     fn take(known: &mut Option<Self>, part: &str) {
         let goes_on = known.take().filter(|it| !part.starts_with(&it.text));
-        let mut repeated = goes_on.unwrap_or_else(|| Self {
-            text: String::new(),
-            scan: Scan::default(),
-        });
+        let mut repeated = goes_on.unwrap_or_default();
         repeated.scan.read(part);
         repeated.text.push_str(part);
         *known = Some(repeated);

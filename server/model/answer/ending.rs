@@ -1,5 +1,7 @@
 //! The reason why an answer ended, read from the provider's word for it. Pure.
 
+use crate::model::refusal_text::has_any;
+
 /// The reason why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in crate::model) enum Ending {
@@ -18,109 +20,45 @@ pub(in crate::model) enum Ending {
     Unknown,
 }
 
-const NONE: [&str; 6] = [
-    "",
-    "null",
-    "none",
-    "undefined",
-    "unspecified",
-    "finish_reason_unspecified",
-];
+const NONE: &str = "|null|none|undefined|unspecified|finish_reason_unspecified";
 
-const DONE: [&str; 19] = [
-    "stop",
-    "stopped",
-    "stop_sequence",
-    "stop_token",
-    "tool_calls",
-    "tool_call",
-    "tool_use",
-    "function_call",
-    "eos",
-    "eos_token",
-    "end",
-    "end_turn",
-    "endoftext",
-    "complete",
-    "completed",
-    "done",
-    "finished",
-    "success",
-    "refusal",
-];
+const DONE: &str = "stop|stopped|stop_sequence|stop_token|tool_calls|tool_call|tool_use|function_call|\
+    eos|eos_token|end|end_turn|endoftext|complete|completed|done|finished|success|\
+    refusal";
 
-const CUT: [&str; 12] = [
-    "incomplete",
-    "max_new_tokens",
-    "context_window_exceeded",
-    "length",
-    "max_tokens",
-    "max_token",
-    "max_output_tokens",
-    "max_completion_tokens",
-    "model_length",
-    "model_context_window_exceeded",
-    "token_limit",
-    "truncated",
-];
+const CUT: &str = "incomplete|max_new_tokens|context_window_exceeded|length|max_tokens|max_token|\
+    max_output_tokens|max_completion_tokens|model_length|model_context_window_exceeded|\
+    token_limit|truncated";
 
-const FILTERED: [&str; 14] = [
-    "moderation",
-    "moderated",
-    "toxic",
-    "error_toxic",
-    "content_filter",
-    "content_filtered",
-    "safety",
-    "image_safety",
-    "recitation",
-    "blocklist",
-    "prohibited_content",
-    "spii",
-    "sensitive",
-    "guardrail_intervened",
-];
+const FILTERED: &str = "moderation|moderated|toxic|error_toxic|content_filter|content_filtered|safety|\
+    image_safety|recitation|blocklist|prohibited_content|spii|sensitive|\
+    guardrail_intervened";
 
-const FAILED: [&str; 15] = [
-    "error",
-    "failed",
-    "failure",
-    "abort",
-    "aborted",
-    "cancelled",
-    "canceled",
-    "timeout",
-    "network_error",
-    "insufficient_system_resource",
-    "engine_overloaded",
-    "server_error",
-    "malformed_function_call",
-    "unexpected_tool_call",
-    "too_many_tool_calls",
-];
+const FAILED: &str = "error|failed|failure|abort|aborted|cancelled|canceled|timeout|network_error|\
+    insufficient_system_resource|engine_overloaded|server_error|malformed_function_call|\
+    unexpected_tool_call|too_many_tool_calls";
 
 impl Ending {
     /// Reads a provider's word, in any case. One of several parts, such as `content_filter: RECITATION`, means what
     /// its last part does, or the one before, where that is not known.
     pub fn of(word: &str) -> Self {
         let is_told = |ending: &Self| *ending != Self::Unknown;
-        let parts = || {
-            word.rsplit([':', '.', '/'])
-                .filter(|part| !part.trim().is_empty())
-        };
-        let mut told = std::iter::once(word).chain(parts()).map(Self::of_part);
+        let parts = word
+            .rsplit([':', '.', '/'])
+            .filter(|part| !part.trim().is_empty());
+        let mut told = std::iter::once(word).chain(parts).map(Self::of_part);
         told.find(is_told).unwrap_or(Self::Unknown)
     }
 
     fn of_part(word: &str) -> Self {
         let word = word.trim().to_lowercase().replace(['-', ' '], "_");
-        let is_among = |words: &[&str]| words.contains(&word.as_str());
+        let is_among = |words: &str| words.split('|').any(|it| it == word);
         match () {
-            () if is_among(&NONE) => Self::Open,
-            () if is_among(&DONE) => Self::Done,
-            () if is_among(&CUT) => Self::Cut,
-            () if is_among(&FILTERED) => Self::Filtered,
-            () if is_among(&FAILED) => Self::Failed,
+            () if is_among(NONE) => Self::Open,
+            () if is_among(DONE) => Self::Done,
+            () if is_among(CUT) => Self::Cut,
+            () if is_among(FILTERED) => Self::Filtered,
+            () if is_among(FAILED) => Self::Failed,
             () => Self::Unknown,
         }
     }
@@ -138,8 +76,5 @@ pub(in crate::model) fn is_refusal(word: &str) -> bool {
 
 /// True if a provider's word says that the answer ended with calls.
 pub(super) fn announces_calls(word: &str) -> bool {
-    let word = word.to_lowercase();
-    ["tool_call", "tool_use", "function_call"]
-        .iter()
-        .any(|calls| word.contains(calls))
+    has_any(&word.to_lowercase(), "tool_call|tool_use|function_call")
 }

@@ -16,12 +16,8 @@ pub fn adjusted(body: &Json, habits: &[Habit]) -> Json {
         match habit {
             Habit::Refuses(name) if name == "strict" => without_strict(&mut members),
             Habit::Refuses(name) if name == "tools" => {
-                members.retain(|member, _| {
-                    !matches!(
-                        member.as_str(),
-                        "tools" | "tool_choice" | "parallel_tool_calls"
-                    )
-                });
+                let of_tools = ["tools", "tool_choice", "parallel_tool_calls"];
+                members.retain(|member, _| !of_tools.contains(&member.as_str()));
             }
             Habit::Refuses(name) if OUTPUT.contains(&name.as_str()) => {
                 members.retain(|member, _| !OUTPUT.contains(&member.as_str()));
@@ -39,10 +35,8 @@ pub fn adjusted(body: &Json, habits: &[Habit]) -> Json {
                 }
             }
             Habit::TakesPlainSchemas => {
-                members
-                    .get_mut("tools")
-                    .into_iter()
-                    .for_each(plain_schemas::plain);
+                let tools = members.get_mut("tools").into_iter();
+                tools.for_each(plain_schemas::plain);
             }
             Habit::Streams(streams) => {
                 members.insert("stream".to_owned(), Value::Bool(*streams));
@@ -57,12 +51,8 @@ pub fn adjusted(body: &Json, habits: &[Habit]) -> Json {
 }
 
 fn without_strict(members: &mut Map<String, Value>) {
-    let tools = members
-        .get_mut("tools")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten();
-    for tool in tools {
+    let tools = members.get_mut("tools").and_then(Value::as_array_mut);
+    for tool in tools.into_iter().flatten() {
         if let Some(function) = tool.get_mut("function").and_then(Value::as_object_mut) {
             function.remove("strict");
         }
@@ -76,22 +66,15 @@ fn join_system(members: &mut Map<String, Value>) {
     };
     let mut system = String::new();
     messages.retain(|message| {
-        let is_system = message.get("role").is_some_and(|role| role == "system");
+        let is_system = message["role"] == "system";
         if is_system {
-            system.push_str(
-                message
-                    .get("content")
-                    .and_then(Value::as_str)
-                    .unwrap_or_default(),
-            );
+            system.push_str(message["content"].as_str().unwrap_or_default());
             system.push_str("\n\n");
         }
         !is_system
     });
-    match messages
-        .first_mut()
-        .and_then(|message| message.get_mut("content"))
-    {
+    let first = messages.first_mut();
+    match first.and_then(|message| message.get_mut("content")) {
         Some(Value::String(content)) => content.insert_str(0, &system),
         Some(Value::Array(parts)) => {
             parts.insert(0, serde_json::json!({ "type": "text", "text": system }))

@@ -47,32 +47,22 @@ pub fn kinds(schema: &Members) -> Vec<&'static str> {
         "null" | "none" => Some("null"),
         _ => None,
     };
-    let mut kinds = Vec::new();
-    for name in named {
-        kinds.extend(kind(name).filter(|kind| !kinds.contains(kind)));
-    }
-    kinds
+    unique(named.into_iter().filter_map(kind))
 }
 
 /// The types that a schema without one means.
 pub fn guessed(schema: &Members, values: &[Value]) -> Vec<&'static str> {
     let has = |keys: &[&str]| keys.iter().any(|key| schema.contains_key(*key));
     if !values.is_empty() {
-        let mut kinds = Vec::new();
-        for value in values {
-            let kind = match value {
-                Value::String(_) => "string",
-                Value::Number(number) if number.is_f64() => "number",
-                Value::Number(_) => "integer",
-                Value::Bool(_) => "boolean",
-                Value::Array(_) => "array",
-                Value::Object(_) | Value::Null => "object",
-            };
-            if !kinds.contains(&kind) {
-                kinds.push(kind);
-            }
-        }
-        return kinds;
+        let kind = |value: &Value| match value {
+            Value::String(_) => "string",
+            Value::Number(number) if number.is_f64() => "number",
+            Value::Number(_) => "integer",
+            Value::Bool(_) => "boolean",
+            Value::Array(_) => "array",
+            Value::Object(_) | Value::Null => "object",
+        };
+        return unique(values.iter().map(kind));
     }
     let of = |kind| vec![kind];
     if has(&[
@@ -139,7 +129,7 @@ pub fn together(options: Vec<Members>) -> Vec<Members> {
     all
 }
 
-pub fn unique(values: Vec<Value>) -> Vec<Value> {
+pub fn unique<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut unique = Vec::new();
     for value in values {
         if !unique.contains(&value) {

@@ -41,14 +41,11 @@ pub fn split(description: &str) -> (&str, &str) {
     let fits = &description[..most];
     let sentence = fits.rfind(['\n', '.', '!', '?']).map(|at| at + 1);
     let word = fits.rfind(char::is_whitespace);
-    let end = sentence
-        .filter(|at| *at > most / 2)
-        .or(word.filter(|at| *at > most / 2))
-        .unwrap_or(most);
-    (
-        description[..end].trim_end(),
-        description[end..].trim_start(),
-    )
+    let is_far = |at: &usize| *at > most / 2;
+    let end = sentence.filter(is_far).or(word.filter(is_far));
+    let end = end.unwrap_or(most);
+    let (fits, rest) = description.split_at(end);
+    (fits.trim_end(), rest.trim_start())
 }
 
 /// The words for values that are no `enum`: providers take only words there.
@@ -92,18 +89,14 @@ pub fn describe(schema: &mut Members, words: &str, is_first: bool) {
     if words.is_empty() {
         return;
     }
-    let first = schema
-        .get_mut("anyOf")
-        .and_then(|options| options.get_mut(0));
+    let options = schema.get_mut("anyOf");
+    let first = options.and_then(|options| options.get_mut(0));
     let at = match first.and_then(Value::as_object_mut) {
         Some(first) => first,
         None => schema,
     };
-    let known = at
-        .get("description")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let words = match (known, is_first) {
+    let known = at.get("description").and_then(Value::as_str);
+    let words = match (known.unwrap_or_default(), is_first) {
         ("", _) => words.to_owned(),
         (known, true) => format!("{words} {known}"),
         (known, false) => format!("{known} {words}"),

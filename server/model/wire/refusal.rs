@@ -2,7 +2,7 @@
 //! long, or one of its parts is not taken. Pure. Each provider has words of its own, so they are
 //! read as a sentence: a subject, a size, and that it is too much.
 
-use crate::model::refusal_text::spelled_out;
+use crate::model::refusal_text::{has_any, spelled_out};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -108,7 +108,7 @@ impl Said {
     }
 
     fn has(&self, words: &str) -> bool {
-        has(&self.all, words)
+        has_any(&self.all, words)
     }
 
     /// Returns whether it has one of these codes.
@@ -188,7 +188,7 @@ const TEMPLATE: &str = "template|jinja|raise_exception|not callable|not subscrip
 
 /// Returns whether a refusal is an error in the template of a chat.
 pub fn is_of_template(words: &str) -> bool {
-    has(&words.to_lowercase(), TEMPLATE)
+    has_any(&words.to_lowercase(), TEMPLATE)
 }
 
 /// Causes that are neither the words of the request nor its media.
@@ -263,7 +263,7 @@ fn is_too_much(sentence: &str) -> bool {
 }
 
 fn says_too_much(sentence: &str) -> bool {
-    let has = |words| has(sentence, words);
+    let has = |words| has_any(sentence, words);
     let is_large = || numbers(sentence).filter(|number| *number >= 256).count() >= 2;
     has(PROMPT) && has(SIZE) && !has(OTHER_PARTS) && (has(TOO_MUCH) || is_large())
 }
@@ -295,11 +295,6 @@ fn number_after(said: &Said, words: &str) -> Option<u64> {
         let at = said.all.find(word)? + word.len();
         numbers(&said.all[at..]).next()
     })
-}
-
-/// Returns whether a text has one of these words, between which stand bars.
-fn has(text: &str, words: &str) -> bool {
-    words.split('|').any(|word| text.contains(word))
 }
 
 /// The numbers of a text; `128,000` is one.

@@ -1,17 +1,19 @@
 //! What goes wrong in an exchange, in our words: an endpoint that cannot be reached, refuses, or answers what cannot be read.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
 use async_openai::error::OpenAIError;
-use http::header::{HeaderMap, LOCATION, RETRY_AFTER};
+use http::header::{HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
+use parking_lot::Mutex;
 use reqwest::{Response, StatusCode};
+use serde_json::Value;
 
 use super::Endpoint;
 use super::echo::without_echo;
 use super::refusal::{self, Meaning};
 use crate::model::answer::{Reported, reported};
-use crate::model::guard::{Seen, lock, root_cause};
+use crate::model::guard::{Seen, root_cause};
+use crate::model::refusal_text::has_any;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::time::Timestamp;
 
@@ -62,39 +64,31 @@ impl From<Failure> for Trouble {
 impl Endpoint {
     /// What async-openai says went wrong, in our words.
     pub fn trouble(&self, error: OpenAIError, seen: &Mutex<Seen>) -> Trouble {
-        if let Some((broke, passing)) = &lock(seen).broke {
-            let failure = self.failure(format_args!("{broke}"));
-            return if *passing {
-                failure.retryable().into()
-            } else {
-                failure.into()
-            };
+        if let Some((broke, passing)) = &seen.lock().broke {
+            let mut failure = self.failure(format_args!("{broke}"));
+            failure.retryable = *passing;
+            return failure.into();
         }
         match error {
             OpenAIError::Boxed(error) => match error.downcast::<Trouble>() {
                 Ok(trouble) => *trouble,
-                Err(error) => self
-                    .failure(format_args!(
-                        "could not be asked: {}",
-                        self.quote(&error.to_string())
-                    ))
-                    .into(),
+                Err(error) => {
+                    let quote = self.quote(&error.to_string());
+                    self.failure(format_args!("could not be asked: {quote}"))
+                        .into()
+                }
             },
             OpenAIError::JSONDeserialize(error, text) => {
                 let quote = self.quote(&text);
-                let failure = self.failure(format_args!("answered what is no JSON: {quote}"));
-                if error.is_eof() {
-                    failure.retryable().into()
-                } else {
-                    failure.into()
-                }
+                let mut failure = self.failure(format_args!("answered what is no JSON: {quote}"));
+                failure.retryable = error.is_eof();
+                failure.into()
             }
-            other => self
-                .failure(format_args!(
-                    "gave no readable answer: {}",
-                    self.quote(&other.to_string())
-                ))
-                .into(),
+            other => {
+                let quote = self.quote(&other.to_string());
+                self.failure(format_args!("gave no readable answer: {quote}"))
+                    .into()
+            }
         }
     }
 
@@ -104,9 +98,8 @@ impl Endpoint {
             let text = format!("{} could not be reached in time: {cause}", self.name);
             return Failure::new(FailureKind::Timeout, text).retryable().into();
         }
-        self.failure(format_args!("could not be reached: {cause}"))
-            .retryable()
-            .into()
+        let text = format_args!("could not be reached: {cause}");
+        self.failure(text).retryable().into()
     }
 
     /// An answer that is an error, by its status or by its words, of which a quotation of the request
@@ -117,14 +110,9 @@ impl Endpoint {
         reported: &Reported,
         (asked, pause): (&str, Option<Duration>),
     ) -> Trouble {
-        let meant = reported
-            .status
-            .and_then(|code| StatusCode::from_u16(code).ok());
-        let status = if status.is_success() {
-            meant.unwrap_or(status)
-        } else {
-            status
-        };
+        let meant = reported.status.filter(|_| status.is_success());
+        let meant = meant.and_then(|code| StatusCode::from_u16(code).ok());
+        let status = meant.unwrap_or(status);
         let quote = self.quote(&reported.message);
         let reported = &Reported {
             message: without_echo(&reported.message, asked).into_owned(),
@@ -137,14 +125,10 @@ impl Endpoint {
             false => self.failure(format_args!("answered {status}: {quote}{hint}")),
         };
         let meaning = refusal::meaning(status, &reported.code, &reported.message);
-        let failure = failure.with(refusal::detail(status, meaning, &reported.message));
+        let mut failure = failure.with(refusal::detail(status, meaning, &reported.message));
         // The same request is never taken where it is too long, or where a part of it is not taken.
         let is_final = !matches!(meaning, Meaning::Unsaid | Meaning::Unclear | Meaning::Other);
-        let failure = if !is_final && is_passing(status, reported) {
-            failure.retryable()
-        } else {
-            failure
-        };
+        failure.retryable = !is_final && is_passing(status, reported);
         let is_about_request = matches!(
             status.as_u16(),
             400 | 404 | 405 | 413 | 415 | 422 | 500 | 501
@@ -161,9 +145,8 @@ impl Endpoint {
 
     /// The beginning of a provider's words on one line, without our key, should they repeat it or a part of it.
     fn quote(&self, words: &str) -> String {
-        let words = self
-            .veil
-            .over(&words[..words.floor_char_boundary(QUOTE_FROM)]);
+        let begin = &words[..words.floor_char_boundary(QUOTE_FROM)];
+        let words = self.veil.over(begin);
         let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
         match line.char_indices().nth(QUOTE_MAX) {
             Some((end, _)) => format!("{}…", &line[..end]),
@@ -177,105 +160,36 @@ impl Endpoint {
 fn is_passing(status: StatusCode, reported: &Reported) -> bool {
     let passing = matches!(status.as_u16(), 408 | 409 | 425 | 429) || status.is_server_error();
     let said = format!("{} {}", reported.code, reported.message).to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
+    let says = |words| has_any(&said, words);
     // Gateways say so under a status of success, and of a request that is wrong.
     let may_be_busy = status.is_success() || matches!(status.as_u16(), 400 | 403 | 422);
-    let is_busy = may_be_busy && says(&BUSY) && !says(&LASTING);
-    (passing || says(&ABOUT_THE_ANSWER) || is_busy) && !is_spent(&said)
+    let is_busy = may_be_busy && says(BUSY) && !says(LASTING);
+    (passing || says(ABOUT_THE_ANSWER) || is_busy) && !is_spent(&said)
 }
 
 /// Refusals of the moment, which some send with a status of success: too much is asked, by one or
 /// by all, or something failed on the way.
-const BUSY: [&str; 42] = [
-    "unexpected eof",
-    "broken pipe",
-    "bad response status",
-    "please retry",
-    "overload",
-    "again later",
-    "again in",
-    "retry later",
-    "retry after",
-    "retry in",
-    "rate limit",
-    "rate_limit",
-    "rate-limit",
-    "ratelimit",
-    "request limit",
-    "requests limit",
-    "too many requests",
-    "too frequen",
-    "per minute",
-    "per second",
-    "slow down",
-    "throttl",
-    "qps",
-    "rpm",
-    "tpm",
-    "concurren",
-    "busy",
-    "capacity",
-    "temporar",
-    "unavailable",
-    "timeout",
-    "timed out",
-    "internal server error",
-    "internal error",
-    "重试",
-    "再试",
-    "限流",
-    "频率",
-    "并发",
-    "繁忙",
-    "过载",
-    "负载",
-];
+const BUSY: &str = "unexpected eof|broken pipe|bad response status|please retry|overload|again later|\
+    again in|retry later|retry after|retry in|rate limit|rate_limit|rate-limit|\
+    ratelimit|request limit|requests limit|too many requests|too frequen|per minute|\
+    per second|slow down|throttl|qps|rpm|tpm|concurren|busy|capacity|temporar|\
+    unavailable|timeout|timed out|internal server error|internal error|重试|再试|限流|频率|并发|\
+    繁忙|过载|负载";
 
 /// Limits that outlast all tries.
-const LASTING: [&str; 6] = [
-    "daily",
-    "per day",
-    "weekly",
-    "monthly",
-    "total request",
-    "今日",
-];
+const LASTING: &str = "daily|per day|weekly|monthly|total request|今日";
 
 /// Refusals of the answer that the model made: another try makes another one.
-const ABOUT_THE_ANSWER: [&str; 8] = [
-    "tool_use_failed",
-    "failed to call a function",
-    "tool call validation failed",
-    "output_parse_failed",
-    "model generated output that could not be parsed",
-    "json_validate_failed",
-    "error parsing tool call",
-    "failed to parse tool call",
-];
+const ABOUT_THE_ANSWER: &str = "tool_use_failed|failed to call a function|tool call validation failed|\
+    output_parse_failed|model generated output that could not be parsed|\
+    json_validate_failed|error parsing tool call|failed to parse tool call";
 
 /// Refusals until somebody pays, or until another day.
-const SPENT: [&str; 20] = [
-    "no available channel",
-    "per_day",
-    "per-day",
-    "perday",
-    "monthly quota",
-    "insufficient_quota",
-    "exceeded_current_quota",
-    "billing_hard_limit",
-    "billing_not_active",
-    "insufficient balance",
-    "insufficient_balance",
-    "insufficient account balance",
-    "insufficient credit",
-    "credit balance",
-    "out of credits",
-    "all available credits",
-    "spending limit",
-    "account is suspended",
-    "accountoverdue",
-    "余额不足",
-];
+const SPENT: &str = "no available channel|per_day|per-day|perday|monthly quota|insufficient_quota|\
+    exceeded_current_quota|billing_hard_limit|billing_not_active|insufficient balance|\
+    insufficient_balance|insufficient account balance|insufficient credit|\
+    credit balance|out of credits|all available credits|spending limit|\
+    account is suspended|accountoverdue|余额不足";
 
 /// The pause that a provider asks for in its words: `retry in 12.5s`, `try again in 1h2m`,
 /// `Please wait 60 seconds`, `"retryDelay": "7s"`.
@@ -313,10 +227,8 @@ fn length(text: &str) -> Option<Duration> {
             return Duration::try_from_secs_f64(seconds?).ok();
         };
         let unit = behind.trim_start();
-        let end = unit
-            .find(|c: char| !c.is_alphabetic())
-            .unwrap_or(unit.len());
-        let (unit, behind) = unit.split_at(end);
+        let end = unit.find(|c: char| !c.is_alphabetic());
+        let (unit, behind) = unit.split_at(end.unwrap_or(unit.len()));
         let one = match unit {
             unit if unit.starts_with("ms") || unit.starts_with("milli") => 0.001,
             unit if unit.starts_with('m') => 60.0,
@@ -350,28 +262,22 @@ fn hint(status: StatusCode, message: &str) -> &'static str {
 /// What a response that is no success comes to.
 pub async fn refused(endpoint: &Endpoint, response: Response, asked: &str) -> Trouble {
     let (status, pause) = (response.status(), retry_after(response.headers()));
-    let location = response
-        .headers()
-        .get(LOCATION)
-        .map(|to| format!("moved to {}", String::from_utf8_lossy(to.as_bytes())));
+    let location = response.headers().get(LOCATION);
+    let moved = |to: &HeaderValue| format!("moved to {}", String::from_utf8_lossy(to.as_bytes()));
+    let location = location.map(moved);
     let body = read_some(response).await;
-    let said = serde_json::from_slice(&body)
-        .ok()
-        .and_then(|body| reported(&body));
+    let said: Option<Value> = serde_json::from_slice(&body).ok();
+    let said = said.and_then(|body| reported(&body));
     let (said, code) = said.map(|said| (said.message, said.code)).unzip();
     let code = code.unwrap_or_default();
-    let message = location
-        .or(said)
-        .unwrap_or_else(|| String::from_utf8_lossy(&body).into_owned());
-    let trouble = endpoint.refusal(
-        status,
-        &Reported {
-            message,
-            code,
-            status: None,
-        },
-        (asked, pause),
-    );
+    let text = || String::from_utf8_lossy(&body).into_owned();
+    let message = location.or(said).unwrap_or_else(text);
+    let reported = Reported {
+        message,
+        code,
+        status: None,
+    };
+    let trouble = endpoint.refusal(status, &reported, (asked, pause));
     let said = without_echo(&String::from_utf8_lossy(&body), asked).into_owned();
     let mut failure = trouble.failure;
     // Gemini names the quota that is spent beside its words.
@@ -385,7 +291,7 @@ pub async fn refused(endpoint: &Endpoint, response: Response, asked: &str) -> Tr
 }
 
 fn is_spent(said: &str) -> bool {
-    SPENT.iter().any(|words| said.contains(words))
+    has_any(said, SPENT)
 }
 
 /// The beginning of a refusal's body, as far as it comes.
@@ -407,15 +313,9 @@ async fn read_some(mut response: Response) -> Vec<u8> {
 /// `Retry-After` in seconds or as a date; `retry-after-ms` where a provider is that exact; the time
 /// until a quota of which nothing remains is new (`x-ratelimit-reset-requests: 6h0m0s`).
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name: &str| {
-        headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .map(str::trim)
-    };
-    let millis = text("retry-after-ms")
-        .and_then(|ms| ms.parse().ok())
-        .map(Duration::from_millis);
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let millis = text("retry-after-ms").and_then(|ms| ms.parse().ok());
+    let millis = millis.map(Duration::from_millis);
     let seconds = || {
         text(RETRY_AFTER.as_str()).and_then(|s| Duration::try_from_secs_f64(s.parse().ok()?).ok())
     };

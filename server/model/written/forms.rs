@@ -47,7 +47,7 @@ fn marked(rest: &mut Rest<'_>) -> Option<Option<Vec<Written>>> {
     } else if rest.eat("[TOOL_CALLS]") {
         match rest.next() {
             Some('{' | '[') => object_or_list(rest),
-            _ => marked::mistral(rest),
+            _ => one(marked::mistral(rest)),
         }
     } else if rest.eat("✿FUNCTION✿:") {
         one(marked::qwen(rest))

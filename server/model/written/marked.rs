@@ -9,12 +9,9 @@ use super::{Arguments, Written};
 /// `name`, then pairs of `<arg_key>` and `<arg_value>` (GLM), or an object (Hunyuan), up to
 /// `</tool_call>`.
 pub(super) fn keyed(rest: &mut Rest<'_>) -> Option<Written> {
-    let name = name(rest);
+    let name = rest.name();
     if matches!(rest.next(), Some('{' | '`')) {
-        let (name, arguments) = (name.to_owned(), arguments(rest)?);
-        return rest
-            .eat("</tool_call>")
-            .then_some(Written { name, arguments });
+        return with_object(name, rest).filter(|_| rest.eat("</tool_call>"));
     }
     let mut texts = Vec::new();
     while rest.eat("<arg_key>") {
@@ -31,11 +28,7 @@ pub(super) fn keyed(rest: &mut Rest<'_>) -> Option<Written> {
 pub(super) fn function(rest: &mut Rest<'_>) -> Option<Written> {
     let name = rest.until(&[">"])?.trim();
     if rest.next() == Some('{') {
-        let arguments = arguments(rest)?;
-        let name = name.to_owned();
-        return rest
-            .eat("</function>")
-            .then_some(Written { name, arguments });
+        return with_object(name, rest).filter(|_| rest.eat("</function>"));
     }
     let mut texts = Vec::new();
     while rest.eat("<parameter=") {
@@ -57,21 +50,19 @@ pub(super) fn invoke(rest: &mut Rest<'_>) -> Option<Written> {
 }
 
 /// `name{…}`, `name[ARGS]{…}` or `name[CALL_ID]id[ARGS]{…}` (Mistral).
-pub(super) fn mistral(rest: &mut Rest<'_>) -> Option<Vec<Written>> {
-    let name = name(rest).to_owned();
+pub(super) fn mistral(rest: &mut Rest<'_>) -> Option<Written> {
+    let name = rest.name();
     if rest.eat("[CALL_ID]") {
         rest.before("[ARGS]")?;
     }
     rest.eat("[ARGS]");
-    let arguments = arguments(rest)?;
-    Some(vec![Written { name, arguments }])
+    with_object(name, rest)
 }
 
 /// ` name`, then `✿ARGS✿: {…}` (Qwen).
 pub(super) fn qwen(rest: &mut Rest<'_>) -> Option<Written> {
-    let name = rest.until(&["✿ARGS✿:"])?.trim().to_owned();
-    let arguments = arguments(rest)?;
-    Some(Written { name, arguments })
+    let name = rest.until(&["✿ARGS✿:"])?.trim();
+    with_object(name, rest)
 }
 
 /// `name<｜tool▁sep｜>{…}`, or `function<｜tool▁sep｜>name` and a fenced object, up to `<｜tool▁call▁end｜>` (DeepSeek).
@@ -79,50 +70,46 @@ pub(super) fn deepseek(rest: &mut Rest<'_>) -> Option<Written> {
     let head = rest.until(&["<｜tool▁sep｜>", "<|tool▁sep|>"])?.trim();
     let name = match rest.next() {
         Some('{' | '`') => head,
-        _ if head == "function" => name(rest),
+        _ if head == "function" => rest.name(),
         _ => return None,
     };
-    let name = name.to_owned();
-    let arguments = arguments(rest)?;
-    rest.eat_any(&["<｜tool▁call▁end｜>", "<|tool▁call▁end|>"])
-        .then_some(Written { name, arguments })
+    let ends = ["<｜tool▁call▁end｜>", "<|tool▁call▁end|>"];
+    with_object(name, rest).filter(|_| rest.eat_any(&ends))
 }
 
 /// ` name`, then `Action Input: {…}` (ReAct).
 pub(super) fn action(rest: &mut Rest<'_>) -> Option<Written> {
     let name = rest.until(&["Action Input:"])?.trim();
-    let name = name.trim_matches('`').to_owned();
-    let arguments = arguments(rest)?;
+    let call = with_object(name.trim_matches('`'), rest)?;
     rest.eat_any(&["Observation:", "Observation"]);
-    Some(Written { name, arguments })
+    Some(call)
 }
 
 /// `<name>name</name>`, then `<arguments>` with an object or with an element for each (Claude
 /// through proxies).
 pub(super) fn elements(rest: &mut Rest<'_>) -> Option<Written> {
-    let name = element(rest)?.1.trim().to_owned();
+    let name = element(rest)?.1.trim();
     let lists = ["arguments", "parameters", "input", "args"];
     let Some(list) = lists.iter().find(|list| rest.eat(&format!("<{list}>"))) else {
         // A call that was cut off may have had some.
-        return rest.stands("</").then(|| named(&name, Vec::new()));
+        return rest.stands("</").then(|| named(name, Vec::new()));
     };
     let close = format!("</{list}>");
     if rest.next() == Some('{') {
-        let arguments = arguments(rest)?;
-        return rest.eat(&close).then_some(Written { name, arguments });
+        return with_object(name, rest).filter(|_| rest.eat(&close));
     }
     let mut texts = Vec::new();
     while !rest.eat(&close) {
         let (key, text) = element(rest)?;
         texts.push((key.to_owned(), trimmed(text)));
     }
-    Some(named(&name, texts))
+    Some(named(name, texts))
 }
 
 /// `<key>text</key>`.
 fn element<'t>(rest: &mut Rest<'t>) -> Option<(&'t str, &'t str)> {
     rest.eat("<").then_some(())?;
-    let key = name(rest);
+    let key = rest.name();
     rest.eat(">").then_some(())?;
     Some((key, rest.until(&[&format!("</{key}>")])?))
 }
@@ -135,10 +122,7 @@ pub(super) fn kimi(rest: &mut Rest<'_>) -> Option<Written> {
         Some((name, number)) if number.chars().all(|c| c.is_ascii_digit()) => name,
         _ => head,
     };
-    let name = name.to_owned();
-    let arguments = arguments(rest)?;
-    rest.eat("<|tool_call_end|>")
-        .then_some(Written { name, arguments })
+    with_object(name, rest).filter(|_| rest.eat("<|tool_call_end|>"))
 }
 
 /// `commentary to=functions.name <|constrain|>json<|message|>{…}<|call|>`, the same with the name
@@ -150,10 +134,17 @@ pub(super) fn harmony(rest: &mut Rest<'_>) -> Option<Vec<Written>> {
         is_thinking.then(|| rest.until(&["<|end|>"]))??;
         return Some(Vec::new());
     };
-    let name = name(&mut Rest::new(to)).to_owned();
-    let arguments = arguments(rest)?;
+    let call = with_object(Rest::new(to).name(), rest)?;
     rest.eat("<|call|>");
-    Some(vec![Written { name, arguments }])
+    Some(vec![call])
+}
+
+/// A call whose arguments are an object here.
+fn with_object(name: &str, rest: &mut Rest<'_>) -> Option<Written> {
+    Some(Written {
+        name: name.to_owned(),
+        arguments: arguments(rest)?,
+    })
 }
 
 fn named(name: &str, texts: Vec<(String, String)>) -> Written {
@@ -165,11 +156,6 @@ fn named(name: &str, texts: Vec<(String, String)>) -> Written {
         name: name.to_owned(),
         arguments,
     }
-}
-
-/// A name as tools have them.
-fn name<'t>(rest: &mut Rest<'t>) -> &'t str {
-    rest.run(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
 /// ` name="…">`, with or without other attributes.

@@ -1,12 +1,16 @@
 //! Calls as Python writes them: `[reply(text="hi"), wait(seconds=3)]` (Llama).
 
-use serde_json::{Map, Value};
+use serde_json::Map;
 
-use super::rest::{Rest, number};
+use super::literal::Literals;
+use super::rest::Rest;
 use super::{Arguments, CALLS_MAX, Written};
 
-/// Deepest nesting of lists and dictionaries.
-const DEPTH_MAX: usize = 32;
+/// Texts in quotation marks, and keys that are such texts.
+const LITERALS: Literals = Literals {
+    text: |rest| matches!(rest.next(), Some('"' | '\'')).then(|| text(rest)),
+    key: text,
+};
 
 /// A list of calls with arguments by name.
 pub(super) fn list(rest: &mut Rest<'_>) -> Option<Vec<Written>> {
@@ -27,17 +31,17 @@ pub(super) fn list(rest: &mut Rest<'_>) -> Option<Vec<Written>> {
 
 /// A call with arguments by name.
 pub(super) fn call(rest: &mut Rest<'_>) -> Option<Written> {
-    let name = name(rest)?.to_owned();
-    if !rest.eat("(") {
+    let name = rest.name().to_owned();
+    if name.is_empty() || !rest.eat("(") {
         return None;
     }
     let mut arguments = Map::new();
     while !rest.eat(")") {
-        let key = name_of_argument(rest)?.to_owned();
-        if !rest.eat("=") {
+        let key = rest.run(|c| c.is_alphanumeric() || c == '_').to_owned();
+        if key.is_empty() || !rest.eat("=") {
             return None;
         }
-        if arguments.insert(key, value(rest, DEPTH_MAX)?).is_some() {
+        if arguments.insert(key, LITERALS.value(rest)?).is_some() {
             return None;
         }
         if !rest.eat(",") && !rest.stands(")") {
@@ -50,69 +54,9 @@ pub(super) fn call(rest: &mut Rest<'_>) -> Option<Written> {
     })
 }
 
-fn name<'t>(rest: &mut Rest<'t>) -> Option<&'t str> {
-    let name = rest.run(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
-    (!name.is_empty()).then_some(name)
-}
-
-fn name_of_argument<'t>(rest: &mut Rest<'t>) -> Option<&'t str> {
-    let name = rest.run(|c| c.is_alphanumeric() || c == '_');
-    (!name.is_empty()).then_some(name)
-}
-
-fn value(rest: &mut Rest<'_>, depth: usize) -> Option<Value> {
-    let depth = depth.checked_sub(1)?;
-    match rest.next()? {
-        '"' | '\'' => text(rest).map(Value::String),
-        '[' => items(rest, depth),
-        '{' => members(rest, depth),
-        _ => word(rest.run(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '+'))),
-    }
-}
-
-fn word(word: &str) -> Option<Value> {
-    match word {
-        "True" | "true" => Some(Value::Bool(true)),
-        "False" | "false" => Some(Value::Bool(false)),
-        "None" | "null" => Some(Value::Null),
-        other => number(other),
-    }
-}
-
-fn items(rest: &mut Rest<'_>, depth: usize) -> Option<Value> {
-    let mut items = Vec::new();
-    rest.eat("[");
-    while !rest.eat("]") {
-        items.push(value(rest, depth)?);
-        if !rest.eat(",") && !rest.stands("]") {
-            return None;
-        }
-    }
-    Some(Value::Array(items))
-}
-
-fn members(rest: &mut Rest<'_>, depth: usize) -> Option<Value> {
-    let mut members = Map::new();
-    rest.eat("{");
-    while !rest.eat("}") {
-        let key = text(rest)?;
-        if !rest.eat(":") {
-            return None;
-        }
-        members.insert(key, value(rest, depth)?);
-        if !rest.eat(",") && !rest.stands("}") {
-            return None;
-        }
-    }
-    Some(Value::Object(members))
-}
-
 /// A text in quotation marks of either kind.
 fn text(rest: &mut Rest<'_>) -> Option<String> {
-    let quote = match rest.next()? {
-        c @ ('"' | '\'') => c,
-        _ => return None,
-    };
+    let quote = rest.next().filter(|c| matches!(c, '"' | '\''))?;
     rest.eat(quote.encode_utf8(&mut [0; 4]));
     let mut text = String::new();
     loop {

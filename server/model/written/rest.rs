@@ -132,6 +132,11 @@ impl<'t> Rest<'t> {
         &text[..end]
     }
 
+    /// A name as tools have them; empty: none stands here.
+    pub fn name(&mut self) -> &'t str {
+        self.run(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
+    }
+
     /// The next character, white space included.
     pub fn take(&mut self) -> Option<char> {
         let c = self.0.chars().next()?;

@@ -15,11 +15,31 @@ pub(super) fn call<'s>(
     call: Written,
     spec: impl Fn(&str) -> Option<&'s ToolSpec>,
 ) -> Option<ToolCall> {
-    let (name, spec) = named(&call.name, spec)?;
+    let spec = named(&call.name, spec)?;
+    Some(of_tool(call, Some(spec)))
+}
+
+/// A written call, also of a tool that was not offered.
+pub(super) fn call_of_any<'s>(
+    call: Written,
+    spec: impl Fn(&str) -> Option<&'s ToolSpec>,
+) -> ToolCall {
+    let spec = named(&call.name, spec);
+    of_tool(call, spec)
+}
+
+/// The tool that a name means, without the decoration of templates where no tool has all of it.
+fn named<'s>(written: &str, spec: impl Fn(&str) -> Option<&'s ToolSpec>) -> Option<&'s ToolSpec> {
+    spec(written).or_else(|| spec(undecorated(written)))
+}
+
+/// A call of a tool, or of one that is not known.
+fn of_tool(call: Written, spec: Option<&ToolSpec>) -> ToolCall {
     let arguments = match call.arguments {
         Arguments::Values(values) => values,
         Arguments::Texts(texts) => {
-            let schema: Value = serde_json::from_str(spec.parameters.as_str()).unwrap_or_default();
+            let schema = spec.map_or("null", |spec| spec.parameters.as_str());
+            let schema: Value = serde_json::from_str(schema).unwrap_or_default();
             let properties = &schema["properties"];
             let value = |(key, text): (String, String)| {
                 let value = typed(&text, &properties[key.as_str()]);
@@ -28,40 +48,8 @@ pub(super) fn call<'s>(
             texts.into_iter().map(value).collect::<Map<_, _>>()
         }
     };
-    Some(ToolCall {
-        id: String::new(),
-        name,
-        arguments: Value::Object(arguments).to_string(),
-    })
-}
-
-/// A written call, also of a tool that was not offered.
-pub(super) fn call_of_any<'s>(
-    written: Written,
-    spec: impl Fn(&str) -> Option<&'s ToolSpec>,
-) -> ToolCall {
-    let values = match &written.arguments {
-        Arguments::Values(values) => values.clone(),
-        Arguments::Texts(texts) => {
-            let value = |(key, text): &(String, String)| (key.clone(), Value::from(text.as_str()));
-            texts.iter().map(value).collect()
-        }
-    };
-    let name = written.name.clone();
-    call(written, spec).unwrap_or(ToolCall {
-        id: String::new(),
-        name,
-        arguments: Value::Object(values).to_string(),
-    })
-}
-
-/// The tool that a name means, without the decoration of templates where no tool has all of it.
-fn named<'s>(
-    written: &str,
-    spec: impl Fn(&str) -> Option<&'s ToolSpec>,
-) -> Option<(String, &'s ToolSpec)> {
-    let mut names = [written, undecorated(written)].into_iter();
-    names.find_map(|name| Some((name.to_owned(), spec(name)?)))
+    let name = spec.map_or(call.name, |spec| spec.name.clone());
+    ToolCall::new(name, &Value::Object(arguments))
 }
 
 /// A text as a value of a type that the schema has. A text stays one where the schema takes texts, or the text is none of its types.

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use super::Driver;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::event::envelope::TurnOutcome;
+use crate::event::envelope::{Event, TurnOutcome};
 use crate::event::fact::Fact;
 use crate::event::fact::recalled::Recalled;
 use crate::log::error::StoreError;
@@ -31,10 +31,10 @@ impl Driver {
     /// What is held and relevant to the batch, before anybody thinks.
     pub(super) async fn recall(&mut self) -> Result<Option<TurnOutcome>, Lost> {
         let is_bare = self.mind.recalling.finder.is_bare(&self.place.space).await;
-        if is_bare.map_err(Lost::Store)? {
+        if is_bare? {
             return Ok(self.recalls_nothing());
         }
-        let text = self.question().await.map_err(Lost::Store)?;
+        let text = self.question().await?;
         if text.is_empty() {
             return Ok(self.recalls_nothing());
         }
@@ -93,17 +93,10 @@ impl Driver {
             limit: EVENTS,
             ..Query::default()
         };
-        let events = self
-            .mind
-            .client
-            .store()
-            .events(&self.place.space, &query)
-            .await?;
+        let events = self.store().events(&self.place.space, &query).await?;
         let (mut texts, mut room) = (Vec::new(), QUESTION_MAX);
-        for event in events
-            .iter()
-            .filter(|event| batch.contains(&event.seq) && asks(event))
-        {
+        let is_asked = |event: &&Event| batch.contains(&event.seq) && asks(event);
+        for event in events.iter().filter(is_asked) {
             let text: String = event.text().trim().chars().take(room).collect();
             room = room.saturating_sub(text.chars().count() + 1);
             texts.push(text);
@@ -114,15 +107,8 @@ impl Driver {
 
     /// What was found, as far as it has room. It is stored only while all of it is held.
     fn recalled(&self, mut found: Found, most: usize) -> Draft {
-        let head = self
-            .mind
-            .client
-            .prompts()
-            .recalled
-            .source()
-            .as_str()
-            .trim()
-            .to_owned();
+        let head = self.mind.client.prompts().recalled.source();
+        let head = head.as_str().trim().to_owned();
         let room = most.saturating_sub(tokens(&head));
         // With the end of its line.
         keep_fitting(&mut found.hits, room, |hit| tokens(&line(hit)) + 1);
@@ -131,32 +117,27 @@ impl Driver {
             return self
                 .nothing("nothing that is held is relevant, or nothing of it has room (memory.recall_in_turns)");
         }
-        let text = std::iter::once(head)
-            .chain(found.hits.iter().map(line))
-            .collect::<Vec<_>>()
-            .join("\n");
+        let lines = std::iter::once(head).chain(found.hits.iter().map(line));
+        let text = Vec::from_iter(lines).join("\n");
         let statements = statements.iter().map(String::as_str).collect();
-        let recalled = Recalled {
-            turn: self.turn.number(),
-            text: &text,
-            statements,
-        };
-        let draft = Fact::Recalled(recalled).encode(&self.place.thread);
-        found
-            .seen()
-            .into_iter()
-            .fold(draft, |draft, (id, changed)| {
-                draft.only_if(Condition::StatementAt { id, changed })
-            })
+        let draft = self.recalled_text(&text, statements);
+        let seen = found.seen().into_iter();
+        seen.fold(draft, |draft, (id, changed)| {
+            draft.only_if(Condition::StatementAt { id, changed })
+        })
     }
 
-    fn nothing(&self, text: &str) -> Draft {
+    fn recalled_text(&self, text: &str, statements: Vec<&str>) -> Draft {
         let recalled = Recalled {
             turn: self.turn.number(),
             text,
-            statements: Vec::new(),
+            statements,
         };
         Fact::Recalled(recalled).encode(&self.place.thread)
+    }
+
+    fn nothing(&self, text: &str) -> Draft {
+        self.recalled_text(text, Vec::new())
     }
 
     fn not_recalled(&self, failure: &Failure) -> Vec<Draft> {
@@ -167,15 +148,12 @@ impl Driver {
     }
 
     fn failed(&self, error: &Error) -> Failure {
-        let kind = if matches!(error, Error::Store(_)) {
-            FailureKind::Store
-        } else {
-            FailureKind::Tool
+        let kind = match error {
+            Error::Store(_) => FailureKind::Store,
+            _ => FailureKind::Tool,
         };
-        Failure::new(
-            kind,
-            format!("the turn goes on without what is held: {error}"),
-        )
+        let text = format!("the turn goes on without what is held: {error}");
+        Failure::new(kind, text)
     }
 }
 

@@ -1,20 +1,19 @@
 //! The word of a thread's end: who knows the thread that ended, and what each of them is told.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use super::{PAGE, ROWS, living_row};
+use super::{Ends, PAGE, ROWS};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, Thread};
 use crate::event::process::Ending;
 use crate::event::request::REQUEST;
 use crate::log::error::StoreError;
-use crate::log::kernel::Store;
+use crate::log::projections::contacts::ContactRow;
 use crate::log::status::Status;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::turn::dependents::counted;
-use crate::words::id::{Space, ThreadId};
+use crate::words::id::ThreadId;
 
 /// Those who know threads, by these threads' ids, as many as are read together.
 #[derive(Default)]
@@ -30,14 +29,11 @@ impl Knowers {
             .last()
             .filter(|_| pairs.len() >= limit as usize)
             .map(|(of, _)| of.clone());
-        let mut knowers = Self {
-            cut,
-            ..Self::default()
-        };
-        pairs
-            .into_iter()
-            .for_each(|(of, who)| knowers.by_thread.entry(of).or_default().push(who));
-        knowers
+        let mut by_thread: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (of, who) in pairs {
+            by_thread.entry(of).or_default().push(who);
+        }
+        Self { by_thread, cut }
     }
 
     pub fn knows(&self, thread: &ThreadId) -> bool {
@@ -46,10 +42,8 @@ impl Knowers {
 
     /// Those of one thread, and whether there may be more.
     pub fn take(&mut self, thread: &ThreadId) -> (Vec<ThreadId>, bool) {
-        (
-            self.by_thread.remove(thread).unwrap_or_default(),
-            self.cut.as_ref() == Some(thread),
-        )
+        let knowers = self.by_thread.remove(thread).unwrap_or_default();
+        (knowers, self.cut.as_ref() == Some(thread))
     }
 }
 
@@ -59,27 +53,8 @@ pub struct Knowing {
     pub holders: (Vec<ThreadId>, bool),
 }
 
-impl Knowing {
-    /// Of one thread, holders behind this one.
-    pub async fn read(
-        store: &Arc<dyn Store>,
-        space: &Space,
-        thread: &ThreadId,
-        after: &str,
-    ) -> Result<Self, StoreError> {
-        let waiting =
-            Knowers::from_pairs(store.awaiting(space, thread..=thread, ROWS).await?, ROWS)
-                .take(thread);
-        let holders = Knowers::from_pairs(
-            store.referrers(space, thread..=thread, after, PAGE).await?,
-            PAGE,
-        )
-        .take(thread);
-        Ok(Self { waiting, holders })
-    }
-}
-
 /// What there is around threads that end, by their ids: read for many at once.
+#[derive(Default)]
 pub struct Around {
     /// The names of their timers.
     pub timers: BTreeMap<ThreadId, Vec<String>>,
@@ -87,33 +62,41 @@ pub struct Around {
     pub holders: Knowers,
 }
 
-impl Around {
-    /// Of these, in the order of their ids.
-    pub async fn read(
-        store: &Arc<dyn Store>,
-        space: &Space,
-        rows: &[ThreadRow],
-    ) -> Result<Self, StoreError> {
-        let mut timers: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        let (mut waiting, mut holders) = (Knowers::default(), Knowers::default());
+impl Ends<'_> {
+    /// Those who know one thread, holders behind this one.
+    pub async fn knowing(self, thread: &ThreadId, after: &str) -> Result<Knowing, StoreError> {
+        let Self { store, space, .. } = self;
+        let waiting = store.awaiting(space, thread..=thread, ROWS).await?;
+        let holders = store.referrers(space, thread..=thread, after, PAGE);
+        let holders = holders.await?;
+        Ok(Knowing {
+            waiting: Knowers::from_pairs(waiting, ROWS).take(thread),
+            holders: Knowers::from_pairs(holders, PAGE).take(thread),
+        })
+    }
+
+    /// What there is around these, in the order of their ids.
+    pub async fn around(self, rows: &[ThreadRow]) -> Result<Around, StoreError> {
+        let Self { store, space, .. } = self;
+        let mut around = Around::default();
         if let [first, ..] = rows
             && let [.., last] = rows
         {
             let all = &first.thread..=&last.thread;
             for timer in store.timers(space, all.clone()).await? {
-                timers.entry(timer.thread).or_default().push(timer.name);
+                let timers = around.timers.entry(timer.thread).or_default();
+                timers.push(timer.name);
             }
-            holders =
-                Knowers::from_pairs(store.referrers(space, all.clone(), "", PAGE).await?, PAGE);
-            waiting = Knowers::from_pairs(store.awaiting(space, all, PAGE).await?, PAGE);
+            let holders = store.referrers(space, all.clone(), "", PAGE).await?;
+            let waiting = store.awaiting(space, all, PAGE).await?;
+            around.holders = Knowers::from_pairs(holders, PAGE);
+            around.waiting = Knowers::from_pairs(waiting, PAGE);
         }
-        Ok(Self {
-            timers,
-            waiting,
-            holders,
-        })
+        Ok(around)
     }
+}
 
+impl Around {
     /// Whether that of this thread was read: always so of the first.
     pub fn knows(&self, thread: &ThreadId) -> bool {
         self.waiting.knows(thread) && self.holders.knows(thread)
@@ -122,8 +105,7 @@ impl Around {
 
 /// The word of a thread's end, for those who know it, but not for those that are gone with it.
 pub struct Word<'a> {
-    pub store: &'a Arc<dyn Store>,
-    pub space: &'a Space,
+    pub ends: Ends<'a>,
     pub row: &'a ThreadRow,
     pub end: &'a Ending<'a>,
     /// This one ends, too, and all within it.
@@ -139,14 +121,12 @@ impl Word<'_> {
         around: &mut Around,
         room: usize,
     ) -> Result<(Vec<Draft>, Option<String>), StoreError> {
-        let (thread, end) = (&self.row.thread, self.end);
+        let thread = &self.row.thread;
         let watches = self.row.state.watches.len() as u64;
-        let watches_removed = (watches > 0).then_some(watches);
-        let (status, reason) = (Some(end.status), Some(end.reason));
         let change = Thread {
-            status,
-            reason,
-            watches_removed,
+            status: Some(self.end.status),
+            reason: Some(self.end.reason),
+            watches_removed: (watches > 0).then_some(watches),
             ..Thread::default()
         };
         // Of two who end it one does, and tells of it.
@@ -211,20 +191,15 @@ impl Word<'_> {
         if *holder == self.row.thread || self.gone.is_some_and(|above| holder.is_within(above)) {
             return Ok(Vec::new());
         }
-        match living_row(self.store, self.space, holder).await? {
+        match self.ends.living_row(holder).await? {
             Some(holder) => self.to_living(&holder).await,
             None => Ok(Vec::new()),
         }
     }
 
     pub async fn to_living(&self, holder: &ThreadRow) -> Result<Vec<Draft>, StoreError> {
-        let Self {
-            store,
-            space,
-            row,
-            end,
-            ..
-        } = self;
+        let Self { ends, row, end, .. } = self;
+        let Ends { store, space, .. } = ends;
         let word = Draft::ended(&holder.thread, end).once(&row.thread);
         if self.again
             && let Some(id) = word.event_id
@@ -237,27 +212,23 @@ impl Word<'_> {
             event_id: None,
             ..word
         };
-        let last = if end.last.is_empty() {
-            end.reason
-        } else {
-            end.last
+        let last = match end.last {
+            "" => end.reason,
+            last => last,
         };
         let word = counted(word, row, holder, end.status == Status::Done.as_str(), last);
-        let mut drafts = vec![if row.state.archived {
-            word.after_archiving()
-        } else {
-            word
+        let mut drafts = vec![match row.state.archived {
+            true => word.after_archiving(),
+            false => word,
         }];
         if Some(&holder.thread) == row.parent().as_ref() {
             // It was made a contact with its beginning; one that makes many has not all of them for ever.
-            let contacts = store.contacts(space, &holder.thread).await?;
-            let contacts = contacts
-                .into_iter()
-                .filter(|contact| contact.target == row.thread);
-            drafts.extend(
-                contacts
-                    .map(|it| Draft::set(&holder.thread, it.name.as_str(), Change::Contact(None))),
-            );
+            let holder = &holder.thread;
+            let contacts = store.contacts(space, holder).await?;
+            let contacts = contacts.iter().filter(|it| it.target == row.thread);
+            let gone =
+                |it: &ContactRow| Draft::set(holder, it.name.as_str(), Change::Contact(None));
+            drafts.extend(contacts.map(gone));
         }
         Ok(drafts)
     }
@@ -269,9 +240,8 @@ impl Word<'_> {
         told: &BTreeSet<ThreadId>,
         room: usize,
     ) -> Result<(Vec<Draft>, bool), StoreError> {
-        let Self {
-            store, space, row, ..
-        } = self;
+        let Self { ends, row, .. } = self;
+        let Ends { store, space, .. } = ends;
         let mut heir = row.parent();
         while let Some(above) = &heir {
             heir = match store.thread(space, above).await? {
@@ -286,13 +256,10 @@ impl Word<'_> {
         };
         let (mut drafts, mut after) = (Vec::new(), None);
         loop {
-            let page = store
-                .descendants(space, &row.thread, after.as_ref(), ROWS)
-                .await?;
-            for child in page
-                .iter()
-                .filter(|child| child.parent().as_ref() == Some(&row.thread))
-            {
+            let page = store.descendants(space, &row.thread, after.as_ref(), ROWS);
+            let page = page.await?;
+            let is_child = |row_of: &&ThreadRow| row_of.parent().as_ref() == Some(&row.thread);
+            for child in page.iter().filter(is_child) {
                 if drafts.len() + 2 > room {
                     return Ok((drafts, false));
                 }
@@ -301,10 +268,8 @@ impl Word<'_> {
                 }
                 drafts.push(Draft::set_thread(&child.thread, change.clone()));
             }
-            after = page
-                .last()
-                .filter(|_| page.len() >= ROWS as usize)
-                .map(|last| last.thread.clone());
+            let last = page.last().filter(|_| page.len() >= ROWS as usize);
+            after = last.map(|last| last.thread.clone());
             if after.is_none() {
                 return Ok((drafts, true));
             }

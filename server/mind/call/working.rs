@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::TurnPlace;
 use crate::log::hint::Hint;
 use crate::log::kernel::Store;
 use crate::log::work::Work;
-use crate::words::id::{Space, ThreadId};
+use crate::words::id::Space;
 use crate::words::time;
 
 /// Work that is under way; it ends when this is dropped.
@@ -19,13 +20,13 @@ impl Working {
     /// A turn begins, or a model call in it: who asks, why, and which of its kind, from 0. `limit_ms`: how many milliseconds it waits.
     pub fn begin(
         store: &Arc<dyn Store>,
-        (space, thread, turn): (&Space, &ThreadId, u64),
+        place: &TurnPlace,
         call: Option<(String, String, u64)>,
         limit_ms: Option<u64>,
     ) -> Self {
         let work = Work {
-            thread: thread.clone(),
-            turn,
+            thread: place.thread.clone(),
+            turn: place.turn,
             call,
             limit_ms,
             ended: false,
@@ -33,7 +34,7 @@ impl Working {
         };
         let working = Self {
             store: store.clone(),
-            space: space.clone(),
+            space: place.space.clone(),
             work,
         };
         working.tell();
