@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
@@ -180,7 +181,7 @@ impl Keys {
         if self.reachable {
             check_lengths(self.token.as_ref(), keys)?;
         }
-        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.table.write();
         if grants.is_empty() && !table.entries.is_empty() && !self.beside_tokens {
             return Err("no key would be left, and nobody would need one: the keys that were there stay in force; stop the server to \
                         open it to everybody on this machine"
@@ -232,8 +233,7 @@ impl Keys {
     }
 
     fn table(&self) -> Arc<Table> {
-        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
-        table.clone()
+        self.table.read().clone()
     }
 }
 

@@ -3,11 +3,12 @@
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use parking_lot::RwLock;
 use secrecy::{ExposeSecret, SecretString};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
@@ -132,14 +133,11 @@ impl Hidden {
             .into_iter()
             .filter(|secret| secret.expose_secret().len() >= 4)
             .collect();
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = secrets;
+        *self.0.write() = secrets;
     }
 
     fn all(&self) -> Arc<[SecretString]> {
-        self.0
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.read().clone()
     }
 }
 
