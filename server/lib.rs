@@ -34,6 +34,7 @@ pub mod words {
     pub mod recurrence;
     pub mod secret;
     pub mod setting;
+    pub mod spelling;
     pub mod text;
     pub mod time;
     pub mod tool_name;

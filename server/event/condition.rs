@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::envelope::words;
 use super::mission::TaskId;
 use crate::words::id::{Name, Seq, ThreadId};
+use crate::words::spelling::words;
 use crate::words::time::Timestamp;
 
 /// See the module. Where it is not so, nothing of the append is stored.

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::envelope::words;
 use super::statement::{Instrument, Judged, Status};
+use crate::words::spelling::words;
 use crate::words::time::Timestamp;
 
 /// A doubt about a statement.

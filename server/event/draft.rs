@@ -5,8 +5,9 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::condition::Condition;
-use super::envelope::{Event, Meta, Modality, Payload, Source, tag, wakes, words};
+use super::envelope::{Event, Meta, Modality, Payload, Source, tag, wakes};
 use crate::words::id::ThreadId;
+use crate::words::spelling::words;
 use crate::words::time::Timestamp;
 
 /// An event to be: everything but what the store stamps.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::words::id::{Seq, ThreadId};
+use crate::words::spelling::words;
 use crate::words::time::Timestamp;
 
 /// Where an event comes from.
@@ -35,38 +36,6 @@ pub enum Modality {
     /// A change of something derived from the log; never shown to a model.
     State,
 }
-
-/// The words of an enum's variants, as the wire and the store have them.
-macro_rules! words {
-    ($type:ident { $($variant:ident = $word:literal),* $(,)? }) => {
-        impl $type {
-            /// Each of them.
-            pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
-
-            /// The word on the wire and in the store.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)*
-                }
-            }
-
-            /// The value of a wire word.
-            pub fn parse(word: &str) -> Option<Self> {
-                match word {
-                    $($word => Some(Self::$variant),)*
-                    _ => None,
-                }
-            }
-        }
-
-        impl std::fmt::Display for $type {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-    };
-}
-pub(super) use words;
 
 words!(Source { User = "user", Tool = "tool", System = "system", Internal = "internal" });
 words!(Modality { Text = "text", Image = "image", Audio = "audio", State = "state" });

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::draft::{Draft, tags};
-use super::envelope::{Event, Modality, Payload, Source, tag, words};
+use super::envelope::{Event, Modality, Payload, Source, tag};
 use crate::words::id::ThreadId;
+use crate::words::spelling::words;
 use crate::words::time::Timestamp;
 
 /// Who woke a thread, as far as it matters to one that waits.

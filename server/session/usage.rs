@@ -15,6 +15,7 @@ use crate::log::query::{Order, Query, Show};
 use crate::thread::usage::{Calls, Figures, VoiceTurns};
 use crate::words::budget::Budget;
 use crate::words::id::{Name, Seq};
+use crate::words::spelling::words;
 use crate::words::time::Timestamp;
 
 /// Events that one answer is made of, at most, and how many are read at a time.
@@ -42,6 +43,8 @@ pub enum By {
     /// Why.
     Purpose,
 }
+
+words!(By { Module = "module", Thread = "thread", Model = "model", Purpose = "purpose" });
 
 /// What calls came to.
 #[derive(Debug, Default)]

@@ -6,6 +6,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::id::Name;
+use super::spelling::words;
 
 /// The kind of a failure. `Display` writes its word on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,29 +33,18 @@ pub enum FailureKind {
     Internal,
 }
 
-impl FailureKind {
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Timeout => "timeout",
-            Self::Model => "model",
-            Self::Tool => "tool",
-            Self::Interpreter => "interpreter",
-            Self::Budget => "budget",
-            Self::OutcomeUnknown => "outcome_unknown",
-            Self::Cancelled => "cancelled",
-            Self::Node => "node",
-            Self::Store => "store",
-            Self::Internal => "internal",
-        }
-    }
-}
-
-impl fmt::Display for FailureKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+words!(FailureKind {
+    Timeout = "timeout",
+    Model = "model",
+    Tool = "tool",
+    Interpreter = "interpreter",
+    Budget = "budget",
+    OutcomeUnknown = "outcome_unknown",
+    Cancelled = "cancelled",
+    Node = "node",
+    Store = "store",
+    Internal = "internal",
+});
 
 /// The module that failed; the event of the failure has it as a tag.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

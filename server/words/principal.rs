@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::Space;
+use super::spelling::words;
 use super::time::Timestamp;
 
-/// The role of a credential. `session/right.rs` is the table of what each role may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// The role of a credential, each with all that those before it may do. `session/right.rs` is the table of what each role may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Reads everything of its space.
@@ -20,20 +21,12 @@ pub enum Role {
     Admin,
 }
 
-impl Role {
-    /// All roles, each with all that those before it may do.
-    pub const ALL: [Self; 4] = [Self::Viewer, Self::Member, Self::Operator, Self::Admin];
-
-    /// The word for it in a configuration.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Viewer => "viewer",
-            Self::Member => "member",
-            Self::Operator => "operator",
-            Self::Admin => "admin",
-        }
-    }
-}
+words!(Role {
+    Viewer = "viewer",
+    Member = "member",
+    Operator = "operator",
+    Admin = "admin",
+});
 
 /// What let somebody in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::spelling::words;
 use super::time::zone;
 
 /// See the module.
@@ -23,32 +24,14 @@ pub const MISSION_MAX: usize = 2000;
 /// The longest time between two reflections, in seconds: a year.
 pub const REFLECTION_MAX_S: f64 = 31_622_400.0;
 
+words!(Setting {
+    UserAway = "user_away",
+    Mission = "mission",
+    ReflectionS = "reflection_s",
+    TimeZone = "time_zone",
+});
+
 impl Setting {
-    /// Every one of them.
-    pub const ALL: [Self; 4] = [
-        Self::UserAway,
-        Self::Mission,
-        Self::ReflectionS,
-        Self::TimeZone,
-    ];
-
-    /// Its key.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::UserAway => "user_away",
-            Self::Mission => "mission",
-            Self::ReflectionS => "reflection_s",
-            Self::TimeZone => "time_zone",
-        }
-    }
-
-    /// The setting with this key.
-    pub fn parse(key: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|setting| setting.as_str() == key)
-    }
-
     /// What it is until somebody sets it.
     pub fn initial(self) -> Value {
         match self {

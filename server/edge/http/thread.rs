@@ -13,6 +13,7 @@ use crate::log::status::Status;
 use crate::log::thread_row::ThreadRow;
 use crate::thread::settings::{self, Settings};
 use crate::words::id::{Seq, ThreadId};
+use crate::words::spelling::words;
 
 /// A thread.
 #[derive(Debug, Serialize, ToSchema)]
@@ -119,18 +120,14 @@ pub enum Kind {
     Mission,
 }
 
-impl Kind {
-    /// The kind of a word.
-    pub fn parse(word: &str) -> Option<Self> {
-        match word {
-            "conversation" => Some(Self::Conversation),
-            "process" => Some(Self::Process),
-            "pipeline" => Some(Self::Pipeline),
-            "mission" => Some(Self::Mission),
-            _ => None,
-        }
-    }
+words!(Kind {
+    Conversation = "conversation",
+    Process = "process",
+    Pipeline = "pipeline",
+    Mission = "mission",
+});
 
+impl Kind {
     /// What a thread is.
     pub fn of_row(row: &ThreadRow) -> Self {
         let Settings { pipeline, kind, .. } = Settings::of(&row.settings);

@@ -116,13 +116,7 @@ fn span(params: &mut Params) -> Result<Span, Problem> {
         ("step_s" = Option<u32>, Query, minimum = 1, maximum = 86400, description = "seconds of a step, to have them by time, too"),),
     responses((status = 200, body = UsageBody)))]
 pub async fn usage(session: Needs<Read>, mut params: Params) -> Answer<UsageBody> {
-    let by = params.word("by", "module, thread, model, purpose", |word| match word {
-        "module" => Some(By::Module),
-        "thread" => Some(By::Thread),
-        "model" => Some(By::Model),
-        "purpose" => Some(By::Purpose),
-        _ => None,
-    })?;
+    let by = params.word("by", "module, thread, model, purpose", By::parse)?;
     let (span, step) = (span(&mut params)?, params.integer("step_s", 1..=STEP_MAX)?);
     params.end()?;
     let step = step.map(|seconds| seconds * 1_000_000);
