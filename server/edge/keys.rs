@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::words::id::Space;
 use crate::words::principal::Role;
+use crate::words::secret::redacted;
 
 /// The token as an operator finds it.
 const TOKEN: &str = "token (THINKD_TOKEN)";
@@ -29,7 +30,7 @@ pub struct Key {
     /// The secret itself. A key has this or `sha256`.
     #[serde(
         default,
-        serialize_with = "redacted_some",
+        serialize_with = "redacted",
         skip_serializing_if = "Option::is_none"
     )]
     pub key: Option<SecretString>,
@@ -53,16 +54,6 @@ pub struct Key {
     pub file: Option<PathBuf>,
 }
 
-fn redacted_some<S: Serializer>(
-    secret: &Option<SecretString>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match secret {
-        Some(secret) => redacted(secret, serializer),
-        None => serializer.serialize_none(),
-    }
-}
-
 /// The beginning of a hash: that of a weak secret could be found out.
 fn shortened<S: Serializer>(sha256: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     let shown: String = sha256
@@ -70,12 +61,6 @@ fn shortened<S: Serializer>(sha256: &Option<String>, serializer: S) -> Result<S:
         .flat_map(|it| it.chars().take(SHOWN))
         .collect();
     serializer.collect_str(&format_args!("{shown}…"))
-}
-
-/// Writes a secret as what is not one: for printing a configuration.
-pub fn redacted<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
-    let is_empty = secret.expose_secret().is_empty();
-    serializer.serialize_str(if is_empty { "" } else { "(redacted)" })
 }
 
 /// The SHA-256 of a secret.

@@ -34,14 +34,14 @@ use crate::tools::mcp;
 use crate::tools::supplies;
 use crate::words::budget::Budget;
 use crate::words::id::{Name, Space};
-use crate::words::secret;
+use crate::words::secret::{self, optional_url, redacted};
 
 mod sources;
 mod tools;
 mod values;
 
 pub use sources::{Environment, Flags, Loaded, Loading, environment};
-use values::{address, address_shown, database_shown, list, redacted, without_password};
+use values::{address, database_url, list, without_password};
 
 /// All that can be configured.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ pub struct Settings {
     /// Postgres itself, where `database` leads to a pooler: three connections of each server go here,
     /// for the log, its index and news of other servers; migrations, backups and restores, too.
     #[serde(
-        serialize_with = "database_shown",
+        serialize_with = "database_url",
         skip_serializing_if = "Option::is_none"
     )]
     pub database_direct: Option<SecretString>,
@@ -180,7 +180,7 @@ impl Default for Replica {
 pub struct Models {
     /// The endpoint of every model that names none itself; absent: `https://api.openai.com/v1`.
     #[serde(
-        serialize_with = "address_shown",
+        serialize_with = "optional_url",
         skip_serializing_if = "Option::is_none"
     )]
     pub base_url: Option<String>,

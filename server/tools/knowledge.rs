@@ -10,14 +10,14 @@ use bytes::BytesMut;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, StatusCode, Url};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::timeout;
 
 use super::mcp::names::names;
 use super::mcp::options::{redacted, with_file};
 use crate::model::guard::root_cause;
-use crate::words::secret;
+use crate::words::secret::{self, optional_url};
 use crate::words::veil::{Veil, is_long};
 
 /// Most passages of an answer that are read.
@@ -39,7 +39,7 @@ const BYTES_MAX: usize = 16 << 20;
 pub struct Options {
     /// The address. It is sent `GET` with the words as the parameter `q`, and answers `{"results": [{"title", "url", "text"}]}` as JSON.
     #[serde(
-        serialize_with = "address_shown",
+        serialize_with = "optional_url",
         skip_serializing_if = "Option::is_none"
     )]
     pub url: Option<String>,
@@ -75,10 +75,6 @@ impl Default for Options {
             bytes: 256 << 10,
         }
     }
-}
-
-fn address_shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
-    secret::redacted_url(url.as_deref().unwrap_or_default(), serializer)
 }
 
 impl Options {

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 
 use axum::http::Uri;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::words::id::Space;
 use crate::words::principal::Role;
-use crate::words::secret::redacted_url;
+use crate::words::secret::optional_url;
 
 /// Whose bearer tokens (JWT) are taken beside keys, and what they say. Off until `issuer`, `audience` and `jwks_url` are set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct JwtOptions {
     pub audience: Option<String>,
     /// Where the issuer publishes its keys (a JWKS document): `https://…`, or `http://…` on this machine.
     #[serde(
-        serialize_with = "address_shown",
+        serialize_with = "optional_url",
         skip_serializing_if = "Option::is_none"
     )]
     pub jwks_url: Option<String>,
@@ -70,10 +70,6 @@ impl Default for JwtOptions {
             fetch_ms: 5_000,
         }
     }
-}
-
-fn address_shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
-    redacted_url(url.as_deref().unwrap_or_default(), serializer)
 }
 
 impl JwtOptions {

@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::tools::approval::{WaitingCalls, matches, matches_alike};
-use crate::words::secret;
+use crate::words::secret::{self, optional_url};
 use crate::words::text::unmarked;
 use crate::words::veil::{Veil, is_long};
 
@@ -43,7 +43,7 @@ pub struct Options {
     pub env_file: Option<PathBuf>,
     /// The address of a server that speaks streamable HTTP.
     #[serde(
-        serialize_with = "address_shown",
+        serialize_with = "optional_url",
         skip_serializing_if = "Option::is_none"
     )]
     pub url: Option<String>,
@@ -121,13 +121,6 @@ pub(in crate::tools) fn redacted<S: Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.collect_map(values.keys().map(|name| (name, "(redacted)")))
-}
-
-fn address_shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
-    match url {
-        Some(url) => secret::redacted_url(url, serializer),
-        None => serializer.serialize_none(),
-    }
 }
 
 impl Options {
