@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::words::id::{Seq, ThreadId};
-use crate::words::spelling::words;
+pub(crate) use crate::words::spelling::words;
 use crate::words::time::Timestamp;
 
 /// Where an event comes from.

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::REPLY;
 use super::arriving::Arriving;
 use crate::log::begun::BegunReply;
-use crate::log::hint::{DeltaOutcome, Hint};
+use crate::log::hint::{Delta, DeltaEnd, DeltaOutcome, Hint};
 use crate::log::kernel::EventLog;
 use crate::mind::call::TurnPlace;
 use crate::model::provider::Piece;
@@ -188,12 +188,12 @@ impl Streaming {
         feed.hint(
             &place.space,
             read,
-            Hint::Delta {
+            Hint::Delta(Delta {
                 thread,
                 event_id,
                 at,
                 text,
-            },
+            }),
         );
     }
 
@@ -206,11 +206,11 @@ impl Streaming {
         store.feed().hint(
             &place.space,
             read,
-            Hint::DeltaEnd {
+            Hint::DeltaEnd(DeltaEnd {
                 thread,
                 event_id,
                 outcome,
-            },
+            }),
         );
     }
 }
