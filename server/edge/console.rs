@@ -108,7 +108,7 @@ fn knows(headers: &HeaderMap, tag: &str) -> bool {
 }
 
 /// The media type by the name's ending.
-fn kind(name: &str) -> &'static str {
+pub(super) fn kind(name: &str) -> &'static str {
     match name.rsplit('.').next().unwrap_or_default() {
         "html" => "text/html; charset=utf-8",
         "js" => "text/javascript; charset=utf-8",

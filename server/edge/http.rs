@@ -29,7 +29,6 @@ pub mod entities;
 pub mod events;
 pub mod frameworks;
 pub mod identity;
-pub mod inputs;
 pub mod lingering_close;
 pub mod messages;
 pub mod missions;
@@ -72,11 +71,10 @@ pub struct Resource {
 }
 
 /// What needs credentials where any are configured: a line for each resource, in the order of the document.
-const RESOURCES: [Resource; 26] = [
+const RESOURCES: [Resource; 25] = [
     events::RESOURCE,
     stream::RESOURCE,
     messages::RESOURCE,
-    inputs::RESOURCE,
     threads::RESOURCE,
     tasks::RESOURCE,
     missions::RESOURCE,

@@ -6,13 +6,14 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::{OpenApi, ToSchema};
+use uuid::Uuid;
 
 use super::needs::{Needs, Read, Speak};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::Path;
 use super::{Answer, Resource, bounds, json_body};
 use crate::edge::ack::{Ack, AckStatus};
@@ -31,7 +32,7 @@ use crate::words::id::{INTEGER_MAX, Seq, ThreadId};
 use crate::words::time::Timestamp;
 
 #[derive(OpenApi)]
-#[openapi(paths(list, post_message),
+#[openapi(paths(list, post_message, withdraw),
     tags((name = "chat", description = "What was said, and saying something")))]
 struct Document;
 
@@ -41,6 +42,7 @@ pub const RESOURCE: Resource = Resource {
         Router::new()
             .route("/messages", get(list))
             .route("/threads/{thread}/messages", post(post_message))
+            .route("/threads/{thread}/inputs/{event_id}", delete(withdraw))
     },
     document: Document::openapi,
     bounds: draw_bounds,
@@ -298,6 +300,24 @@ fn parse_message(
         return Err(Problem::at(Slug::InvalidFrame, "/thread", detail));
     }
     Ok((id, kind, said))
+}
+
+/// Takes back an input. Of one that waits for its turn and a turn that begins, one is first: a turn that has the input keeps it, and this
+/// is refused (`input-taken`); an input that was taken back is in no turn, and models are not shown it any more. Members take back what was
+/// said in their own name, operators what anybody said. An input whose turn is over is taken back with it, until a later turn of the thread begins:
+/// models are shown neither any more, and the log keeps both. A turn that ran a tool with an effect outside, proposed a call to people, sent messages
+/// to other threads or made one stays (`input-taken`).
+#[utoipa::path(delete, path = "/threads/{thread}/inputs/{event_id}", operation_id = "withdraw_input", tag = "chat",
+    params(("thread" = String, Path, description = "its id"),
+        ("event_id" = Uuid, Path, description = "the input's; of one with several parts, that of the last")),
+    responses((status = 204, description = "it is taken back, now or before")))]
+pub async fn withdraw(
+    session: Needs<Speak>,
+    Path((thread, event_id)): Path<(ThreadId, Uuid)>,
+    _: NoParams,
+) -> Result<StatusCode, Problem> {
+    session.withdraw(&thread, event_id).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 fn draw_bounds(document: &mut Value) {
