@@ -115,13 +115,7 @@ impl<'a> By<'a> {
     pub const fn submodule(self) -> Option<&'a str> {
         match self {
             Self::Submodule(name) => Some(name),
-            Self::Decision
-            | Self::Tool(_)
-            | Self::Pipeline(_)
-            | Self::Trial
-            | Self::Summary
-            | Self::Mission(_)
-            | Self::Core => None,
+            _ => None,
         }
     }
 }

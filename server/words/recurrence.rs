@@ -16,7 +16,7 @@ const DAYS: usize = 500;
 const SECONDS_MAX: f64 = 3_155_760_000.0;
 
 /// When something is due, as it is written: `kind` says which of the other members there are.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct When {
     /// What kind of recurrence it is.
@@ -65,6 +65,7 @@ pub enum Day {
     Copy,
     PartialEq,
     Eq,
+    Default,
     Serialize,
     Deserialize,
     utoipa::ToSchema,
@@ -73,6 +74,7 @@ pub enum Day {
 #[serde(rename_all = "lowercase")]
 pub enum RecurrenceKind {
     /// At one moment.
+    #[default]
     Once,
     /// At equal intervals.
     Every,
@@ -188,20 +190,6 @@ pub struct Due {
 }
 
 impl When {
-    /// Of this kind, and nothing else said.
-    pub const fn of(kind: RecurrenceKind) -> Self {
-        Self {
-            kind,
-            at: None,
-            seconds: None,
-            start: None,
-            time: None,
-            zone: None,
-            days: None,
-            day: None,
-        }
-    }
-
     /// The same, with a start where it needs one and has none.
     #[must_use]
     pub fn starting(mut self, now: Timestamp) -> Self {
