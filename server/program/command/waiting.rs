@@ -11,6 +11,7 @@ use super::safe::safe;
 use crate::event::envelope::Event;
 use crate::program::telemetry::escaped;
 use crate::words::id::OWN_END;
+use crate::words::spelling::words;
 use crate::words::time::{self, Timestamp};
 
 /// Most items of a page.
@@ -33,15 +34,9 @@ pub enum Kind {
     Question,
 }
 
-impl Kind {
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Approval => "approval",
-            Self::Question => "question",
-        }
-    }
+words!(Kind { Approval = "approval", Question = "question" });
 
+impl Kind {
     fn path(self) -> String {
         format!("/{}s", self.as_str())
     }

@@ -71,21 +71,13 @@ impl Default for Tools {
 impl Tools {
     /// Which of them wait for a person.
     pub fn approvals(&self) -> Rules {
-        let Self {
-            approval,
-            approval_ms,
-            approval_ms_of,
-            open_requests,
-            ..
-        } = self;
+        let expiry_of = self.approval_ms_of.iter();
+        let expiry_of = expiry_of.map(|(tool, limit)| (tool.clone(), ms(*limit)));
         Rules {
-            tools: approval.clone(),
-            expiry: ms(*approval_ms),
-            expiry_of: approval_ms_of
-                .iter()
-                .map(|(tool, limit)| (tool.clone(), ms(*limit)))
-                .collect(),
-            open_max: *open_requests,
+            tools: self.approval.clone(),
+            expiry: ms(self.approval_ms),
+            expiry_of: expiry_of.collect(),
+            open_max: self.open_requests,
         }
     }
 
@@ -120,13 +112,6 @@ impl Tools {
 
     /// Says what is wrong with what is marked.
     pub(super) fn check_approvals(&self, tools: &Catalogue) -> Result<(), String> {
-        let Self {
-            approval,
-            approval_ms,
-            approval_ms_of,
-            open_requests,
-            ..
-        } = self;
         if self.approvals().marks(decision::REPLY) {
             return Err(
                 "tools.approval: reply cannot wait for a person, for its words are shown while they are written".into(),
@@ -137,23 +122,20 @@ impl Tools {
                 "tools.approval: ask_user cannot wait for a person before it asks one".into(),
             );
         }
-        for name in approval.iter().chain(approval_ms_of.keys()) {
+        let limits_of = &self.approval_ms_of;
+        for name in self.approval.iter().chain(limits_of.keys()) {
             tools.check_marked(name)?;
         }
-        let limits = std::iter::once(("tools.approval_ms".to_owned(), approval_ms));
-        let limits = limits.chain(
-            approval_ms_of
-                .iter()
-                .map(|(tool, ms)| (format!("tools.approval_ms_of.{tool}"), ms)),
-        );
-        for (key, limit) in limits {
-            if !(Duration::from_secs(1)..=EXPIRY_MAX).contains(&ms(*limit)) {
+        let of_tool = |(tool, ms): (&String, &u64)| (format!("tools.approval_ms_of.{tool}"), *ms);
+        let of_all = ("tools.approval_ms".to_owned(), self.approval_ms);
+        for (key, limit) in [of_all].into_iter().chain(limits_of.iter().map(of_tool)) {
+            if !(Duration::from_secs(1)..=EXPIRY_MAX).contains(&ms(limit)) {
                 return Err(format!(
                     "{key} is {limit}: from 1000 (a second) to 31536000000 (365 days)"
                 ));
             }
         }
-        if *open_requests == 0 {
+        if self.open_requests == 0 {
             return Err(
                 "tools.open_requests is 0: then no call could wait for a person; 1 at least".into(),
             );
