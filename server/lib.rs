@@ -24,6 +24,7 @@ pub mod words {
     pub mod alike;
     pub mod budget;
     pub mod decode;
+    pub mod defaults;
     pub mod diff;
     pub mod digits;
     pub mod failure;

@@ -14,57 +14,40 @@ use crate::tools::catalogue::Catalogue;
 use crate::tools::code;
 use crate::tools::mcp::names::PREFIX;
 use crate::tools::mcp::options;
+use crate::words::defaults::with_defaults;
 
-/// The tools that are chosen by name, and their time limit.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Tools {
-    /// The tools of a conversation's decision, a list of names, in which `*` stands for anything (`mcp__files__*`), all of which its
-    /// model is told of; `reply` must be among them; absent: all but `terminate`, the rarer ones by `more_tools`.
-    #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<Vec<String>>,
-    /// The tools of a process, likewise; absent: all, the rarer ones by `more_tools`.
-    #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
-    pub process: Option<Vec<String>>,
-    /// How long one tool call may take.
-    pub timeout_ms: u64,
-    /// The tools whose calls wait for a person, a list of names, in which `*` stands for anything. Proposals of submodules always wait.
-    #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
-    pub approval: Vec<String>,
-    /// How long a call, or a question to people, waits for them; then it counts as rejected. From 1 s to 365 days.
-    pub approval_ms: u64,
-    /// The same of single tools, by name.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub approval_ms_of: BTreeMap<String, u64>,
-    /// Most calls and questions of one thread that wait for people.
-    pub open_requests: u64,
-    /// The tool `run_code`: what code that a model writes may take.
-    pub code: code::Options,
-    /// The calls to tools of other servers that wait for a person, where a server does not say (`tools.mcp.<name>.approve`): `all`, `writes` (all but those that
-    /// their server marks as only reading), or `none`, unless said.
-    pub mcp_approve: WaitingCalls,
-    /// A server of tools by its name, as many as wanted: its tools are called `mcp__<name>__<tool>`.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub mcp: BTreeMap<String, options::Options>,
-}
-
-impl Default for Tools {
-    fn default() -> Self {
-        let Rules {
-            expiry, open_max, ..
-        } = Rules::default();
-        Self {
-            conversation: None,
-            process: None,
-            timeout_ms: 30_000,
-            approval: Vec::new(),
-            approval_ms: u64::try_from(expiry.as_millis()).unwrap_or(u64::MAX),
-            approval_ms_of: BTreeMap::new(),
-            open_requests: open_max,
-            code: code::Options::default(),
-            mcp_approve: WaitingCalls::None,
-            mcp: BTreeMap::new(),
-        }
+with_defaults! {
+    /// The tools that are chosen by name, and their time limit.
+    #[derive(Debug, Clone, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Tools {
+        /// The tools of a conversation's decision, a list of names, in which `*` stands for anything (`mcp__files__*`), all of which its
+        /// model is told of; `reply` must be among them; absent: all but `terminate`, the rarer ones by `more_tools`.
+        #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
+        pub conversation: Option<Vec<String>> = None,
+        /// The tools of a process, likewise; absent: all, the rarer ones by `more_tools`.
+        #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
+        pub process: Option<Vec<String>> = None,
+        /// How long one tool call may take.
+        pub timeout_ms: u64 = 30_000,
+        /// The tools whose calls wait for a person, a list of names, in which `*` stands for anything. Proposals of submodules always wait.
+        #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
+        pub approval: Vec<String> = Vec::new(),
+        /// How long a call, or a question to people, waits for them; then it counts as rejected. From 1 s to 365 days.
+        pub approval_ms: u64 = u64::try_from(Rules::default().expiry.as_millis()).unwrap_or(u64::MAX),
+        /// The same of single tools, by name.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        pub approval_ms_of: BTreeMap<String, u64> = BTreeMap::new(),
+        /// Most calls and questions of one thread that wait for people.
+        pub open_requests: u64 = Rules::default().open_max,
+        /// The tool `run_code`: what code that a model writes may take.
+        pub code: code::Options = code::Options::default(),
+        /// The calls to tools of other servers that wait for a person, where a server does not say (`tools.mcp.<name>.approve`): `all`, `writes` (all but those that
+        /// their server marks as only reading), or `none`, unless said.
+        pub mcp_approve: WaitingCalls = WaitingCalls::None,
+        /// A server of tools by its name, as many as wanted: its tools are called `mcp__<name>__<tool>`.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        pub mcp: BTreeMap<String, options::Options> = BTreeMap::new(),
     }
 }
 
