@@ -298,6 +298,7 @@ pub mod edge {
     pub mod ack;
     mod allowed_hosts;
     pub mod auth;
+    mod client_stream;
     mod compress;
     mod connections;
     mod console;
@@ -321,7 +322,6 @@ pub mod edge {
     mod stay;
     mod stream_limits;
     pub mod websocket;
-    mod write_timeout;
 }
 /// Settings, telemetry, the command line, the composition root.
 pub mod program {

@@ -4,7 +4,9 @@
 
 use jiff::civil::{Date, Time};
 use jiff::tz::{AmbiguousOffset, TimeZone};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::time::Timestamp;
 
@@ -16,7 +18,7 @@ const DAYS: usize = 500;
 const SECONDS_MAX: f64 = 3_155_760_000.0;
 
 /// When something is due, as it is written: `kind` says which of the other members there are.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct When {
     /// What kind of recurrence it is.
@@ -49,7 +51,7 @@ pub struct When {
 }
 
 /// A day of a month, as it is written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum Day {
     /// The day of this number.
@@ -60,16 +62,7 @@ pub enum Day {
 
 /// Kinds of recurrence.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Default,
-    Serialize,
-    Deserialize,
-    utoipa::ToSchema,
-    schemars::JsonSchema,
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum RecurrenceKind {
@@ -87,17 +80,7 @@ pub enum RecurrenceKind {
 }
 
 /// Days of the week.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    utoipa::ToSchema,
-    schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "everybody knows them")]
 pub enum Weekday {

@@ -43,18 +43,15 @@ pub const RESOURCE: Resource = Resource {
 const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// A server-sent event of the stream, field by field.
+// It describes what `lines` writes; nothing makes one.
 #[derive(Debug, utoipa::ToSchema)]
-#[allow(
-    dead_code,
-    reason = "said to readers of the document; written by `lines`"
-)]
 pub struct Sent {
     /// `<seq>@<epoch>`: where the stream is taken up again, by `Last-Event-ID`.
     #[schema(example = "42@0193b6c2-7c2e-7aaa-8000-0123456789ab")]
-    id: String,
+    pub id: String,
     /// The event, as JSON in one line.
     #[schema(content_media_type = "application/json")]
-    data: Event,
+    pub data: Event,
 }
 
 /// Live events.
