@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::work::Work;
 use crate::words::id::{Seq, ThreadId};
 
-/// News for those who follow, never stored.
+/// News for followers, never stored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Hint {
     /// A piece of a reply to come.

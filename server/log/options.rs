@@ -1,4 +1,4 @@
-//! How a store is opened.
+//! Options of a store.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub const CONNECTIONS: u32 = 21;
 pub const CONNECTIONS_MIN: u32 = 6;
 
 with_defaults! {
-    /// How a store is opened.
+    /// The options with which a store is opened.
     #[derive(Debug, Clone)]
     pub struct Options {
         /// Postgres itself, where the URL of the store is that of a pooler: the log, its index, the

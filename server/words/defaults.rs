@@ -1,4 +1,4 @@
-//! Defaults: options that say beside each field what it is where nobody says otherwise.
+//! Defaults: a struct of options says the default of a field beside it.
 
 /// Declares a struct as Rust does, with a default behind each field; `Default` is made of these.
 macro_rules! with_defaults {

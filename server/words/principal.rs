@@ -6,7 +6,7 @@ use super::id::Space;
 use super::spelling::words;
 use super::time::Timestamp;
 
-/// The role of a credential, each with all that those before it may do. `session/right.rs` is the table of what each role may do.
+/// The role of a credential, each with all that those before it may do. `session/right.rs` says the lowest role of each right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {

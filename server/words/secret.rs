@@ -192,7 +192,7 @@ pub fn optional_url<S: Serializer>(url: &Option<String>, serializer: S) -> Resul
     redacted_url(url.as_deref().unwrap_or_default(), serializer)
 }
 
-/// Serializes a secret as what is not one: "" where it is empty, or where `skip_serializing_if` leaves it out.
+/// Serializes a secret as `(redacted)`; an empty one, or none, as an empty text.
 pub fn redacted<S: Serializer>(
     secret: &Option<SecretString>,
     serializer: S,
