@@ -9,9 +9,9 @@ use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use sha2::{Digest, Sha256};
 
 use super::problem::Problem;
+use crate::words::text::sha256;
 
 mod files;
 
@@ -41,13 +41,11 @@ struct File {
 
 static FILES: LazyLock<HashMap<&'static str, File>> = LazyLock::new(|| {
     let file = |(name, bytes, is_gzip): &Source| {
-        let digest = Sha256::digest(bytes);
-        let hex = digest.iter().take(16).map(|byte| format!("{byte:02x}"));
         let file = File {
             kind: kind(name),
             bytes,
             is_gzip: *is_gzip,
-            tag: format!("\"{}\"", hex.collect::<String>()),
+            tag: format!("\"{}\"", &sha256(bytes)[..32]),
         };
         (*name, file)
     };

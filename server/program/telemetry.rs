@@ -199,15 +199,7 @@ impl Write for &Careful {
 /// Returns the text with its line breaks, and with what people do not see, written out (`\n`, `\u{1b}`, `\u{200b}`): it cannot steer a terminal, forge a
 /// line or hide a word.
 pub fn escaped(text: &str) -> String {
-    let is_line = |c| matches!(c, '\n' | '\r' | '\t');
     let seen = replaced(text, |c| c.escape_default().to_string());
-    let mut safe = String::with_capacity(seen.len());
-    for c in seen.chars() {
-        if is_line(c) {
-            safe.extend(c.escape_default())
-        } else {
-            safe.push(c)
-        }
-    }
-    safe
+    let seen = seen.replace('\n', "\\n").replace('\r', "\\r");
+    seen.replace('\t', "\\t")
 }
