@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::State;
-use axum::routing::get;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::needs::{Needs, Read};
 use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Answer, Resource, cursor};
+use super::{Answer, cursor};
 use crate::edge::context::Edge;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug};
@@ -23,22 +21,13 @@ use crate::event::envelope::{Event, Modality, Source};
 use crate::log::query::{Order, Query, Show};
 use crate::words::id::{Seq, Space};
 
-#[derive(OpenApi)]
-#[openapi(paths(list, one, prompt_view),
-    tags((name = "log", description = "Everything that happened, in order")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/events", get(list))
-            .route("/events/{event_id}", get(one))
-            .route("/prompt-views/{event_id}", get(prompt_view))
-    },
-    document: Document::openapi,
-    bounds: |_| {},
-};
+resource! {
+    /// See the module.
+    RESOURCE tagged "log": "Everything that happened, in order";
+    "/events" => get(list);
+    "/events/{event_id}" => get(one);
+    "/prompt-views/{event_id}" => get(prompt_view);
+}
 
 /// The conditions that history and stream have in common.
 pub fn filter(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {

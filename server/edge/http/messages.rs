@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::needs::{Needs, Read, Speak};
 use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Answer, Resource, bounds, json_body};
+use super::{Answer, bounds, json_body};
 use crate::edge::ack::{Ack, AckStatus};
 use crate::edge::context::Edge;
 use crate::edge::frame::{self, ClientFrame, Framed};
@@ -31,22 +29,14 @@ use crate::session::outcome::Outcome;
 use crate::words::id::{INTEGER_MAX, Seq, ThreadId};
 use crate::words::time::Timestamp;
 
-#[derive(OpenApi)]
-#[openapi(paths(list, post_message, withdraw),
-    tags((name = "chat", description = "What was said, and saying something")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/messages", get(list))
-            .route("/threads/{thread}/messages", post(post_message))
-            .route("/threads/{thread}/inputs/{event_id}", delete(withdraw))
-    },
-    document: Document::openapi,
-    bounds: draw_bounds,
-};
+resource! {
+    /// See the module.
+    RESOURCE tagged "chat": "What was said, and saying something";
+    "/messages" => get(list);
+    "/threads/{thread}/messages" => post(post_message);
+    "/threads/{thread}/inputs/{event_id}" => delete(withdraw);
+    bounds: draw_bounds;
+}
 
 /// The form of bytes in a frame.
 const BASE64: &str = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";

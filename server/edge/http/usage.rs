@@ -1,14 +1,12 @@
 //! `/usage`: what calls of models came to; and of one voice, `/submodules/{name}/figures` and `/submodules/{name}/versions`.
 
-use axum::Router;
-use axum::routing::get;
 use serde::Serialize;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 
+use super::Answer;
 use super::needs::{Needs, Read};
 use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Answer, Resource};
 use crate::edge::problem::Problem;
 use crate::session::handle::Session;
 use crate::session::usage::{By, Span, Usage, VoiceVersion};
@@ -18,21 +16,13 @@ use crate::thread::usage::{Calls, Figures};
 use crate::words::id::Name;
 use crate::words::time::Timestamp;
 
-#[derive(OpenApi)]
-#[openapi(paths(usage, figures, versions), tags((name = "usage", description = "What it costs")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/usage", get(usage))
-            .route("/submodules/{name}/figures", get(figures))
-            .route("/submodules/{name}/versions", get(versions))
-    },
-    document: Document::openapi,
-    bounds: |_| {},
-};
+resource! {
+    /// See the module.
+    RESOURCE tagged "usage": "What it costs";
+    "/usage" => get(usage);
+    "/submodules/{name}/figures" => get(figures);
+    "/submodules/{name}/versions" => get(versions);
+}
 
 /// Keys that an answer has, the dearest; the others are summed up.
 const ITEMS: usize = 100;
