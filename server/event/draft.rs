@@ -29,19 +29,16 @@ pub struct Draft {
     pub conditions: Vec<Condition>,
 }
 
-/// What kind of input a client sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InputKind {
-    /// Something said to the mind.
-    Message,
-    /// Something perceived.
-    Sensory,
+words! {
+    /// What kind of input a client sent.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum InputKind {
+        /// Something said to the mind.
+        Message = "message",
+        /// Something perceived.
+        Sensory = "sensory",
+    }
 }
-
-words!(InputKind {
-    Message = "message",
-    Sensory = "sensory",
-});
 
 /// One part of an input.
 #[derive(Debug, Clone, PartialEq)]

@@ -31,20 +31,20 @@ pub struct Span {
     pub before: Option<Timestamp>,
 }
 
-/// What calls are told apart by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
-    /// Who asked.
-    Module,
-    /// In which thread.
-    Thread,
-    /// Which model.
-    Model,
-    /// Why.
-    Purpose,
+words! {
+    /// What calls are told apart by.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum By {
+        /// Who asked.
+        Module = "module",
+        /// In which thread.
+        Thread = "thread",
+        /// Which model.
+        Model = "model",
+        /// Why.
+        Purpose = "purpose",
+    }
 }
-
-words!(By { Module = "module", Thread = "thread", Model = "model", Purpose = "purpose" });
 
 /// What calls came to.
 #[derive(Debug, Default)]

@@ -8,43 +8,32 @@ use serde_json::{Value, json};
 use super::id::Name;
 use super::spelling::words;
 
-/// The kind of a failure. `Display` writes its word on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FailureKind {
-    /// A time limit passed.
-    Timeout,
-    /// The model's provider answered with an error, or unreadably.
-    Model,
-    /// A tool refused, failed, or does not exist.
-    Tool,
-    /// Model output that could not be read as actions.
-    Interpreter,
-    /// A budget or limit is used up.
-    Budget,
-    /// An effect may or may not have happened.
-    OutcomeUnknown,
-    /// Its turn or its thread was over before it came to anything; it changed nothing.
-    Cancelled,
-    /// A node of a pipeline failed.
-    Node,
-    /// The store failed.
-    Store,
-    /// A defect of ours (a panic), contained.
-    Internal,
+words! {
+    /// The kind of a failure. `Display` writes its word on the wire.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum FailureKind {
+        /// A time limit passed.
+        Timeout = "timeout",
+        /// The model's provider answered with an error, or unreadably.
+        Model = "model",
+        /// A tool refused, failed, or does not exist.
+        Tool = "tool",
+        /// Model output that could not be read as actions.
+        Interpreter = "interpreter",
+        /// A budget or limit is used up.
+        Budget = "budget",
+        /// An effect may or may not have happened.
+        OutcomeUnknown = "outcome_unknown",
+        /// Its turn or its thread was over before it came to anything; it changed nothing.
+        Cancelled = "cancelled",
+        /// A node of a pipeline failed.
+        Node = "node",
+        /// The store failed.
+        Store = "store",
+        /// A defect of ours (a panic), contained.
+        Internal = "internal",
+    }
 }
-
-words!(FailureKind {
-    Timeout = "timeout",
-    Model = "model",
-    Tool = "tool",
-    Interpreter = "interpreter",
-    Budget = "budget",
-    OutcomeUnknown = "outcome_unknown",
-    Cancelled = "cancelled",
-    Node = "node",
-    Store = "store",
-    Internal = "internal",
-});
 
 /// The module that failed; the event of the failure has it as a tag.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,27 +6,22 @@ use super::id::Space;
 use super::spelling::words;
 use super::time::Timestamp;
 
-/// The role of a credential, each with all that those before it may do. `session/right.rs` says the lowest role of each right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Reads everything of its space.
-    Viewer,
-    /// Talks, too; creates, ends and cancels threads, runs pipelines.
-    Member,
-    /// Changes what the mind is made of, too.
-    #[default]
-    Operator,
-    /// An operator who also sees what concerns all spaces of the server.
-    Admin,
+words! {
+    /// The role of a credential, each with all that those before it may do. `session/right.rs` says the lowest role of each right.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Role {
+        /// Reads everything of its space.
+        Viewer = "viewer",
+        /// Talks, too; creates, ends and cancels threads, runs pipelines.
+        Member = "member",
+        /// Changes what the mind is made of, too.
+        #[default]
+        Operator = "operator",
+        /// An operator who also sees what concerns all spaces of the server.
+        Admin = "admin",
+    }
 }
-
-words!(Role {
-    Viewer = "viewer",
-    Member = "member",
-    Operator = "operator",
-    Admin = "admin",
-});
 
 /// What let somebody in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,30 +6,25 @@ use serde_json::{Value, json};
 use super::spelling::words;
 use super::time::zone;
 
-/// See the module.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Setting {
-    /// Nobody is there to be asked: a question is answered "away" at once. It never grants an approval.
-    UserAway,
-    /// What the mind of the space is for, in its models' words; empty: nobody has said.
-    Mission,
-    /// How many seconds lie between two reflections; null: the mind does not reflect by itself.
-    ReflectionS,
-    /// The zone in which models are shown times: a name of the IANA database.
-    TimeZone,
+words! {
+    /// See the module.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Setting {
+        /// Nobody is there to be asked: a question is answered "away" at once. It never grants an approval.
+        UserAway = "user_away",
+        /// What the mind of the space is for, in its models' words; empty: nobody has said.
+        Mission = "mission",
+        /// How many seconds lie between two reflections; null: the mind does not reflect by itself.
+        ReflectionS = "reflection_s",
+        /// The zone in which models are shown times: a name of the IANA database.
+        TimeZone = "time_zone",
+    }
 }
 
 /// Most characters of a mission.
 pub const MISSION_MAX: usize = 2000;
 /// The longest time between two reflections, in seconds: a year.
 pub const REFLECTION_MAX_S: f64 = 31_622_400.0;
-
-words!(Setting {
-    UserAway = "user_away",
-    Mission = "mission",
-    ReflectionS = "reflection_s",
-    TimeZone = "time_zone",
-});
 
 impl Setting {
     /// What it is until somebody sets it.

@@ -1,7 +1,21 @@
 //! Spelling: the words of an enum's variants, as the wire, the store and configurations have them.
 
-/// Gives an enum `ALL`, `as_str`, `parse` and `Display` from the word of each variant.
+/// Declares an enum with the word of each variant behind it, as Rust would a number; gives it `ALL`, `as_str`, `parse` and `Display`.
+/// Without `enum` it gives them to one that stands elsewhere.
 macro_rules! words {
+    (
+        $(#[$about:meta])*
+        $shown:vis enum $type:ident {
+            $($(#[$says:meta])* $variant:ident = $word:literal),* $(,)?
+        }
+    ) => {
+        $(#[$about])*
+        $shown enum $type {
+            $($(#[$says])* $variant,)*
+        }
+
+        words!($type { $($variant = $word),* });
+    };
     ($type:ident { $($variant:ident = $word:literal),* $(,)? }) => {
         impl $type {
             /// Each of them.

@@ -106,26 +106,21 @@ pub struct Used {
     pub time_ms: Option<u64>,
 }
 
-/// What kind of process a thread is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// It talks with people.
-    Conversation,
-    /// It thinks by itself.
-    Process,
-    /// It is a run of a pipeline: `POST /pipelines/{name}` makes these.
-    Pipeline,
-    /// It is a mission, or the stream of consciousness of one of its tasks.
-    Mission,
+words! {
+    /// What kind of process a thread is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Kind {
+        /// It talks with people.
+        Conversation = "conversation",
+        /// It thinks by itself.
+        Process = "process",
+        /// It is a run of a pipeline: `POST /pipelines/{name}` makes these.
+        Pipeline = "pipeline",
+        /// It is a mission, or the stream of consciousness of one of its tasks.
+        Mission = "mission",
+    }
 }
-
-words!(Kind {
-    Conversation = "conversation",
-    Process = "process",
-    Pipeline = "pipeline",
-    Mission = "mission",
-});
 
 impl Kind {
     /// What a thread is.

@@ -25,16 +25,16 @@ const BEGIN_MIN: usize = 12;
 /// Most characters of a line that says what waits.
 const LINE: usize = 100;
 
-/// What waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A tool call, for a verdict.
-    Approval,
-    /// A question, for an answer.
-    Question,
+words! {
+    /// What waits.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Kind {
+        /// A tool call, for a verdict.
+        Approval = "approval",
+        /// A question, for an answer.
+        Question = "question",
+    }
 }
-
-words!(Kind { Approval = "approval", Question = "question" });
 
 impl Kind {
     fn path(self) -> String {
