@@ -250,11 +250,9 @@ impl Tokens {
             let taken = fetched.and_then(|document| self.take(&document));
             self.fetches.send_modify(|it| {
                 (it.running, it.failed, it.ended) = (false, taken.is_err(), it.ended + 1);
-                it.succeeded = if taken.is_ok() {
-                    Some(begun)
-                } else {
-                    it.succeeded
-                };
+                if taken.is_ok() {
+                    it.succeeded = Some(begun);
+                }
             });
             self.tell(taken);
             self.due(begun).await;

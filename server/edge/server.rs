@@ -297,19 +297,11 @@ async fn tidy(request: Request, next: Next) -> Response {
 async fn count(request: Request, next: Next) -> Response {
     let begin = Instant::now();
     // A label for every word a client makes up would have no end.
-    let known = [
-        Method::GET,
-        Method::HEAD,
-        Method::POST,
-        Method::PUT,
-        Method::PATCH,
-        Method::DELETE,
-        Method::OPTIONS,
-    ];
-    let method = match known.contains(request.method()) {
-        true => request.method().to_string(),
-        false => "other".to_owned(),
+    let method = match request.method().as_str() {
+        known @ ("GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS") => known,
+        _ => "other",
     };
+    let method = method.to_owned();
     let path = request.extensions().get::<MatchedPath>();
     let path = path.map_or("", |path| path.as_str()).to_owned();
     let mut response = next.run(request).await;
