@@ -24,6 +24,7 @@ pub mod words {
     pub mod alike;
     pub mod budget;
     pub mod decode;
+    pub mod defaults;
     pub mod diff;
     pub mod digits;
     pub mod failure;
@@ -34,6 +35,7 @@ pub mod words {
     pub mod recurrence;
     pub mod secret;
     pub mod setting;
+    pub mod spelling;
     pub mod text;
     pub mod time;
     pub mod tool_name;
@@ -297,6 +299,7 @@ pub mod edge {
     pub mod ack;
     mod allowed_hosts;
     pub mod auth;
+    mod client_stream;
     mod compress;
     mod connections;
     mod console;
@@ -320,7 +323,6 @@ pub mod edge {
     mod stay;
     mod stream_limits;
     pub mod websocket;
-    mod write_timeout;
 }
 /// Settings, telemetry, the command line, the composition root.
 pub mod program {

@@ -3,8 +3,9 @@
 //! waiting.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::limits::Limits;
@@ -53,7 +54,7 @@ impl Connections {
     /// Another one, of nobody yet.
     pub fn admit(self: &Arc<Self>) -> Arc<Connection> {
         let superseded = CancellationToken::new();
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         if waiting.strangers.len() >= self.strangers
             && let Some((_, oldest)) = waiting.strangers.pop_first()
         {
@@ -71,17 +72,12 @@ impl Connections {
             owner: Mutex::default(),
         })
     }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        // One look-up at a time: nothing can be left half done.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Connection {
     /// Counts it for the space of a client that has said who it is. Behind a proxy it may be one space's now and another's next.
     pub fn belongs(&self, space: &Space) -> Result<(), Problem> {
-        let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut owner = self.owner.lock();
         if owner.as_ref().is_some_and(|(of, _)| of == space) {
             return Ok(());
         }
@@ -100,7 +96,7 @@ impl Connection {
 
     /// Its client has said who it is: it goes when it wants to.
     pub fn known(&self) {
-        self.of.waiting().strangers.remove(&self.number);
+        self.of.waiting.lock().strangers.remove(&self.number);
     }
 
     /// Waits until it has to go: others came who belong to nobody, too.

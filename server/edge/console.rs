@@ -9,9 +9,9 @@ use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use sha2::{Digest, Sha256};
 
 use super::problem::Problem;
+use crate::words::text::sha256;
 
 mod files;
 
@@ -41,13 +41,11 @@ struct File {
 
 static FILES: LazyLock<HashMap<&'static str, File>> = LazyLock::new(|| {
     let file = |(name, bytes, is_gzip): &Source| {
-        let digest = Sha256::digest(bytes);
-        let hex = digest.iter().take(16).map(|byte| format!("{byte:02x}"));
         let file = File {
             kind: kind(name),
             bytes,
             is_gzip: *is_gzip,
-            tag: format!("\"{}\"", hex.collect::<String>()),
+            tag: format!("\"{}\"", &sha256(bytes)[..32]),
         };
         (*name, file)
     };
@@ -108,7 +106,7 @@ fn knows(headers: &HeaderMap, tag: &str) -> bool {
 }
 
 /// The media type by the name's ending.
-fn kind(name: &str) -> &'static str {
+pub(super) fn kind(name: &str) -> &'static str {
     match name.rsplit('.').next().unwrap_or_default() {
         "html" => "text/html; charset=utf-8",
         "js" => "text/javascript; charset=utf-8",

@@ -8,6 +8,7 @@ use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
+use super::console::kind;
 use super::http::openapi;
 use super::websocket::asyncapi;
 
@@ -15,34 +16,20 @@ use super::websocket::asyncapi;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// A file that the pages load: its name, its type, its bytes. Those named `.gz` are sent as they lie here.
-type Asset = (&'static str, &'static str, &'static [u8]);
-
-const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
-const STYLE: &str = "text/css; charset=utf-8";
+/// A file that the pages load: its name, its bytes.
+type Asset = (&'static str, &'static [u8]);
 
 const SMALL: [Asset; 4] = [
-    ("openapi.js", JAVASCRIPT, include_bytes!("docs/openapi.js")),
-    (
-        "asyncapi.js",
-        JAVASCRIPT,
-        include_bytes!("docs/asyncapi.js"),
-    ),
-    ("asyncapi.css", STYLE, include_bytes!("docs/asyncapi.css")),
-    ("page.css", STYLE, include_bytes!("docs/page.css")),
+    ("openapi.js", include_bytes!("docs/openapi.js")),
+    ("asyncapi.js", include_bytes!("docs/asyncapi.js")),
+    ("asyncapi.css", include_bytes!("docs/asyncapi.css")),
+    ("page.css", include_bytes!("docs/page.css")),
 ];
 
+/// Sent as they lie here.
 const COMPRESSED: [Asset; 2] = [
-    (
-        "swagger-ui.js",
-        JAVASCRIPT,
-        include_bytes!("docs/swagger-ui.js.gz"),
-    ),
-    (
-        "swagger-ui.css",
-        STYLE,
-        include_bytes!("docs/swagger-ui.css.gz"),
-    ),
+    ("swagger-ui.js", include_bytes!("docs/swagger-ui.js.gz")),
+    ("swagger-ui.css", include_bytes!("docs/swagger-ui.css.gz")),
 ];
 
 /// The contracts, written when somebody first asks for them: it took a quarter of a start.
@@ -53,18 +40,8 @@ static ASYNCAPI_JSON: LazyLock<String> = LazyLock::new(|| asyncapi::value().to_s
 
 /// The documents, the pages and what they load.
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    let json = || async {
-        (
-            [(header::CONTENT_TYPE, "application/json")],
-            OPENAPI.as_str(),
-        )
-    };
-    let yaml = || async {
-        (
-            [(header::CONTENT_TYPE, "application/yaml")],
-            ASYNCAPI.as_str(),
-        )
-    };
+    let json = || async { document("application/json", &OPENAPI) };
+    let yaml = || async { document("application/yaml", &ASYNCAPI) };
     let http = || async { page(include_str!("docs/openapi.html")) };
     let socket = || async { page(include_str!("docs/asyncapi.html")) };
     let frames = || async { file("application/json", ASYNCAPI_JSON.as_str()) };
@@ -74,17 +51,25 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
         .route("/docs", get(http))
         .route("/docs/asyncapi", get(socket))
         .route("/docs/assets/asyncapi.json", get(frames));
-    for (name, kind, bytes) in SMALL {
-        let answer = move || async move { file(kind, bytes) };
+    for (name, bytes) in SMALL {
+        let answer = move || async move { file(kind(name), bytes) };
         router = router.route(&format!("/docs/assets/{name}"), get(answer));
     }
-    for (name, kind, bytes) in COMPRESSED {
+    for (name, bytes) in COMPRESSED {
         let answer = move || async move {
-            ([(header::CONTENT_ENCODING, "gzip")], file(kind, bytes)).into_response()
+            (
+                [(header::CONTENT_ENCODING, "gzip")],
+                file(kind(name), bytes),
+            )
+                .into_response()
         };
         router = router.route(&format!("/docs/assets/{name}"), get(answer));
     }
     router
+}
+
+fn document(kind: &'static str, text: &'static str) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, kind)], text)
 }
 
 fn page(html: &'static str) -> Response {

@@ -362,18 +362,14 @@ impl Body for Cancel {
 
 impl Body for Respond {
     fn check(&self, wrongs: &mut Wrongs) {
-        check_said(&self.text, wrongs);
+        wrongs.unsaid("/text", &self.text, "say something");
     }
 }
 
 impl Body for Answer {
     fn check(&self, wrongs: &mut Wrongs) {
-        check_said(&self.text, wrongs);
+        wrongs.unsaid("/text", &self.text, "say something");
     }
-}
-
-fn check_said(text: &str, wrongs: &mut Wrongs) {
-    wrongs.unsaid("/text", text, "say something");
 }
 
 impl Body for Unsubscribe {}

@@ -4,10 +4,10 @@
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::Extensions;
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 /// Between two wrong keys of one address, at an even pace.
@@ -60,7 +60,7 @@ impl Guesses {
     /// Counts a wrong key; when it may be answered.
     fn count(&self, from: IpAddr, now: Instant) -> Instant {
         let place = usize::try_from(self.hasher.hash_one(network(from)) % PLACES as u64);
-        let mut all = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.due.lock();
         let Some(due) = place.ok().and_then(|place| all.get_mut(place)) else {
             return now;
         };

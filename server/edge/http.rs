@@ -20,6 +20,40 @@ use super::json::{self, Body};
 use super::limits::ms;
 use super::problem::{Problem, Slug, Wrongs};
 
+/// Declares a resource: its tag in the contract, and what the tag is about; the handlers by address and method; the schemas that no handler
+/// names; the bounds, which types do not say.
+macro_rules! resource {
+    (
+        $(#[$says:meta])*
+        $name:ident $(tagged $tag:tt: $about:tt)?;
+        $($address:literal => $($method:ident($($handler:ident)::+))+;)+
+        $(schemas($schema:ident);)?
+        $(bounds: $bounds:expr;)?
+    ) => {
+        $(#[$says])*
+        pub const $name: $crate::edge::http::Resource = {
+            #[derive(utoipa::OpenApi)]
+            #[openapi(
+                paths($($($($handler)::+),+),+),
+                $(components(schemas($schema)),)?
+                $(tags((name = $tag, description = $about)))?
+            )]
+            struct Document;
+
+            $crate::edge::http::Resource {
+                routes: || {
+                    axum::Router::new()
+                        $(.route($address, axum::routing::MethodRouter::new()$(.$method($($handler)::+))+))+
+                },
+                document: <Document as utoipa::OpenApi>::openapi,
+                bounds: resource!(@bounds $($bounds)?),
+            }
+        };
+    };
+    (@bounds) => { |_| {} };
+    (@bounds $bounds:expr) => { $bounds };
+}
+
 pub mod approvals;
 pub mod audit;
 pub mod blobs;
@@ -29,7 +63,6 @@ pub mod entities;
 pub mod events;
 pub mod frameworks;
 pub mod identity;
-pub mod inputs;
 pub mod lingering_close;
 pub mod messages;
 pub mod missions;
@@ -72,11 +105,10 @@ pub struct Resource {
 }
 
 /// What needs credentials where any are configured: a line for each resource, in the order of the document.
-const RESOURCES: [Resource; 26] = [
+const RESOURCES: [Resource; 25] = [
     events::RESOURCE,
     stream::RESOURCE,
     messages::RESOURCE,
-    inputs::RESOURCE,
     threads::RESOURCE,
     tasks::RESOURCE,
     missions::RESOURCE,

@@ -1,11 +1,12 @@
 //! Bearer tokens (JWT): what a token that the configured issuer signed makes of its holder. The issuer's public keys are kept here; the
 //! program fetches them (`program/jwks.rs`). Whoever shows a token of a key that is not there waits for the next fetch, if one is due.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use jsonwebtoken::Validation;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -130,7 +131,7 @@ impl Tokens {
 
     /// Whether the log is to be warned again: a client that tries for ever with a wrong token does not fill it. All are counted.
     fn may_warn(&self) -> bool {
-        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warned = self.warned.lock();
         let is_due = warned.is_none_or(|at| at.elapsed() >= WARNING);
         if is_due {
             *warned = Some(Instant::now());
@@ -166,8 +167,7 @@ impl Tokens {
     }
 
     fn keys(&self) -> Arc<KeySet> {
-        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
-        keys.clone()
+        self.keys.read().clone()
     }
 }
 
@@ -250,11 +250,9 @@ impl Tokens {
             let taken = fetched.and_then(|document| self.take(&document));
             self.fetches.send_modify(|it| {
                 (it.running, it.failed, it.ended) = (false, taken.is_err(), it.ended + 1);
-                it.succeeded = if taken.is_ok() {
-                    Some(begun)
-                } else {
-                    it.succeeded
-                };
+                if taken.is_ok() {
+                    it.succeeded = Some(begun);
+                }
             });
             self.tell(taken);
             self.due(begun).await;
@@ -265,7 +263,7 @@ impl Tokens {
     fn take(&self, document: &[u8]) -> Result<usize, String> {
         let before = self.keys();
         let later = Arc::new(before.read(document, &self.validation)?);
-        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = later.clone();
+        *self.keys.write() = later.clone();
         before.yields_to(&later);
         Ok(later.len())
     }

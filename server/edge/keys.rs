@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::words::id::Space;
 use crate::words::principal::Role;
+use crate::words::secret::redacted;
 
 /// The token as an operator finds it.
 const TOKEN: &str = "token (THINKD_TOKEN)";
@@ -28,7 +30,7 @@ pub struct Key {
     /// The secret itself. A key has this or `sha256`.
     #[serde(
         default,
-        serialize_with = "redacted_some",
+        serialize_with = "redacted",
         skip_serializing_if = "Option::is_none"
     )]
     pub key: Option<SecretString>,
@@ -52,16 +54,6 @@ pub struct Key {
     pub file: Option<PathBuf>,
 }
 
-fn redacted_some<S: Serializer>(
-    secret: &Option<SecretString>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match secret {
-        Some(secret) => redacted(secret, serializer),
-        None => serializer.serialize_none(),
-    }
-}
-
 /// The beginning of a hash: that of a weak secret could be found out.
 fn shortened<S: Serializer>(sha256: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     let shown: String = sha256
@@ -69,12 +61,6 @@ fn shortened<S: Serializer>(sha256: &Option<String>, serializer: S) -> Result<S:
         .flat_map(|it| it.chars().take(SHOWN))
         .collect();
     serializer.collect_str(&format_args!("{shown}…"))
-}
-
-/// Writes a secret as what is not one: for printing a configuration.
-pub fn redacted<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
-    let is_empty = secret.expose_secret().is_empty();
-    serializer.serialize_str(if is_empty { "" } else { "(redacted)" })
 }
 
 /// The SHA-256 of a secret.
@@ -180,7 +166,7 @@ impl Keys {
         if self.reachable {
             check_lengths(self.token.as_ref(), keys)?;
         }
-        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.table.write();
         if grants.is_empty() && !table.entries.is_empty() && !self.beside_tokens {
             return Err("no key would be left, and nobody would need one: the keys that were there stay in force; stop the server to \
                         open it to everybody on this machine"
@@ -232,8 +218,7 @@ impl Keys {
     }
 
     fn table(&self) -> Arc<Table> {
-        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
-        table.clone()
+        self.table.read().clone()
     }
 }
 

@@ -6,125 +6,86 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::tasks::share::SPACE_SHARE;
+use crate::words::defaults::with_defaults;
 
-/// The limits of the contract. Bytes, counts and milliseconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Limits {
-    /// Most bytes of a WebSocket message.
-    pub frame_bytes: usize,
-    /// Most bytes that a client may send before it is authenticated.
-    pub unauthenticated_frame_bytes: usize,
-    /// Most bytes of a text: any string of a frame or body that is not media, or a prompt that a model writes for a subthread.
-    pub text_bytes: usize,
-    /// How deep JSON may be nested.
-    pub json_depth: usize,
-    /// Tags that a list, a stream, a subscription or `query_events` may ask for at a time; at most 100.
-    pub filter_tags: usize,
-    /// Most items of a JSON array.
-    pub array_items: usize,
-    /// Most bytes of the header block of an HTTP request.
-    pub header_bytes: usize,
-    /// Most bytes of the address of an HTTP request, path and query; a longer one is 414.
-    pub url_bytes: usize,
-    /// Most bytes of the body of an HTTP request.
-    pub body_bytes: usize,
-    /// Most bytes of a blob, uploaded or in a frame.
-    pub blob_bytes: usize,
-    /// Most pixels of an image, as its header says: a few bytes can claim a size that a reader has to make room for. An image
-    /// whose header states no size is refused.
-    pub image_pixels: u64,
-    /// Frame rate of one socket; above it the socket is read more slowly.
-    pub frames_per_second: u32,
-    /// Request rate of one key over HTTP (where keys are configured); above it requests wait up to a second, then they are
-    /// refused.
-    pub requests_per_second: u32,
-    /// Most sockets and streams of one key at a time (where keys are configured).
-    pub sockets_per_key: usize,
-    /// Most sockets and streams of the server at a time.
-    pub sockets: usize,
-    /// Most connections of the server at a time that are no sockets or streams: with requests, or between two.
-    pub connections: usize,
-    /// Most connections at a time whose client has not shown a key; when there are more, the oldest is closed.
-    pub unauthenticated: usize,
-    /// The share of processors, turns, runs, reads, appends, sockets, connections, uploads and the like that one space may hold:
-    /// above 0, at most 1. Where there is one space only, it may hold all.
-    pub space_share: f64,
-    /// How long one read of the log may take; a search that takes longer is refused.
-    pub read_ms: u64,
-    /// Most inputs that wait for a thread.
-    pub waiting_inputs: u32,
-    /// Most threads of a space that have not ended.
-    pub threads: u64,
-    /// Most submodules of a space.
-    pub submodules: u32,
-    /// Most schedules of a space.
-    pub schedules: u32,
-    /// Most frameworks of a space.
-    pub frameworks: u32,
-    /// The shortest interval of a schedule, in milliseconds.
-    pub schedule_interval_ms: u64,
-    /// Most bytes of a tool's result that its event keeps; the rest is a blob.
-    pub tool_output_bytes: usize,
-    /// Interval of pings to a socket.
-    pub ping_ms: u64,
-    /// Pings without an answer after which a silent socket is closed.
-    pub unanswered_pings: u32,
-    /// How long a socket may take to authenticate.
-    pub auth_ms: u64,
-    /// How long the headers of a request may take.
-    pub header_ms: u64,
-    /// How long the body of a request may take; a blob ten times as long, if something of it arrives within each `body_ms`.
-    pub body_ms: u64,
-    /// How long a client may take nothing of what is sent to it.
-    pub stall_ms: u64,
-    /// Interval of comments on an idle stream of server-sent events.
-    pub sse_comment_ms: u64,
-    /// The longest `?wait=` of a posted message.
-    pub wait_ms: u64,
-    /// How long clients are waited for at shutdown.
-    pub drain_ms: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            frame_bytes: 8 << 20,
-            unauthenticated_frame_bytes: 64 << 10,
-            text_bytes: 64 << 10,
-            json_depth: 64,
-            filter_tags: 32,
-            array_items: 1000,
-            header_bytes: 16 << 10,
-            url_bytes: 8 << 10,
-            body_bytes: 1 << 20,
-            blob_bytes: 50 << 20,
-            image_pixels: 100_000_000,
-            frames_per_second: 200,
-            requests_per_second: 1000,
-            sockets_per_key: 100,
-            sockets: 10_000,
-            connections: 1000,
-            unauthenticated: 1000,
-            space_share: SPACE_SHARE,
-            read_ms: 10_000,
-            waiting_inputs: 100,
-            threads: 100_000,
-            submodules: 32,
-            schedules: 1000,
-            frameworks: 500,
-            schedule_interval_ms: 1000,
-            tool_output_bytes: 64 << 10,
-            ping_ms: 20_000,
-            unanswered_pings: 3,
-            auth_ms: 10_000,
-            header_ms: 10_000,
-            body_ms: 30_000,
-            stall_ms: 60_000,
-            sse_comment_ms: 15_000,
-            wait_ms: 300_000,
-            drain_ms: 10_000,
-        }
+with_defaults! {
+    /// The limits of the contract. Bytes, counts and milliseconds.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Limits {
+        /// Most bytes of a WebSocket message.
+        pub frame_bytes: usize = 8 << 20,
+        /// Most bytes that a client may send before it is authenticated.
+        pub unauthenticated_frame_bytes: usize = 64 << 10,
+        /// Most bytes of a text: any string of a frame or body that is not media, or a prompt that a model writes for a subthread.
+        pub text_bytes: usize = 64 << 10,
+        /// How deep JSON may be nested.
+        pub json_depth: usize = 64,
+        /// Tags that a list, a stream, a subscription or `query_events` may ask for at a time; at most 100.
+        pub filter_tags: usize = 32,
+        /// Most items of a JSON array.
+        pub array_items: usize = 1000,
+        /// Most bytes of the header block of an HTTP request.
+        pub header_bytes: usize = 16 << 10,
+        /// Most bytes of the address of an HTTP request, path and query; a longer one is 414.
+        pub url_bytes: usize = 8 << 10,
+        /// Most bytes of the body of an HTTP request.
+        pub body_bytes: usize = 1 << 20,
+        /// Most bytes of a blob, uploaded or in a frame.
+        pub blob_bytes: usize = 50 << 20,
+        /// Most pixels of an image, as its header says: a few bytes can claim a size that a reader has to make room for. An image
+        /// whose header states no size is refused.
+        pub image_pixels: u64 = 100_000_000,
+        /// Frame rate of one socket; above it the socket is read more slowly.
+        pub frames_per_second: u32 = 200,
+        /// Request rate of one key over HTTP (where keys are configured); above it requests wait up to a second, then they are
+        /// refused.
+        pub requests_per_second: u32 = 1000,
+        /// Most sockets and streams of one key at a time (where keys are configured).
+        pub sockets_per_key: usize = 100,
+        /// Most sockets and streams of the server at a time.
+        pub sockets: usize = 10_000,
+        /// Most connections of the server at a time that are no sockets or streams: with requests, or between two.
+        pub connections: usize = 1000,
+        /// Most connections at a time whose client has not shown a key; when there are more, the oldest is closed.
+        pub unauthenticated: usize = 1000,
+        /// The share of processors, turns, runs, reads, appends, sockets, connections, uploads and the like that one space may hold:
+        /// above 0, at most 1. Where there is one space only, it may hold all.
+        pub space_share: f64 = SPACE_SHARE,
+        /// How long one read of the log may take; a search that takes longer is refused.
+        pub read_ms: u64 = 10_000,
+        /// Most inputs that wait for a thread.
+        pub waiting_inputs: u32 = 100,
+        /// Most threads of a space that have not ended.
+        pub threads: u64 = 100_000,
+        /// Most submodules of a space.
+        pub submodules: u32 = 32,
+        /// Most schedules of a space.
+        pub schedules: u32 = 1000,
+        /// Most frameworks of a space.
+        pub frameworks: u32 = 500,
+        /// The shortest interval of a schedule, in milliseconds.
+        pub schedule_interval_ms: u64 = 1000,
+        /// Most bytes of a tool's result that its event keeps; the rest is a blob.
+        pub tool_output_bytes: usize = 64 << 10,
+        /// Interval of pings to a socket.
+        pub ping_ms: u64 = 20_000,
+        /// Pings without an answer after which a silent socket is closed.
+        pub unanswered_pings: u32 = 3,
+        /// How long a socket may take to authenticate.
+        pub auth_ms: u64 = 10_000,
+        /// How long the headers of a request may take.
+        pub header_ms: u64 = 10_000,
+        /// How long the body of a request may take; a blob ten times as long, if something of it arrives within each `body_ms`.
+        pub body_ms: u64 = 30_000,
+        /// How long a client may take nothing of what is sent to it.
+        pub stall_ms: u64 = 60_000,
+        /// Interval of comments on an idle stream of server-sent events.
+        pub sse_comment_ms: u64 = 15_000,
+        /// The longest `?wait=` of a posted message.
+        pub wait_ms: u64 = 300_000,
+        /// How long clients are waited for at shutdown.
+        pub drain_ms: u64 = 10_000,
     }
 }
 

@@ -13,147 +13,103 @@ use crate::session::handle::Error;
 use crate::words::decode::WRONGS_MAX;
 use crate::words::id::InvalidId;
 
-/// What kind of problem: the last part of its `type`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Slug {
+/// Declares the slugs: each with its word, its status and its title.
+macro_rules! slugs {
+    ($($(#[$says:meta])* $slug:ident = $word:literal, $status:literal, $title:literal;)*) => {
+        /// What kind of problem: the last part of its `type`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Slug {
+            $($(#[$says])* $slug,)*
+        }
+
+        impl Slug {
+            const fn facts(self) -> (&'static str, u16, &'static str) {
+                match self {
+                    $(Self::$slug => ($word, $status, $title),)*
+                }
+            }
+        }
+    };
+}
+
+slugs! {
     /// Not JSON.
-    MalformedJson,
+    MalformedJson = "malformed-json", 400, "This is not JSON";
     /// JSON, but not as described.
-    InvalidFrame,
+    InvalidFrame = "invalid-frame", 400, "This is not as described";
     /// A frame of a type nobody knows.
-    UnknownType,
+    UnknownType = "unknown-type", 400, "This type of frame is not known";
     /// A member nobody knows.
-    UnknownMember,
+    UnknownMember = "unknown-member", 400, "This member is not known";
     /// A parameter nobody knows, twice, or out of range; a header that is not valid.
-    InvalidParameter,
+    InvalidParameter = "invalid-parameter", 400, "A parameter is not valid";
     /// Not an id or a name.
-    InvalidId,
+    InvalidId = "invalid-id", 400, "This is not a valid id";
     /// A cursor that is none, or of another query.
-    InvalidCursor,
+    InvalidCursor = "invalid-cursor", 400, "This is not a valid cursor";
     /// Media that are not what they say.
-    InvalidMedia,
+    InvalidMedia = "invalid-media", 400, "These media cannot be read";
     /// Nothing said.
-    EmptyInput,
+    EmptyInput = "empty-input", 400, "Nothing is said";
     /// A text over the limit.
-    TextTooLarge,
+    TextTooLarge = "text-too-large", 400, "This text is too long";
     /// A NUL in a text.
-    NulNotAllowed,
+    NulNotAllowed = "nul-not-allowed", 400, "NUL is not allowed in text";
     /// Who are you?
-    Unauthenticated,
+    Unauthenticated = "unauthenticated", 401, "Credentials are needed";
     /// Not you.
-    Forbidden,
+    Forbidden = "forbidden", 403, "This is not allowed";
     /// Nothing there.
-    NotFound,
+    NotFound = "not-found", 404, "There is no such thing";
     /// Not with this method.
-    MethodNotAllowed,
+    MethodNotAllowed = "method-not-allowed", 405, "This method is not allowed here";
     /// The request took too long to arrive.
-    RequestTimeout,
+    RequestTimeout = "request-timeout", 408, "The request took too long to arrive";
     /// An event with this id has other content.
-    EventConflict,
+    EventConflict = "event-conflict", 409, "This event id is taken";
     /// The log is another incarnation.
-    EpochChanged,
+    EpochChanged = "epoch-changed", 409, "The log is another incarnation";
     /// A cursor beyond the log's end.
-    CursorAhead,
+    CursorAhead = "cursor-ahead", 409, "The cursor is beyond the log's end";
     /// The thread has ended.
-    ThreadEnded,
+    ThreadEnded = "thread-ended", 409, "The thread has ended";
     /// A turn runs, and the thread's policy is to refuse.
-    Busy,
+    Busy = "busy", 409, "The thread is busy";
     /// Somebody has settled it before.
-    AlreadySettled,
+    AlreadySettled = "already-settled", 409, "This is settled already";
     /// The input does not wait any more.
-    InputTaken,
+    InputTaken = "input-taken", 409, "This input does not wait any more";
     /// The tool is not what was proposed any more.
-    ToolChanged,
+    ToolChanged = "tool-changed", 409, "The tool has changed";
     /// The settings are others than who changes them knows.
-    SettingsChanged,
-    FrameworkChanged,
+    SettingsChanged = "settings-changed", 409, "The settings have changed meanwhile";
+    /// The framework is another one than who changes it knows.
+    FrameworkChanged = "framework-changed", 409, "The framework has changed meanwhile";
     /// Too many bytes.
-    TooLarge,
+    TooLarge = "too-large", 413, "This is too large";
     /// Too long an address.
-    UriTooLong,
+    UriTooLong = "uri-too-long", 414, "This address is too long";
     /// A type of content that is not taken.
-    UnsupportedMediaType,
+    UnsupportedMediaType = "unsupported-media-type", 415, "This type of content is not taken";
     /// A name this server does not answer to.
-    MisdirectedRequest,
+    MisdirectedRequest = "misdirected-request", 421, "This server has another name";
     /// What a tool is to be called with, or an answer, is not as it has to be.
-    InvalidArguments,
+    InvalidArguments = "invalid-arguments", 422, "These arguments are not valid";
     /// Understood, but it cannot be done.
-    Unprocessable,
+    Unprocessable = "unprocessable", 422, "This cannot be done";
     /// This address wants a WebSocket.
-    UpgradeRequired,
+    UpgradeRequired = "upgrade-required", 426, "A WebSocket is needed";
     /// Too many inputs wait.
-    QueueFull,
+    QueueFull = "queue-full", 429, "Too many inputs wait";
     /// Too many of something at a time.
-    TooManyRequests,
+    TooManyRequests = "too-many-requests", 429, "Too many at a time";
     /// A defect of ours.
-    Internal,
+    Internal = "internal", 500, "Something is broken here";
     /// Not now.
-    Unavailable,
+    Unavailable = "unavailable", 503, "Not available now";
 }
 
 impl Slug {
-    const fn facts(self) -> (&'static str, u16, &'static str) {
-        match self {
-            Self::MalformedJson => ("malformed-json", 400, "This is not JSON"),
-            Self::InvalidFrame => ("invalid-frame", 400, "This is not as described"),
-            Self::UnknownType => ("unknown-type", 400, "This type of frame is not known"),
-            Self::UnknownMember => ("unknown-member", 400, "This member is not known"),
-            Self::InvalidParameter => ("invalid-parameter", 400, "A parameter is not valid"),
-            Self::InvalidId => ("invalid-id", 400, "This is not a valid id"),
-            Self::InvalidCursor => ("invalid-cursor", 400, "This is not a valid cursor"),
-            Self::InvalidMedia => ("invalid-media", 400, "These media cannot be read"),
-            Self::EmptyInput => ("empty-input", 400, "Nothing is said"),
-            Self::TextTooLarge => ("text-too-large", 400, "This text is too long"),
-            Self::NulNotAllowed => ("nul-not-allowed", 400, "NUL is not allowed in text"),
-            Self::Unauthenticated => ("unauthenticated", 401, "Credentials are needed"),
-            Self::Forbidden => ("forbidden", 403, "This is not allowed"),
-            Self::NotFound => ("not-found", 404, "There is no such thing"),
-            Self::MethodNotAllowed => {
-                ("method-not-allowed", 405, "This method is not allowed here")
-            }
-            Self::RequestTimeout => (
-                "request-timeout",
-                408,
-                "The request took too long to arrive",
-            ),
-            Self::EventConflict => ("event-conflict", 409, "This event id is taken"),
-            Self::EpochChanged => ("epoch-changed", 409, "The log is another incarnation"),
-            Self::CursorAhead => ("cursor-ahead", 409, "The cursor is beyond the log's end"),
-            Self::ThreadEnded => ("thread-ended", 409, "The thread has ended"),
-            Self::Busy => ("busy", 409, "The thread is busy"),
-            Self::AlreadySettled => ("already-settled", 409, "This is settled already"),
-            Self::InputTaken => ("input-taken", 409, "This input does not wait any more"),
-            Self::ToolChanged => ("tool-changed", 409, "The tool has changed"),
-            Self::FrameworkChanged => (
-                "framework-changed",
-                409,
-                "The framework has changed meanwhile",
-            ),
-            Self::SettingsChanged => (
-                "settings-changed",
-                409,
-                "The settings have changed meanwhile",
-            ),
-            Self::TooLarge => ("too-large", 413, "This is too large"),
-            Self::UriTooLong => ("uri-too-long", 414, "This address is too long"),
-            Self::UnsupportedMediaType => (
-                "unsupported-media-type",
-                415,
-                "This type of content is not taken",
-            ),
-            Self::MisdirectedRequest => {
-                ("misdirected-request", 421, "This server has another name")
-            }
-            Self::InvalidArguments => ("invalid-arguments", 422, "These arguments are not valid"),
-            Self::Unprocessable => ("unprocessable", 422, "This cannot be done"),
-            Self::UpgradeRequired => ("upgrade-required", 426, "A WebSocket is needed"),
-            Self::QueueFull => ("queue-full", 429, "Too many inputs wait"),
-            Self::TooManyRequests => ("too-many-requests", 429, "Too many at a time"),
-            Self::Internal => ("internal", 500, "Something is broken here"),
-            Self::Unavailable => ("unavailable", 503, "Not available now"),
-        }
-    }
-
     /// The word in `/problems/<slug>`.
     pub const fn as_str(self) -> &'static str {
         self.facts().0

@@ -2,9 +2,9 @@
 //! socket is read later. A request waits up to a second and is then refused, because nothing else slows down whoever sends it.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use super::problem::{Problem, Slug};
@@ -102,7 +102,7 @@ impl RateLimits {
         let Some(holder) = holder else { return Ok(()) };
         let now = Instant::now();
         let at = {
-            let mut all = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = self.due.lock();
             let due = all.of(holder, now);
             let next = (*due).max(now) + Duration::from_secs(1) / self.per_second;
             if next <= now + BURST + SLOWED {

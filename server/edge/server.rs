@@ -26,6 +26,7 @@ use tower_http::cors::{AllowMethods, AllowOrigin, CorsLayer};
 
 use super::allowed_hosts::Local;
 use super::auth::Shown;
+use super::client_stream::{self, ClientStream};
 use super::compress::compress;
 use super::connections::Connection;
 use super::context::{Edge, Options, Parts};
@@ -33,7 +34,6 @@ use super::guesses::Peer;
 use super::http::lingering_close::LingeringBody;
 use super::limits::ms;
 use super::problem::{Problem, Slug};
-use super::write_timeout::{self, WriteTimeout};
 use super::{console, docs, http, websocket};
 
 /// Bytes that a connection holds for a client to take, beside what is being written; and of requests, beside their headers.
@@ -80,7 +80,7 @@ async fn accept_all(listener: TcpListener, edge: &Arc<Edge>, router: &Router) ->
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, %from, "TCP_NODELAY cannot be set");
                 }
-                write_timeout::bound_unsent(&stream);
+                client_stream::bound_unsent(&stream);
                 edge.tasks
                     .spawn(connection(stream, from, edge.clone(), router.clone()));
             }
@@ -123,7 +123,7 @@ async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router
         // Without it a stream is read half a megabyte ahead of a client that takes nothing.
         .max_buf_size(edge.limits.header_bytes + BUFFER)
         .max_headers(HEADERS);
-    let stream = WriteTimeout::new(stream, ms(edge.limits.stall_ms));
+    let stream = ClientStream::new(stream, ms(edge.limits.stall_ms));
     let connection = builder
         .serve_connection(TokioIo::new(stream), answer)
         .with_upgrades();
@@ -297,19 +297,11 @@ async fn tidy(request: Request, next: Next) -> Response {
 async fn count(request: Request, next: Next) -> Response {
     let begin = Instant::now();
     // A label for every word a client makes up would have no end.
-    let known = [
-        Method::GET,
-        Method::HEAD,
-        Method::POST,
-        Method::PUT,
-        Method::PATCH,
-        Method::DELETE,
-        Method::OPTIONS,
-    ];
-    let method = match known.contains(request.method()) {
-        true => request.method().to_string(),
-        false => "other".to_owned(),
+    let method = match request.method().as_str() {
+        known @ ("GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS") => known,
+        _ => "other",
     };
+    let method = method.to_owned();
     let path = request.extensions().get::<MatchedPath>();
     let path = path.map_or("", |path| path.as_str()).to_owned();
     let mut response = next.run(request).await;

@@ -1,7 +1,9 @@
 //! How many sockets and streams there are: in all, of each space and of each key. A permit is given back when it is dropped.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::limits::Limits;
 use super::problem::{Problem, Slug};
@@ -52,7 +54,7 @@ impl StreamLimits {
     }
 
     fn count(self: &Arc<Self>, key: Holder) -> Option<Counted> {
-        let mut of_key = self.lock();
+        let mut of_key = self.of_key.lock();
         let count = of_key.entry(key).or_default();
         if *count >= self.per_key {
             metrics::counter!("thinkd_limit_total", "limit" => "sockets_per_key").increment(1);
@@ -63,11 +65,6 @@ impl StreamLimits {
             seats: self.clone(),
             key,
         })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Holder, usize>> {
-        // Counting cannot be left half done.
-        self.of_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is said to who gets no permit.
@@ -118,7 +115,7 @@ struct Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        let mut of_key = self.seats.lock();
+        let mut of_key = self.seats.of_key.lock();
         if let Some(count) = of_key.get_mut(&self.key) {
             *count -= 1;
             // Keys come and go: one without sockets takes no room.

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::envelope::words;
 use super::mission::TaskId;
 use crate::words::id::{Name, Seq, ThreadId};
+use crate::words::spelling::words;
 use crate::words::time::Timestamp;
 
 /// See the module. Where it is not so, nothing of the append is stored.
@@ -153,25 +153,20 @@ impl Room {
     pub const AMPLE: u32 = 500;
 }
 
-/// What a request to people is, and how far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RequestState {
-    /// A tool call waits for a verdict.
-    Approval,
-    /// A tool call was granted, and has not started.
-    Granted,
-    /// A granted tool call has started, and has no result.
-    Started,
-    /// A question is open.
-    Question,
+words! {
+    /// What a request to people is, and how far.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum RequestState {
+        /// A tool call waits for a verdict.
+        Approval = "approval",
+        /// A tool call was granted, and has not started.
+        Granted = "granted",
+        /// A granted tool call has started, and has no result.
+        Started = "started",
+        /// A question is open.
+        Question = "question",
+    }
 }
-
-words!(RequestState {
-    Approval = "approval",
-    Granted = "granted",
-    Started = "started",
-    Question = "question",
-});
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

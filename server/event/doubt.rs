@@ -2,48 +2,37 @@
 
 use serde::Serialize;
 
-use super::envelope::words;
 use super::statement::{Instrument, Judged, Status};
+use crate::words::spelling::words;
 use crate::words::time::Timestamp;
 
-/// A doubt about a statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Doubt {
-    /// Another one that is held says the same of the same time, by its edge or its text.
-    Duplicate,
-    /// Others look alike: perhaps they say the same. Nothing merges them.
-    Near,
-    /// None of the recalls that were looked at returned it.
-    NeverRecalled,
-    /// One instrument alone carried it, and that is not reflection; or a person's word.
-    OneInstrument,
-    /// Nothing but reflection has tested it.
-    ReflectionOnly,
-    /// It was not tested for long.
-    Overdue,
-    /// One that contradicts it survived, too.
-    Contested,
-    /// It is claimed, and its trial has not come to its end.
-    Waiting,
-    /// Its trials had no outcome, and it is not tried any more.
-    Undecided,
-    /// What it was derived from was withdrawn.
-    Untested,
+words! {
+    /// A doubt about a statement.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Doubt {
+        /// Another one that is held says the same of the same time, by its edge or its text.
+        Duplicate = "duplicate",
+        /// Others look alike: perhaps they say the same. Nothing merges them.
+        Near = "near",
+        /// None of the recalls that were looked at returned it.
+        NeverRecalled = "never-recalled",
+        /// One instrument alone carried it, and that is not reflection; or a person's word.
+        OneInstrument = "one-instrument",
+        /// Nothing but reflection has tested it.
+        ReflectionOnly = "reflection-only",
+        /// It was not tested for long.
+        Overdue = "overdue",
+        /// One that contradicts it survived, too.
+        Contested = "contested",
+        /// It is claimed, and its trial has not come to its end.
+        Waiting = "waiting",
+        /// Its trials had no outcome, and it is not tried any more.
+        Undecided = "undecided",
+        /// What it was derived from was withdrawn.
+        Untested = "untested",
+    }
 }
-
-words!(Doubt {
-    Duplicate = "duplicate",
-    Near = "near",
-    NeverRecalled = "never-recalled",
-    OneInstrument = "one-instrument",
-    ReflectionOnly = "reflection-only",
-    Overdue = "overdue",
-    Contested = "contested",
-    Waiting = "waiting",
-    Undecided = "undecided",
-    Untested = "untested",
-});
 
 /// What a row says against a statement. `old`: what was tested before this time is overdue.
 pub fn doubts(

@@ -5,8 +5,9 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::condition::Condition;
-use super::envelope::{Event, Meta, Modality, Payload, Source, tag, wakes, words};
+use super::envelope::{Event, Meta, Modality, Payload, Source, tag, wakes};
 use crate::words::id::ThreadId;
+use crate::words::spelling::words;
 use crate::words::time::Timestamp;
 
 /// An event to be: everything but what the store stamps.
@@ -28,19 +29,16 @@ pub struct Draft {
     pub conditions: Vec<Condition>,
 }
 
-/// What kind of input a client sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InputKind {
-    /// Something said to the mind.
-    Message,
-    /// Something perceived.
-    Sensory,
+words! {
+    /// What kind of input a client sent.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum InputKind {
+        /// Something said to the mind.
+        Message = "message",
+        /// Something perceived.
+        Sensory = "sensory",
+    }
 }
-
-words!(InputKind {
-    Message = "message",
-    Sensory = "sensory",
-});
 
 /// One part of an input.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,70 +6,40 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::words::id::{Seq, ThreadId};
+pub(crate) use crate::words::spelling::words;
 use crate::words::time::Timestamp;
 
-/// Where an event comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Source {
-    /// A person or program outside.
-    User,
-    /// A tool's result.
-    Tool,
-    /// The core, speaking to threads and readers.
-    System,
-    /// A submodule or the decision.
-    Internal,
+words! {
+    /// Where an event comes from.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Source {
+        /// A person or program outside.
+        User = "user",
+        /// A tool's result.
+        Tool = "tool",
+        /// The core, speaking to threads and readers.
+        System = "system",
+        /// A submodule or the decision.
+        Internal = "internal",
+    }
 }
 
-/// What an event carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Modality {
-    /// `payload.text` is the content.
-    Text,
-    /// `payload.blob` is an image.
-    Image,
-    /// `payload.blob` is a sound.
-    Audio,
-    /// A change of something derived from the log; never shown to a model.
-    State,
+words! {
+    /// What an event carries.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Modality {
+        /// `payload.text` is the content.
+        Text = "text",
+        /// `payload.blob` is an image.
+        Image = "image",
+        /// `payload.blob` is a sound.
+        Audio = "audio",
+        /// A change of something derived from the log; never shown to a model.
+        State = "state",
+    }
 }
-
-/// The words of an enum's variants, as the wire and the store have them.
-macro_rules! words {
-    ($type:ident { $($variant:ident = $word:literal),* $(,)? }) => {
-        impl $type {
-            /// Each of them.
-            pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
-
-            /// The word on the wire and in the store.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)*
-                }
-            }
-
-            /// The value of a wire word.
-            pub fn parse(word: &str) -> Option<Self> {
-                match word {
-                    $($word => Some(Self::$variant),)*
-                    _ => None,
-                }
-            }
-        }
-
-        impl std::fmt::Display for $type {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-    };
-}
-pub(super) use words;
-
-words!(Source { User = "user", Tool = "tool", System = "system", Internal = "internal" });
-words!(Modality { Text = "text", Image = "image", Audio = "audio", State = "state" });
 
 /// An event's content: an object, with `text` in nearly every case.
 pub type Payload = Map<String, Value>;
@@ -261,17 +231,18 @@ const WAKING: [&str; 7] = [
     tag::OVERRULES,
 ];
 
-/// How a turn ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TurnOutcome {
-    /// Through all its steps.
-    Done,
-    /// Somebody cancelled it.
-    Cancelled,
-    /// A newer input replaced it; the next turn has both.
-    Interrupted,
-    /// It could not go on; a failure event says why.
-    Failed,
+words! {
+    /// How a turn ended.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum TurnOutcome {
+        /// Through all its steps.
+        Done = "done",
+        /// Somebody cancelled it.
+        Cancelled = "cancelled",
+        /// A newer input replaced it; the next turn has both.
+        Interrupted = "interrupted",
+        /// It could not go on; a failure event says why.
+        Failed = "failed",
+    }
 }
-words!(TurnOutcome { Done = "done", Cancelled = "cancelled", Interrupted = "interrupted", Failed = "failed" });

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use thinkd_facts::Members;
 
-use super::envelope::words;
 use crate::words::id::{Seq, ThreadId};
+use crate::words::spelling::words;
 
 /// Most characters of a mission.
 pub const MISSION_MAX: usize = 16_000;

@@ -5,30 +5,22 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::words::defaults::with_defaults;
 use crate::words::id::{Space, ThreadId};
 
-/// How a mood moves: `[mood]` in thinkd.toml.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Options {
-    /// Whether models are told who they are, and in which mood.
-    pub enabled: bool,
-    /// By how much the mood moves at most with a turn: above 0, at most 1. From the lowest to the highest mood it is 2.
-    pub step: f64,
-    /// By how much the random part moves at most with a turn: from 0 to 1.
-    pub drift: f64,
-    /// The number that decides the random part: the same seed brings the same moods.
-    pub seed: u64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            step: 0.1,
-            drift: 0.05,
-            seed: 0,
-        }
+with_defaults! {
+    /// How a mood moves: `[mood]` in thinkd.toml.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Options {
+        /// Whether models are told who they are, and in which mood.
+        pub enabled: bool = true,
+        /// By how much the mood moves at most with a turn: above 0, at most 1. From the lowest to the highest mood it is 2.
+        pub step: f64 = 0.1,
+        /// By how much the random part moves at most with a turn: from 0 to 1.
+        pub drift: f64 = 0.05,
+        /// The number that decides the random part: the same seed brings the same moods.
+        pub seed: u64 = 0,
     }
 }
 

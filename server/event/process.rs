@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::draft::{Draft, tags};
-use super::envelope::{Event, Modality, Payload, Source, tag, words};
+use super::envelope::{Event, Modality, Payload, Source, tag};
 use crate::words::id::ThreadId;
+use crate::words::spelling::words;
 use crate::words::time::Timestamp;
 
 /// Who woke a thread, as far as it matters to one that waits.
@@ -62,37 +63,28 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Why a thread's primitive failed. The text names only what the caller wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorCode {
-    /// No such contact or thread, or none that may be written to.
-    UnknownThread,
-    /// The label cannot be part of an id.
-    InvalidLabel,
-    /// Too deep.
-    DepthLimit,
-    /// Too many subthreads.
-    SubthreadLimit,
-    /// Too many messages in a row.
-    SendLimit,
-    /// The recipient ended before the message was delivered.
-    Undelivered,
-    /// Threads wait for one another in a circle.
-    WaitCycle,
-    /// No such watch is open.
-    UnknownWatch,
+words! {
+    /// Why a thread's primitive failed. The text names only what the caller wrote.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ErrorCode {
+        /// No such contact or thread, or none that may be written to.
+        UnknownThread = "unknown_thread",
+        /// The label cannot be part of an id.
+        InvalidLabel = "invalid_label",
+        /// Too deep.
+        DepthLimit = "depth_limit",
+        /// Too many subthreads.
+        SubthreadLimit = "subthread_limit",
+        /// Too many messages in a row.
+        SendLimit = "send_limit",
+        /// The recipient ended before the message was delivered.
+        Undelivered = "undelivered",
+        /// Threads wait for one another in a circle.
+        WaitCycle = "wait_cycle",
+        /// No such watch is open.
+        UnknownWatch = "unknown_watch",
+    }
 }
-
-words!(ErrorCode {
-    UnknownThread = "unknown_thread",
-    InvalidLabel = "invalid_label",
-    DepthLimit = "depth_limit",
-    SubthreadLimit = "subthread_limit",
-    SendLimit = "send_limit",
-    Undelivered = "undelivered",
-    WaitCycle = "wait_cycle",
-    UnknownWatch = "unknown_watch",
-});
 
 /// A thread that waits: for whom, and until when at the latest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

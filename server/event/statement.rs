@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use thinkd_facts::Members;
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::envelope::words;
 use crate::words::id::Seq;
+use crate::words::spelling::words;
 use crate::words::time::Timestamp;
 
 pub mod people;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use super::hint::{Hint, Hinted};
+use super::hint::{Delta, Hint, Hinted};
 use crate::words::id::{Seq, Space, ThreadId};
 
 /// The replies of all spaces, the oldest first.
@@ -58,22 +58,16 @@ impl Begun {
 
     /// Adds a piece to its reply.
     pub fn grow(&self, space: &Space, after: Seq, hint: &Hint) {
-        let Hint::Delta {
-            thread,
-            event_id,
-            text,
-            ..
-        } = hint
-        else {
+        let Hint::Delta(delta) = hint else {
             return;
         };
         let mut spaces = self.spaces.lock();
         let replies = spaces.get_mut(space);
-        if let Some(reply) = replies.and_then(|replies| replies.get_mut(event_id)) {
+        if let Some(reply) = replies.and_then(|replies| replies.get_mut(&delta.event_id)) {
             if reply.text.is_empty() {
-                reply.thread = thread.clone();
+                reply.thread = delta.thread.clone();
             }
-            reply.text.push_str(text);
+            reply.text.push_str(&delta.text);
             reply.after = after;
         }
     }
@@ -97,12 +91,12 @@ impl Reply {
     /// The reply as one piece; `None` before its first.
     fn hint(&self, event_id: Uuid) -> Option<Hinted> {
         (!self.text.is_empty()).then(|| Hinted {
-            hint: Arc::new(Hint::Delta {
+            hint: Arc::new(Hint::Delta(Delta {
                 thread: self.thread.clone(),
                 event_id,
                 at: 0,
                 text: self.text.clone(),
-            }),
+            })),
             after: self.after,
         })
     }

@@ -2,34 +2,20 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::work::Work;
 use crate::words::id::{Seq, ThreadId};
 
-/// News for those who follow, never stored.
+/// News for followers, never stored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Hint {
-    /// A piece of a reply to come: `at` counts Unicode scalars from its beginning.
-    Delta {
-        /// The thread that replies.
-        thread: ThreadId,
-        /// The id the reply's event will have.
-        event_id: Uuid,
-        /// The position of the piece.
-        at: usize,
-        /// The piece.
-        text: String,
-    },
-    /// The end of the pieces, and their outcome (`stored`, `partial`, `discarded`).
-    DeltaEnd {
-        /// The thread.
-        thread: ThreadId,
-        /// The reply's id.
-        event_id: Uuid,
-        /// The outcome.
-        outcome: DeltaOutcome,
-    },
+    /// A piece of a reply to come.
+    Delta(Delta),
+    /// The end of the pieces, and their outcome.
+    DeltaEnd(DeltaEnd),
     /// A thread's status changed.
     Status {
         /// The thread.
@@ -50,6 +36,33 @@ pub enum Hint {
     },
 }
 
+/// A piece of a reply to come: after what was stored before it was made. A connection is sent each reply
+/// from its beginning (`at` 0), also one that subscribes in its middle, as long as this server streams it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Delta {
+    /// The thread that replies.
+    #[schema(value_type = String, example = "main")]
+    pub thread: ThreadId,
+    /// The id the reply's event will have.
+    pub event_id: Uuid,
+    /// Where the piece begins, in Unicode scalars.
+    pub at: usize,
+    /// The piece.
+    pub text: String,
+}
+
+/// No more pieces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeltaEnd {
+    /// The thread.
+    #[schema(value_type = String, example = "main")]
+    pub thread: ThreadId,
+    /// The reply's id.
+    pub event_id: Uuid,
+    /// What became of the pieces.
+    pub outcome: DeltaOutcome,
+}
+
 impl Hint {
     /// An event that this build cannot read.
     pub fn unreadable(thread: ThreadId, seq: Seq) -> Self {
@@ -62,8 +75,8 @@ impl Hint {
     /// The thread it is about.
     pub fn thread(&self) -> &ThreadId {
         match self {
-            Self::Delta { thread, .. }
-            | Self::DeltaEnd { thread, .. }
+            Self::Delta(Delta { thread, .. })
+            | Self::DeltaEnd(DeltaEnd { thread, .. })
             | Self::Status { thread, .. }
             | Self::Trouble { thread, .. }
             | Self::Work(Work { thread, .. }) => thread,
@@ -72,9 +85,7 @@ impl Hint {
 }
 
 /// What became of a reply's pieces.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = DeltaFate)]
 pub enum DeltaOutcome {

@@ -1,4 +1,4 @@
-//! How a store is opened.
+//! Options of a store.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use secrecy::SecretString;
 
 use crate::tasks::share::SPACE_SHARE;
 use crate::tasks::supervisor::Supervisor;
+use crate::words::defaults::with_defaults;
 
 /// Connections to Postgres that a server has at most, if nothing else is said: more do not make one Postgres faster.
 pub const CONNECTIONS: u32 = 21;
@@ -13,36 +14,24 @@ pub const CONNECTIONS: u32 = 21;
 /// With fewer it cannot go on: one of each kind.
 pub const CONNECTIONS_MIN: u32 = 6;
 
-/// How a store is opened.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Postgres itself, where the URL of the store is that of a pooler: the log, its index, the
-    /// listener, migrations and the lock of the database go there.
-    pub direct: Option<SecretString>,
-    /// SQLite: most connections that read at a time; there is one more that writes.
-    pub readers: u32,
-    /// Postgres: most connections at a time, in all.
-    pub connections: u32,
-    /// How much of them, and of the room for appends, one space may hold.
-    pub space_share: f64,
-    /// How long one read of a space may take.
-    pub read: Duration,
-    /// How long a commit may take.
-    pub commit: Duration,
-    /// Who watches the store's tasks.
-    pub supervisor: Supervisor,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            direct: None,
-            readers: 8,
-            connections: CONNECTIONS,
-            space_share: SPACE_SHARE,
-            read: Duration::from_secs(10),
-            commit: Duration::from_secs(30),
-            supervisor: Supervisor::default(),
-        }
+with_defaults! {
+    /// The options with which a store is opened.
+    #[derive(Debug, Clone)]
+    pub struct Options {
+        /// Postgres itself, where the URL of the store is that of a pooler: the log, its index, the
+        /// listener, migrations and the lock of the database go there.
+        pub direct: Option<SecretString> = None,
+        /// SQLite: most connections that read at a time; there is one more that writes.
+        pub readers: u32 = 8,
+        /// Postgres: most connections at a time, in all.
+        pub connections: u32 = CONNECTIONS,
+        /// How much of them, and of the room for appends, one space may hold.
+        pub space_share: f64 = SPACE_SHARE,
+        /// How long one read of a space may take.
+        pub read: Duration = Duration::from_secs(10),
+        /// How long a commit may take.
+        pub commit: Duration = Duration::from_secs(30),
+        /// Who watches the store's tasks.
+        pub supervisor: Supervisor = Supervisor::default(),
     }
 }

@@ -16,30 +16,23 @@ use unhurried::Context;
 
 use super::host::Host;
 use crate::words::decode::{Wrong, decode};
+use crate::words::defaults::with_defaults;
 use crate::words::id::Name;
 
 mod summary;
 mod trial;
 
-/// What a run may use up. `[pipelines]` in thinkd.toml.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Limits {
-    /// Runs of pipelines that one server works on at a time.
-    pub at_once: u32,
-    /// Most nodes that one run may start.
-    pub nodes: u64,
-    /// How long one run may be worked on.
-    pub time_ms: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            at_once: 8,
-            nodes: 1000,
-            time_ms: 600_000,
-        }
+with_defaults! {
+    /// What a run may use up. `[pipelines]` in thinkd.toml.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Limits {
+        /// Runs of pipelines that one server works on at a time.
+        pub at_once: u32 = 8,
+        /// Most nodes that one run may start.
+        pub nodes: u64 = 1000,
+        /// How long one run may be worked on.
+        pub time_ms: u64 = 600_000,
     }
 }
 

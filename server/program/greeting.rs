@@ -19,24 +19,17 @@ pub struct About {
 impl About {
     /// By name.
     pub fn lines(self) -> Vec<(&'static str, String)> {
-        let Self {
-            database,
-            model,
-            pipelines,
-        } = self;
         vec![
-            ("database", database),
-            ("model", model),
-            ("pipelines", pipelines),
+            ("database", self.database),
+            ("model", self.model),
+            ("pipelines", self.pipelines),
         ]
     }
 }
 
 /// Says where it listens, what it uses, and how to say hello.
 pub fn greet(settings: &Settings, address: SocketAddr, about: &About) -> io::Result<()> {
-    let About {
-        database, model, ..
-    } = about;
+    let (database, model) = (&about.database, &about.model);
     if settings.log.format == LogFormat::Json {
         tracing::info!(%address, database, model, "thinkd listens");
         return Ok(());

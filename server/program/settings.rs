@@ -33,144 +33,106 @@ use crate::tools::code;
 use crate::tools::mcp;
 use crate::tools::supplies;
 use crate::words::budget::Budget;
+use crate::words::defaults::with_defaults;
 use crate::words::id::{Name, Space};
-use crate::words::secret;
+use crate::words::secret::{self, optional_url, redacted};
 
 mod sources;
 mod tools;
 mod values;
 
 pub use sources::{Environment, Flags, Loaded, Loading, environment};
-use values::{address, address_shown, database_shown, list, redacted, without_password};
+use values::{address, database_url, list, without_password};
 
-/// All that can be configured.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// Address and port of the server. Beyond loopback it starts only with a token or keys.
-    #[serde(deserialize_with = "address")]
-    pub listen: SocketAddr,
-    /// `sqlite://FILE` or `postgres://USER:PASSWORD@HOST/NAME`.
-    #[serde(serialize_with = "without_password")]
-    pub database: SecretString,
-    /// Postgres itself, where `database` leads to a pooler: three connections of each server go here,
-    /// for the log, its index and news of other servers; migrations, backups and restores, too.
-    #[serde(
-        serialize_with = "database_shown",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub database_direct: Option<SecretString>,
-    /// A secret that opens the space `default` as its `operator`, and as `admin` while there are no `[[keys]]`; without both
-    /// nobody needs a secret.
-    #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
-    pub token: Option<SecretString>,
-    /// Names the server answers to besides loopback and its own address; pages in browsers must come from one of them. A whole
-    /// origin of any scheme (`tauri://localhost`, `https://mind.example`) allows exactly its pages.
-    #[serde(deserialize_with = "list")]
-    pub hosts: Vec<String>,
-    /// Whether the console is served at `/console`, where `/` leads to. Its files hold no data; the page asks for a key where one is needed.
-    pub console: bool,
-    /// A folder whose files replace the built-in prompts of the same name; absent: only built-in prompts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub prompts: Option<PathBuf>,
-    /// Secrets that open the spaces they name. They are read again on SIGHUP and when the file changes; who came in by a key that is
-    /// gone, or has another role or space, is disconnected.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub keys: Vec<Key>,
-    /// Files with more `[[keys]]` and nothing else, followed like those; a list, or a text with commas.
-    #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
-    pub keys_file: Vec<PathBuf>,
-    /// Whose bearer tokens (JWT) are taken beside keys, and what they say. Off until `issuer`, `audience` and `jwks_url` are set.
-    pub jwt: JwtOptions,
-    /// Which models answer. Without any, the built-in offline model does.
-    pub models: Models,
-    /// How turns go.
-    pub turn: TurnOptions,
-    /// How much of the log a prompt holds.
-    pub history: history::Options,
-    /// Which tools there are, and how long they may take.
-    pub tools: Tools,
-    /// What ends a mind that does not end by itself.
-    pub budget: Budget,
-    /// What a run of a pipeline may use up.
-    pub pipelines: registry::Limits,
-    /// How missions go, and what one may use up.
-    pub mission: mission::Options,
-    /// Where `thinkd replica` listens, and who may have code run there.
-    pub replica: Replica,
-    /// How what is claimed is tried before it is held to be so.
-    pub memory: memory::Options,
-    /// What models are told of themselves, and how moods move.
-    pub mood: mood::Options,
-    /// How threads are given to servers, and given up.
-    pub runtime: Running,
-    /// Bytes, counts and milliseconds that protect the server and its tenants.
-    pub limits: limits::Limits,
-    /// What the server writes to standard error.
-    pub log: Log,
-    /// Where all of it was read from; none: it was made by a program.
-    #[serde(skip)]
-    pub loading: Option<Loading>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 2953)),
-            database: "sqlite://thinkd.db".into(),
-            database_direct: None,
-            token: None,
-            hosts: Vec::new(),
-            console: true,
-            prompts: None,
-            keys: Vec::new(),
-            keys_file: Vec::new(),
-            jwt: JwtOptions::default(),
-            models: Models::default(),
-            turn: TurnOptions::default(),
-            history: history::Options::default(),
-            tools: Tools::default(),
-            budget: Budget::default(),
-            pipelines: registry::Limits::default(),
-            mission: mission::Options::default(),
-            replica: Replica::default(),
-            memory: memory::Options::default(),
-            mood: mood::Options::default(),
-            runtime: Running::default(),
-            limits: limits::Limits::default(),
-            log: Log::default(),
-            loading: None,
-        }
+with_defaults! {
+    /// All that can be configured.
+    #[derive(Debug, Clone, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Settings {
+        /// Address and port of the server. Beyond loopback it starts only with a token or keys.
+        #[serde(deserialize_with = "address")]
+        pub listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 2953)),
+        /// `sqlite://FILE` or `postgres://USER:PASSWORD@HOST/NAME`.
+        #[serde(serialize_with = "without_password")]
+        pub database: SecretString = "sqlite://thinkd.db".into(),
+        /// Postgres itself, where `database` leads to a pooler: three connections of each server go here,
+        /// for the log, its index and news of other servers; migrations, backups and restores, too.
+        #[serde(
+            serialize_with = "database_url",
+            skip_serializing_if = "Option::is_none"
+        )]
+        pub database_direct: Option<SecretString> = None,
+        /// A secret that opens the space `default` as its `operator`, and as `admin` while there are no `[[keys]]`; without both
+        /// nobody needs a secret.
+        #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
+        pub token: Option<SecretString> = None,
+        /// Names the server answers to besides loopback and its own address; pages in browsers must come from one of them. A whole
+        /// origin of any scheme (`tauri://localhost`, `https://mind.example`) allows exactly its pages.
+        #[serde(deserialize_with = "list")]
+        pub hosts: Vec<String> = Vec::new(),
+        /// Whether the console is served at `/console`, where `/` leads to. Its files hold no data; the page asks for a key where one is needed.
+        pub console: bool = true,
+        /// A folder whose files replace the built-in prompts of the same name; absent: only built-in prompts.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub prompts: Option<PathBuf> = None,
+        /// Secrets that open the spaces they name. They are read again on SIGHUP and when the file changes; who came in by a key that is
+        /// gone, or has another role or space, is disconnected.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub keys: Vec<Key> = Vec::new(),
+        /// Files with more `[[keys]]` and nothing else, followed like those; a list, or a text with commas.
+        #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
+        pub keys_file: Vec<PathBuf> = Vec::new(),
+        /// Whose bearer tokens (JWT) are taken beside keys, and what they say. Off until `issuer`, `audience` and `jwks_url` are set.
+        pub jwt: JwtOptions = JwtOptions::default(),
+        /// Which models answer. Without any, the built-in offline model does.
+        pub models: Models = Models::default(),
+        /// How turns go.
+        pub turn: TurnOptions = TurnOptions::default(),
+        /// How much of the log a prompt holds.
+        pub history: history::Options = history::Options::default(),
+        /// Which tools there are, and how long they may take.
+        pub tools: Tools = Tools::default(),
+        /// What ends a mind that does not end by itself.
+        pub budget: Budget = Budget::default(),
+        /// What a run of a pipeline may use up.
+        pub pipelines: registry::Limits = registry::Limits::default(),
+        /// How missions go, and what one may use up.
+        pub mission: mission::Options = mission::Options::default(),
+        /// Where `thinkd replica` listens, and who may have code run there.
+        pub replica: Replica = Replica::default(),
+        /// How what is claimed is tried before it is held to be so.
+        pub memory: memory::Options = memory::Options::default(),
+        /// What models are told of themselves, and how moods move.
+        pub mood: mood::Options = mood::Options::default(),
+        /// How threads are given to servers, and given up.
+        pub runtime: Running = Running::default(),
+        /// Bytes, counts and milliseconds that protect the server and its tenants.
+        pub limits: limits::Limits = limits::Limits::default(),
+        /// What the server writes to standard error.
+        pub log: Log = Log::default(),
+        /// Where all of it was read from; none: it was made by a program.
+        #[serde(skip)]
+        pub loading: Option<Loading> = None,
     }
 }
 
-/// `[replica]`: what `thinkd replica` is, the process that runs code for servers on other machines (`tools.code.replica`).
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Replica {
-    /// Its address and port. Beyond loopback it starts only with a token.
-    #[serde(deserialize_with = "address")]
-    pub listen: SocketAddr,
-    /// Who shows this token may have code run there.
-    #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
-    pub token: Option<SecretString>,
-    /// Its certificate, a file in PEM; with one it speaks TLS.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cert_file: Option<PathBuf>,
-    /// The key of that certificate, a file in PEM.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key_file: Option<PathBuf>,
-}
-
-impl Default for Replica {
-    fn default() -> Self {
-        let listen = SocketAddr::from(([127, 0, 0, 1], 2954));
-        Self {
-            listen,
-            token: None,
-            cert_file: None,
-            key_file: None,
-        }
+with_defaults! {
+    /// `[replica]`: what `thinkd replica` is, the process that runs code for servers on other machines (`tools.code.replica`).
+    #[derive(Debug, Clone, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Replica {
+        /// Its address and port. Beyond loopback it starts only with a token.
+        #[serde(deserialize_with = "address")]
+        pub listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 2954)),
+        /// Who shows this token may have code run there.
+        #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
+        pub token: Option<SecretString> = None,
+        /// Its certificate, a file in PEM; with one it speaks TLS.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub cert_file: Option<PathBuf> = None,
+        /// The key of that certificate, a file in PEM.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub key_file: Option<PathBuf> = None,
     }
 }
 
@@ -180,7 +142,7 @@ impl Default for Replica {
 pub struct Models {
     /// The endpoint of every model that names none itself; absent: `https://api.openai.com/v1`.
     #[serde(
-        serialize_with = "address_shown",
+        serialize_with = "optional_url",
         skip_serializing_if = "Option::is_none"
     )]
     pub base_url: Option<String>,
@@ -207,59 +169,39 @@ pub struct Models {
 /// Longest lease. One that lasts longer than twice this was taken by a clock that was ahead.
 const LEASE_MAX_MS: u64 = 300_000;
 
-/// `[runtime]`: how threads are given to servers, and given up.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Running {
-    /// Time that a thread stays with a server that says nothing more, at most 300000; then another server takes it up.
-    pub lease_ms: u64,
-    /// How often a server looks for threads that wait and that nobody runs.
-    pub scan_ms: u64,
-    /// How long a commit may take before it counts as failed, and the log is asked whether it was made.
-    pub commit_ms: u64,
-    /// How long running turns may take to end at shutdown.
-    pub grace_ms: u64,
-    /// Whether a new space begins with the built-in voices (`prompts/submodules`).
-    pub default_submodules: bool,
-    /// Most connections to Postgres that one server has, at least 6.
-    pub connections: u32,
-    /// Most turns that run at a time.
-    pub workers: u32,
-    /// Order of threads when more are to run: `breadth-first` or `depth-first`.
-    pub scheduling: schedule::Scheduling,
-}
-
-impl Default for Running {
-    fn default() -> Self {
-        Self {
-            lease_ms: 10_000,
-            scan_ms: 3_000,
-            commit_ms: 30_000,
-            grace_ms: 10_000,
-            default_submodules: true,
-            connections: CONNECTIONS,
-            workers: 1024,
-            scheduling: schedule::Scheduling::default(),
-        }
+with_defaults! {
+    /// `[runtime]`: how threads are given to servers, and given up.
+    #[derive(Debug, Clone, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Running {
+        /// Time that a thread stays with a server that says nothing more, at most 300000; then another server takes it up.
+        pub lease_ms: u64 = 10_000,
+        /// How often a server looks for threads that wait and that nobody runs.
+        pub scan_ms: u64 = 3_000,
+        /// How long a commit may take before it counts as failed, and the log is asked whether it was made.
+        pub commit_ms: u64 = 30_000,
+        /// How long running turns may take to end at shutdown.
+        pub grace_ms: u64 = 10_000,
+        /// Whether a new space begins with the built-in voices (`prompts/submodules`).
+        pub default_submodules: bool = true,
+        /// Most connections to Postgres that one server has, at least 6.
+        pub connections: u32 = CONNECTIONS,
+        /// Most turns that run at a time.
+        pub workers: u32 = 1024,
+        /// Order of threads when more are to run: `breadth-first` or `depth-first`.
+        pub scheduling: schedule::Scheduling = schedule::Scheduling::default(),
     }
 }
 
-/// `[log]`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Log {
-    /// Lines for people (`pretty`) or JSON objects (`json`).
-    pub format: LogFormat,
-    /// The lines that are written: `info`, `debug`, `thinkd=debug,warn`, … A release has none of level `trace`.
-    pub level: String,
-}
-
-impl Default for Log {
-    fn default() -> Self {
-        Self {
-            format: LogFormat::Pretty,
-            level: "info".into(),
-        }
+with_defaults! {
+    /// `[log]`.
+    #[derive(Debug, Clone, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Log {
+        /// Lines for people (`pretty`) or JSON objects (`json`).
+        pub format: LogFormat = LogFormat::Pretty,
+        /// The lines that are written: `info`, `debug`, `thinkd=debug,warn`, … A release has none of level `trace`.
+        pub level: String = "info".into(),
     }
 }
 

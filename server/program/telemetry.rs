@@ -2,12 +2,13 @@
 //! What a mind does is not logged here: that is the event log.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use parking_lot::RwLock;
 use secrecy::{ExposeSecret, SecretString};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
@@ -132,14 +133,11 @@ impl Hidden {
             .into_iter()
             .filter(|secret| secret.expose_secret().len() >= 4)
             .collect();
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = secrets;
+        *self.0.write() = secrets;
     }
 
     fn all(&self) -> Arc<[SecretString]> {
-        self.0
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.read().clone()
     }
 }
 
@@ -201,15 +199,7 @@ impl Write for &Careful {
 /// Returns the text with its line breaks, and with what people do not see, written out (`\n`, `\u{1b}`, `\u{200b}`): it cannot steer a terminal, forge a
 /// line or hide a word.
 pub fn escaped(text: &str) -> String {
-    let is_line = |c| matches!(c, '\n' | '\r' | '\t');
     let seen = replaced(text, |c| c.escape_default().to_string());
-    let mut safe = String::with_capacity(seen.len());
-    for c in seen.chars() {
-        if is_line(c) {
-            safe.extend(c.escape_default())
-        } else {
-            safe.push(c)
-        }
-    }
-    safe
+    let seen = seen.replace('\n', "\\n").replace('\r', "\\r");
+    seen.replace('\t', "\\t")
 }

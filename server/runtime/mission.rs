@@ -3,44 +3,31 @@
 use serde::{Deserialize, Serialize};
 
 use crate::event::mission::MissionBudget;
+use crate::words::defaults::with_defaults;
 
-/// How missions go. `[mission]` in thinkd.toml.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Options {
-    /// Tasks of one mission that are worked on at a time.
-    pub width: u32,
-    /// How deep tasks are split: 1 are the tasks of the mission itself.
-    pub depth: u64,
-    /// Most tasks of one mission, parts of tasks included.
-    pub tasks: u32,
-    /// Most routes of one task.
-    pub routes: u32,
-    /// Most model calls of one mission, all its tasks together; a mission may be given fewer.
-    pub model_calls: u64,
-    /// Most tokens of one mission, in and out, as far as providers report them; a mission may be given fewer.
-    pub tokens: u64,
-    /// How long one mission may be worked on; a mission may be given less.
-    pub time_ms: u64,
-    /// How long a task waits for the answer of the user before it does without.
-    pub question_ms: u64,
-    /// Missions that one server works on at a time; others wait.
-    pub at_once: u32,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            width: 4,
-            depth: 3,
-            tasks: 100,
-            routes: 4,
-            model_calls: 500,
-            tokens: 4_000_000,
-            time_ms: 3_600_000,
-            question_ms: 600_000,
-            at_once: 16,
-        }
+with_defaults! {
+    /// How missions go. `[mission]` in thinkd.toml.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Options {
+        /// Tasks of one mission that are worked on at a time.
+        pub width: u32 = 4,
+        /// How deep tasks are split: 1 are the tasks of the mission itself.
+        pub depth: u64 = 3,
+        /// Most tasks of one mission, parts of tasks included.
+        pub tasks: u32 = 100,
+        /// Most routes of one task.
+        pub routes: u32 = 4,
+        /// Most model calls of one mission, all its tasks together; a mission may be given fewer.
+        pub model_calls: u64 = 500,
+        /// Most tokens of one mission, in and out, as far as providers report them; a mission may be given fewer.
+        pub tokens: u64 = 4_000_000,
+        /// How long one mission may be worked on; a mission may be given less.
+        pub time_ms: u64 = 3_600_000,
+        /// How long a task waits for the answer of the user before it does without.
+        pub question_ms: u64 = 600_000,
+        /// Missions that one server works on at a time; others wait.
+        pub at_once: u32 = 16,
     }
 }
 

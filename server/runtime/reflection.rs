@@ -37,8 +37,9 @@ impl Runtime {
             event: Name::parse(REFLECTION).map_err(invalid)?,
             payload: [("text".to_owned(), text.into())].into_iter().collect(),
             when: When {
+                kind: RecurrenceKind::Every,
                 seconds: Some(seconds),
-                ..When::of(RecurrenceKind::Every)
+                ..When::default()
             }
             .starting(now),
             // Reflections do not pile up, and one that was missed is not made up for.

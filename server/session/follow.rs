@@ -242,7 +242,7 @@ impl Follow {
     fn begun_reply(&mut self) -> Option<Hinted> {
         let feed = self.store.feed();
         let is_streamed = |begun: &Hinted| match &*begun.hint {
-            Hint::Delta { event_id, .. } => feed.begun_reply(&self.space, event_id).is_some(),
+            Hint::Delta(delta) => feed.begun_reply(&self.space, &delta.event_id).is_some(),
             _ => false,
         };
         std::iter::from_fn(|| self.begun.pop_front()).find(is_streamed)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::log::feed::Feed;
-use crate::log::hint::Hint;
+use crate::log::hint::{Delta, Hint};
 use crate::words::id::Space;
 
 /// Most replies that are remembered; beyond it the oldest is forgotten.
@@ -43,16 +43,15 @@ impl Pieces {
     /// Returns the part of a hint that is yet to be sent, and takes it as sent. A piece behind a hole
     /// comes with all that is missing before it, as long as its reply is streamed on this server.
     pub fn unsent(&mut self, hint: Arc<Hint>) -> Option<Arc<Hint>> {
-        let (event_id, at, text) = match &*hint {
-            Hint::Delta {
-                event_id, at, text, ..
-            } => (*event_id, *at, text),
-            Hint::DeltaEnd { event_id, .. } => {
-                self.sent.remove(event_id);
+        let delta = match &*hint {
+            Hint::Delta(delta) => delta,
+            Hint::DeltaEnd(end) => {
+                self.sent.remove(&end.event_id);
                 return Some(hint);
             }
             _ => return Some(hint),
         };
+        let (event_id, at) = (delta.event_id, delta.at);
         let sent = self.sent.get(&event_id).copied().unwrap_or(0);
         if at > sent && sent == 0 && !self.has_subscribed {
             return None;
@@ -65,31 +64,27 @@ impl Pieces {
         if at < sent {
             return self.rest(hint, sent);
         }
-        let end = at + text.chars().count();
-        self.note(event_id, end);
+        self.note(event_id, at + delta.text.chars().count());
         Some(hint)
     }
 
     /// Returns what a piece has beyond `sent`.
     fn rest(&mut self, hint: Arc<Hint>, sent: usize) -> Option<Arc<Hint>> {
-        let Hint::Delta {
-            thread,
-            event_id,
-            at,
-            text,
-        } = &*hint
-        else {
+        let Hint::Delta(delta) = &*hint else {
             return Some(hint);
         };
-        let (known, _) = text.char_indices().nth(sent.saturating_sub(*at))?;
-        let (thread, event_id, text) = (thread.clone(), *event_id, text[known..].to_owned());
-        self.note(event_id, sent + text.chars().count());
-        Some(Arc::new(Hint::Delta {
-            thread,
-            event_id,
+        let (known, _) = delta
+            .text
+            .char_indices()
+            .nth(sent.saturating_sub(delta.at))?;
+        let rest = Delta {
+            thread: delta.thread.clone(),
+            event_id: delta.event_id,
             at: sent,
-            text,
-        }))
+            text: delta.text[known..].to_owned(),
+        };
+        self.note(rest.event_id, sent + rest.text.chars().count());
+        Some(Arc::new(Hint::Delta(rest)))
     }
 
     fn note(&mut self, event_id: Uuid, end: usize) {

@@ -19,26 +19,22 @@ pub enum Right {
     Oversee,
 }
 
-/// The roles that have each right. A role that no line names may do nothing.
-const ROLES: [(Right, &[Role]); 5] = [
-    (
-        Right::Read,
-        &[Role::Viewer, Role::Member, Role::Operator, Role::Admin],
-    ),
-    (Right::Speak, &[Role::Member, Role::Operator, Role::Admin]),
-    (Right::Shape, &[Role::Operator, Role::Admin]),
-    (Right::Judge, &[Role::Operator, Role::Admin]),
-    (Right::Oversee, &[Role::Admin]),
-];
-
 /// Returns true if a role has a right.
 pub fn may(role: Role, right: Right) -> bool {
-    ROLES
-        .iter()
-        .any(|(given, roles)| *given == right && roles.contains(&role))
+    role >= right.least()
 }
 
 impl Right {
+    /// Returns the lowest role that has it: each role may do all that those before it may.
+    const fn least(self) -> Role {
+        match self {
+            Self::Read => Role::Viewer,
+            Self::Speak => Role::Member,
+            Self::Shape | Self::Judge => Role::Operator,
+            Self::Oversee => Role::Admin,
+        }
+    }
+
     /// The refusal of a role that does not have it.
     pub(super) fn denial(self) -> &'static str {
         match self {

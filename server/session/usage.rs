@@ -15,6 +15,7 @@ use crate::log::query::{Order, Query, Show};
 use crate::thread::usage::{Calls, Figures, VoiceTurns};
 use crate::words::budget::Budget;
 use crate::words::id::{Name, Seq};
+use crate::words::spelling::words;
 use crate::words::time::Timestamp;
 
 /// Events that one answer is made of, at most, and how many are read at a time.
@@ -30,17 +31,19 @@ pub struct Span {
     pub before: Option<Timestamp>,
 }
 
-/// What calls are told apart by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
-    /// Who asked.
-    Module,
-    /// In which thread.
-    Thread,
-    /// Which model.
-    Model,
-    /// Why.
-    Purpose,
+words! {
+    /// What calls are told apart by.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum By {
+        /// Who asked.
+        Module = "module",
+        /// In which thread.
+        Thread = "thread",
+        /// Which model.
+        Model = "model",
+        /// Why.
+        Purpose = "purpose",
+    }
 }
 
 /// What calls came to.

@@ -13,6 +13,7 @@ use crate::event::fact::withdrawn::Withdrawn;
 use crate::log::query::{Order, Query, Show};
 use crate::log::thread_row::ThreadRow;
 use crate::model::prompt::Prompts;
+use crate::words::defaults::with_defaults;
 use crate::words::id::{Seq, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -34,34 +35,36 @@ mod writing;
 /// The version of the writing below; kept with every call, so that a rebuilt view can say that it cannot be exact.
 pub const RENDERER: u64 = 4;
 
-/// How much history a view holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Options {
-    /// Fewest visible events in a prompt of the decision; it holds at most `block` − 1 more.
-    pub decision: u64,
-    /// Fewest visible events in a prompt of a voice; it holds at most `submodule_block` − 1 more.
-    pub submodule: u64,
-    /// Prompts of the decision begin at multiples of so many events of their thread, so that their beginnings repeat and
-    /// providers' prompt caches serve them; 1 is exact.
-    pub block: u64,
-    /// The same for prompts of voices; no more than `block` counts.
-    pub submodule_block: u64,
-    /// Most bytes of the log in a prompt, at least 4096. The batch of the turn is shortened, never left out, and what has no room
-    /// waits for the next turn. Set it to what the model takes.
-    pub bytes: usize,
-    /// Prompts hold only events of the last so many seconds, and the turn's batch, however old it is; absent: the counts decide.
-    pub window_s: Option<u64>,
-    /// How many images and sounds the model is sent, the newest; older ones are only mentioned.
-    pub media: usize,
-    /// Length in characters above which prompts shorten tool arguments and results.
-    pub event_chars: usize,
-    /// Whether a model sums up what leaves the prompts of a conversation's decision, in the background; the summaries stand before what is
-    /// left there, and take at most a quarter of `bytes` more. One call for each `block` of events, and one for each eight of these.
-    pub summaries: bool,
-    /// How far back the first summary of a conversation goes, in events, at least `block`: a long one that was there before `summaries` was turned on. What is
-    /// older is left out of its prompts, which say how many events that are.
-    pub summaries_back: u64,
+with_defaults! {
+    /// How much history a view holds.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Options {
+        /// Fewest visible events in a prompt of the decision; it holds at most `block` − 1 more.
+        pub decision: u64 = 60,
+        /// Fewest visible events in a prompt of a voice; it holds at most `submodule_block` − 1 more.
+        pub submodule: u64 = 60,
+        /// Prompts of the decision begin at multiples of so many events of their thread, so that their beginnings repeat and
+        /// providers' prompt caches serve them; 1 is exact.
+        pub block: u64 = 300,
+        /// The same for prompts of voices; no more than `block` counts.
+        pub submodule_block: u64 = 48,
+        /// Most bytes of the log in a prompt, at least 4096. The batch of the turn is shortened, never left out, and what has no room
+        /// waits for the next turn. Set it to what the model takes.
+        pub bytes: usize = 256 << 10,
+        /// Prompts hold only events of the last so many seconds, and the turn's batch, however old it is; absent: the counts decide.
+        pub window_s: Option<u64> = None,
+        /// How many images and sounds the model is sent, the newest; older ones are only mentioned.
+        pub media: usize = 4,
+        /// Length in characters above which prompts shorten tool arguments and results.
+        pub event_chars: usize = 4000,
+        /// Whether a model sums up what leaves the prompts of a conversation's decision, in the background; the summaries stand before what is
+        /// left there, and take at most a quarter of `bytes` more. One call for each `block` of events, and one for each eight of these.
+        pub summaries: bool = false,
+        /// How far back the first summary of a conversation goes, in events, at least `block`: a long one that was there before `summaries` was turned on. What is
+        /// older is left out of its prompts, which say how many events that are.
+        pub summaries_back: u64 = 2000,
+    }
 }
 
 impl Options {
@@ -108,23 +111,6 @@ impl From<Lengths> for Style<'static> {
     fn from(lengths: Lengths) -> Self {
         let clock = &clock::UTC;
         Self { lengths, clock }
-    }
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            decision: 60,
-            submodule: 60,
-            block: 300,
-            submodule_block: 48,
-            bytes: 256 << 10,
-            window_s: None,
-            media: 4,
-            event_chars: 4000,
-            summaries: false,
-            summaries_back: 2000,
-        }
     }
 }
 

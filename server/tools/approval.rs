@@ -8,20 +8,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::words::alike::folded;
+use crate::words::defaults::with_defaults;
 use crate::words::text::{canonical, sha256};
 use crate::words::time::Timestamp;
 
-/// Which tools wait for a person, and how long.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rules {
-    /// Names of tools; `*` stands for anything.
-    pub tools: Vec<String>,
-    /// How long a call waits for a verdict.
-    pub expiry: Duration,
-    /// The same of single tools.
-    pub expiry_of: BTreeMap<String, Duration>,
-    /// Most requests to people that a thread may have open.
-    pub open_max: u64,
+with_defaults! {
+    /// Which tools wait for a person, and how long.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Rules {
+        /// Names of tools; `*` stands for anything.
+        pub tools: Vec<String> = Vec::new(),
+        /// How long a call waits for a verdict.
+        pub expiry: Duration = Duration::from_secs(7 * 24 * 60 * 60),
+        /// The same of single tools.
+        pub expiry_of: BTreeMap<String, Duration> = BTreeMap::new(),
+        /// Most requests to people that a thread may have open.
+        pub open_max: u64 = 64,
+    }
 }
 
 /// The calls to a server of tools that wait for a person.
@@ -39,18 +42,6 @@ pub enum WaitingCalls {
 
 /// Longest that a request may wait: 365 days.
 pub const EXPIRY_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-
-impl Default for Rules {
-    fn default() -> Self {
-        let week = Duration::from_secs(7 * 24 * 60 * 60);
-        Self {
-            tools: Vec::new(),
-            expiry: week,
-            expiry_of: BTreeMap::new(),
-            open_max: 64,
-        }
-    }
-}
 
 impl Rules {
     /// Returns true for a tool that is marked, also where its name only looks like one that is.

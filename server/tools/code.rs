@@ -7,6 +7,8 @@ use ::runner::pool;
 use ::runner::request::Limits;
 use serde::{Deserialize, Serialize};
 
+use crate::words::defaults::with_defaults;
+
 pub mod runner;
 pub mod workers;
 
@@ -19,41 +21,28 @@ pub const WORKER: &str = "code-worker";
 /// How long a worker waits for more code, then it ends.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// What code may take.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Options {
-    /// Whether there is the tool `run_code`, and trials of statements may run code.
-    pub enabled: bool,
-    /// How long one run may compute; after twice that and two seconds it is stopped in any case. The wait for a free worker counts towards
-    /// `tools.timeout_ms` alone.
-    pub time_ms: u64,
-    /// Most bytes of memory that the values of one run may have.
-    pub memory_bytes: u64,
-    /// Most bytes that one run may print, and most bytes of its value.
-    pub output_bytes: u64,
-    /// Whether code computes only when nothing else on the machine wants a processor. Off, it competes with the server, for machines that are
-    /// never idle.
-    pub background: bool,
-    /// Most worker processes at a time; idle ones end after a minute.
-    pub workers: u32,
-    /// Another machine that runs the code: a table with the `url` where `thinkd replica` listens and its `token`; `ca_file` and `domain`
-    /// where its certificate is not from a public authority, or has another name.
-    pub replica: workers::Remote,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        let replica = workers::Remote::default();
-        Self {
-            enabled: true,
-            time_ms: 5000,
-            memory_bytes: 64 << 20,
-            output_bytes: 1 << 20,
-            background: true,
-            workers: 2,
-            replica,
-        }
+with_defaults! {
+    /// What code may take.
+    #[derive(Debug, Clone, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Options {
+        /// Whether there is the tool `run_code`, and trials of statements may run code.
+        pub enabled: bool = true,
+        /// How long one run may compute; after twice that and two seconds it is stopped in any case. The wait for a free worker counts towards
+        /// `tools.timeout_ms` alone.
+        pub time_ms: u64 = 5000,
+        /// Most bytes of memory that the values of one run may have.
+        pub memory_bytes: u64 = 64 << 20,
+        /// Most bytes that one run may print, and most bytes of its value.
+        pub output_bytes: u64 = 1 << 20,
+        /// Whether code computes only when nothing else on the machine wants a processor. Off, it competes with the server, for machines that are
+        /// never idle.
+        pub background: bool = true,
+        /// Most worker processes at a time; idle ones end after a minute.
+        pub workers: u32 = 2,
+        /// Another machine that runs the code: a table with the `url` where `thinkd replica` listens and its `token`; `ca_file` and `domain`
+        /// where its certificate is not from a public authority, or has another name.
+        pub replica: workers::Remote = workers::Remote::default(),
     }
 }
 

@@ -10,14 +10,15 @@ use bytes::BytesMut;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, StatusCode, Url};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::timeout;
 
 use super::mcp::names::names;
 use super::mcp::options::{redacted, with_file};
 use crate::model::guard::root_cause;
-use crate::words::secret;
+use crate::words::defaults::with_defaults;
+use crate::words::secret::{self, optional_url};
 use crate::words::veil::{Veil, is_long};
 
 /// Most passages of an answer that are read.
@@ -33,52 +34,36 @@ const TIMEOUT_MAX_MS: u64 = 600_000;
 /// Largest answer that may be allowed.
 const BYTES_MAX: usize = 16 << 20;
 
-/// Where trials look things up: an address that searches (`url`), or a search tool of a server of tools (`mcp`). Off until one is set.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Options {
-    /// The address. It is sent `GET` with the words as the parameter `q`, and answers `{"results": [{"title", "url", "text"}]}` as JSON.
-    #[serde(
-        serialize_with = "address_shown",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub url: Option<String>,
-    /// Headers of every search, a table; their values are not printed.
-    #[serde(
-        serialize_with = "redacted",
-        skip_serializing_if = "BTreeMap::is_empty"
-    )]
-    pub headers: BTreeMap<String, SecretString>,
-    /// A file with more of them, a line `Name: value` each; it is read at every search.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub headers_file: Option<PathBuf>,
-    /// A search tool instead: `server/tool`, the name of a server in `[tools.mcp]` and what that one calls the tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mcp: Option<String>,
-    /// The argument of that tool that takes the words.
-    pub argument: String,
-    /// How long a search of the address may take; a tool has the limit of its server.
-    pub timeout_ms: u64,
-    /// Most bytes of an answer of the address; a larger one is no answer.
-    pub bytes: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            url: None,
-            headers: BTreeMap::new(),
-            headers_file: None,
-            mcp: None,
-            argument: "query".into(),
-            timeout_ms: 10_000,
-            bytes: 256 << 10,
-        }
+with_defaults! {
+    /// Where trials look things up: an address that searches (`url`), or a search tool of a server of tools (`mcp`). Off until one is set.
+    #[derive(Debug, Clone, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Options {
+        /// The address. It is sent `GET` with the words as the parameter `q`, and answers `{"results": [{"title", "url", "text"}]}` as JSON.
+        #[serde(
+            serialize_with = "optional_url",
+            skip_serializing_if = "Option::is_none"
+        )]
+        pub url: Option<String> = None,
+        /// Headers of every search, a table; their values are not printed.
+        #[serde(
+            serialize_with = "redacted",
+            skip_serializing_if = "BTreeMap::is_empty"
+        )]
+        pub headers: BTreeMap<String, SecretString> = BTreeMap::new(),
+        /// A file with more of them, a line `Name: value` each; it is read at every search.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub headers_file: Option<PathBuf> = None,
+        /// A search tool instead: `server/tool`, the name of a server in `[tools.mcp]` and what that one calls the tool.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub mcp: Option<String> = None,
+        /// The argument of that tool that takes the words.
+        pub argument: String = "query".into(),
+        /// How long a search of the address may take; a tool has the limit of its server.
+        pub timeout_ms: u64 = 10_000,
+        /// Most bytes of an answer of the address; a larger one is no answer.
+        pub bytes: usize = 256 << 10,
     }
-}
-
-fn address_shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
-    secret::redacted_url(url.as_deref().unwrap_or_default(), serializer)
 }
 
 impl Options {

@@ -10,6 +10,7 @@ use crate::log::kernel::Store;
 use crate::model::prompt::Prompts;
 use crate::recall::finder::Recall;
 use crate::words::budget::Budget;
+use crate::words::defaults::with_defaults;
 
 /// What tools are made from.
 #[derive(Clone)]
@@ -32,44 +33,29 @@ pub struct Supplies {
     pub mission: MissionBudget,
 }
 
-/// What one tool call may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// The longest it may run.
-    pub time: Duration,
-    /// Most bytes of its output in its event; a longer one is kept whole as a blob.
-    pub output_bytes: usize,
-    /// Most tags that it may ask the log for.
-    pub filter_tags: usize,
-    /// Most bytes of a text that it makes part of other requests.
-    pub text_bytes: usize,
-    /// Most threads of a space that have not ended.
-    pub threads: u64,
-    /// Most schedules of a space.
-    pub schedules: u32,
-    /// Most frameworks of a space.
-    pub frameworks: u32,
-    /// The shortest interval of a schedule.
-    pub schedule_interval: Duration,
-    /// Most submodules of a space.
-    pub submodules: u32,
-    /// Most claims of a space that wait for their trial.
-    pub claims: u32,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            time: Duration::from_secs(30),
-            output_bytes: 64 << 10,
-            filter_tags: 32,
-            text_bytes: 64 << 10,
-            threads: 100_000,
-            schedules: 1000,
-            frameworks: 500,
-            schedule_interval: Duration::from_secs(1),
-            submodules: 32,
-            claims: 1000,
-        }
+with_defaults! {
+    /// What one tool call may take.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Limits {
+        /// The longest it may run.
+        pub time: Duration = Duration::from_secs(30),
+        /// Most bytes of its output in its event; a longer one is kept whole as a blob.
+        pub output_bytes: usize = 64 << 10,
+        /// Most tags that it may ask the log for.
+        pub filter_tags: usize = 32,
+        /// Most bytes of a text that it makes part of other requests.
+        pub text_bytes: usize = 64 << 10,
+        /// Most threads of a space that have not ended.
+        pub threads: u64 = 100_000,
+        /// Most schedules of a space.
+        pub schedules: u32 = 1000,
+        /// Most frameworks of a space.
+        pub frameworks: u32 = 500,
+        /// The shortest interval of a schedule.
+        pub schedule_interval: Duration = Duration::from_secs(1),
+        /// Most submodules of a space.
+        pub submodules: u32 = 32,
+        /// Most claims of a space that wait for their trial.
+        pub claims: u32 = 1000,
     }
 }

@@ -2,6 +2,7 @@
 //! The description suits any reader (a client, a model, an operator): it never names a Rust type.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use serde::de::value::StringDeserializer;
 use serde::de::{
@@ -13,7 +14,7 @@ use serde_json::Value;
 /// Most places that are reported of one value.
 pub const WRONGS_MAX: usize = 16;
 /// Stands where something wrong was, in a value that is read on to find what else is wrong: it fits everywhere.
-const HOLE: &str = "\0";
+static HOLE: LazyLock<Value> = LazyLock::new(|| Value::from("\0"));
 
 /// A place that does not fit, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +68,7 @@ pub fn decode_on<T: DeserializeOwned>(mut value: Value, wrongs: &mut Vec<Wrong>)
 
 /// Makes the place fit; false where it is not there to be made to.
 fn repair(value: &mut Value, wrong: &Wrong) -> bool {
-    let hole = || Value::from(HOLE);
+    let hole = || HOLE.clone();
     let Some((last, way)) = wrong.path.split_last() else {
         return false;
     };
@@ -275,7 +276,7 @@ struct Node<'v> {
 
 impl Node<'_> {
     fn is_hole(&self) -> bool {
-        self.repairing && self.value.as_str() == Some(HOLE)
+        self.repairing && *self.value == *HOLE
     }
 }
 
@@ -412,20 +413,19 @@ impl<'de> SeqAccess<'de> for Items<'_> {
     }
 }
 
-/// The members of an object, or these names, all of them holes.
+/// The members of an object, or the fields of a hole.
 struct Members<'v> {
-    given: Option<serde_json::map::Iter<'v>>,
-    holes: std::slice::Iter<'static, &'static str>,
+    left: Box<dyn Iterator<Item = (&'v str, &'v Value)> + 'v>,
     /// The member whose name was read.
-    last: Option<(&'v str, Option<&'v Value>)>,
+    last: Option<(&'v str, &'v Value)>,
     repairing: bool,
 }
 
 impl<'v> Members<'v> {
     fn of(members: &'v serde_json::Map<String, Value>, repairing: bool) -> Self {
+        let left = members.iter().map(|(name, value)| (name.as_str(), value));
         Self {
-            given: Some(members.iter()),
-            holes: [].iter(),
+            left: Box::new(left),
             last: None,
             repairing,
         }
@@ -433,8 +433,7 @@ impl<'v> Members<'v> {
 
     fn holes(names: &'static [&'static str]) -> Self {
         Self {
-            given: None,
-            holes: names.iter(),
+            left: Box::new(names.iter().map(|name| (*name, &*HOLE))),
             last: None,
             repairing: true,
         }
@@ -448,9 +447,7 @@ impl<'de> MapAccess<'de> for Members<'_> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, Wrong> {
-        let given = self.given.as_mut().and_then(Iterator::next);
-        let given = given.map(|(name, value)| (name.as_str(), Some(value)));
-        self.last = given.or_else(|| self.holes.next().map(|name| (*name, None)));
+        self.last = self.left.next();
         let Some((name, _)) = self.last else {
             return Ok(None);
         };
@@ -463,9 +460,8 @@ impl<'de> MapAccess<'de> for Members<'_> {
         let Some((name, value)) = self.last.take() else {
             return Err(Wrong::unfit("a member has no value".into()));
         };
-        let hole = Value::from(HOLE);
         let node = Node {
-            value: value.unwrap_or(&hole),
+            value,
             repairing: self.repairing,
         };
         seed.deserialize(node)

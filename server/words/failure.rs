@@ -6,53 +6,32 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::id::Name;
+use super::spelling::words;
 
-/// The kind of a failure. `Display` writes its word on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FailureKind {
-    /// A time limit passed.
-    Timeout,
-    /// The model's provider answered with an error, or unreadably.
-    Model,
-    /// A tool refused, failed, or does not exist.
-    Tool,
-    /// Model output that could not be read as actions.
-    Interpreter,
-    /// A budget or limit is used up.
-    Budget,
-    /// An effect may or may not have happened.
-    OutcomeUnknown,
-    /// Its turn or its thread was over before it came to anything; it changed nothing.
-    Cancelled,
-    /// A node of a pipeline failed.
-    Node,
-    /// The store failed.
-    Store,
-    /// A defect of ours (a panic), contained.
-    Internal,
-}
-
-impl FailureKind {
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Timeout => "timeout",
-            Self::Model => "model",
-            Self::Tool => "tool",
-            Self::Interpreter => "interpreter",
-            Self::Budget => "budget",
-            Self::OutcomeUnknown => "outcome_unknown",
-            Self::Cancelled => "cancelled",
-            Self::Node => "node",
-            Self::Store => "store",
-            Self::Internal => "internal",
-        }
-    }
-}
-
-impl fmt::Display for FailureKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+words! {
+    /// The kind of a failure. `Display` writes its word on the wire.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum FailureKind {
+        /// A time limit passed.
+        Timeout = "timeout",
+        /// The model's provider answered with an error, or unreadably.
+        Model = "model",
+        /// A tool refused, failed, or does not exist.
+        Tool = "tool",
+        /// Model output that could not be read as actions.
+        Interpreter = "interpreter",
+        /// A budget or limit is used up.
+        Budget = "budget",
+        /// An effect may or may not have happened.
+        OutcomeUnknown = "outcome_unknown",
+        /// Its turn or its thread was over before it came to anything; it changed nothing.
+        Cancelled = "cancelled",
+        /// A node of a pipeline failed.
+        Node = "node",
+        /// The store failed.
+        Store = "store",
+        /// A defect of ours (a panic), contained.
+        Internal = "internal",
     }
 }
 
@@ -125,13 +104,7 @@ impl<'a> By<'a> {
     pub const fn submodule(self) -> Option<&'a str> {
         match self {
             Self::Submodule(name) => Some(name),
-            Self::Decision
-            | Self::Tool(_)
-            | Self::Pipeline(_)
-            | Self::Trial
-            | Self::Summary
-            | Self::Mission(_)
-            | Self::Core => None,
+            _ => None,
         }
     }
 }

@@ -57,29 +57,19 @@ fn is_part(text: &str) -> bool {
             .all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
 }
 
+fn is_thread(text: &str) -> bool {
+    text.len() <= THREAD_ID_MAX && text.split('.').all(is_part)
+}
+
 /// A name of a submodule, tool, contact or space: `[a-z0-9_-]{1,32}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Name(String);
 
 impl Name {
-    /// The name, if it is one.
-    pub fn parse(text: &str) -> Result<Self, InvalidId> {
-        if is_name(text) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(InvalidId::new("name", text, NAME_RULE))
-        }
-    }
-
     /// The name under which the steps of missions are told of.
     pub fn of_mission() -> Self {
         Self("mission".into())
-    }
-
-    /// The name as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 }
 
@@ -88,20 +78,6 @@ impl Name {
 pub struct Label(String);
 
 impl Label {
-    /// The label, if the text is one.
-    pub fn parse(text: &str) -> Result<Self, InvalidId> {
-        if is_part(text) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(InvalidId::new("label", text, PART_RULE))
-        }
-    }
-
-    /// The label as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// The name of a contact with this label: as much of it as a name may have.
     pub fn name(&self) -> Name {
         Name(self.0[..self.0.len().min(NAME_MAX)].to_owned())
@@ -112,22 +88,6 @@ impl Label {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Space(String);
-
-impl Space {
-    /// The space, if the text is a valid name.
-    pub fn parse(text: &str) -> Result<Self, InvalidId> {
-        if is_name(text) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(InvalidId::new("space", text, NAME_RULE))
-        }
-    }
-
-    /// The space's name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
 
 impl Default for Space {
     fn default() -> Self {
@@ -141,15 +101,6 @@ impl Default for Space {
 pub struct ThreadId(String);
 
 impl ThreadId {
-    /// The thread id, if the text is one.
-    pub fn parse(text: &str) -> Result<Self, InvalidId> {
-        if text.len() <= THREAD_ID_MAX && text.split('.').all(is_part) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(InvalidId::new("thread id", text, THREAD_RULE))
-        }
-    }
-
     /// The id of the child called `label`, unless it would be too long.
     pub fn child(&self, label: &Label) -> Result<Self, InvalidId> {
         Self::parse(&format!("{}.{}", self.0, label.as_str()))
@@ -249,11 +200,6 @@ impl ThreadId {
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         is_run || self.mission().is_some()
     }
-
-    /// The id as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 /// The id of the thread where a message goes that names none.
@@ -266,8 +212,23 @@ impl Default for ThreadId {
     }
 }
 
+/// Gives an id its constructor and its text.
 macro_rules! text_id {
-    ($($id:ident),*) => {$(
+    ($id:ident, $what:literal, $is_one:ident, $rule:ident) => {
+        impl $id {
+            /// Returns the id; the error names the rule that the text breaks.
+            pub fn parse(text: &str) -> Result<Self, InvalidId> {
+                match $is_one(text) {
+                    true => Ok(Self(text.to_owned())),
+                    false => Err(InvalidId::new($what, text, $rule)),
+                }
+            }
+
+            /// Returns it as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
         impl fmt::Display for $id {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&self.0)
@@ -284,9 +245,12 @@ macro_rules! text_id {
                 id.0
             }
         }
-    )*};
+    };
 }
-text_id!(Name, Space, ThreadId);
+text_id!(Name, "name", is_name, NAME_RULE);
+text_id!(Label, "label", is_part, PART_RULE);
+text_id!(Space, "space", is_name, NAME_RULE);
+text_id!(ThreadId, "thread id", is_thread, THREAD_RULE);
 
 /// Draws a random positive number of 59 bits.
 #[expect(

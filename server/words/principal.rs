@@ -3,35 +3,23 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::Space;
+use super::spelling::words;
 use super::time::Timestamp;
 
-/// The role of a credential. `session/right.rs` is the table of what each role may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Reads everything of its space.
-    Viewer,
-    /// Talks, too; creates, ends and cancels threads, runs pipelines.
-    Member,
-    /// Changes what the mind is made of, too.
-    #[default]
-    Operator,
-    /// An operator who also sees what concerns all spaces of the server.
-    Admin,
-}
-
-impl Role {
-    /// All roles, each with all that those before it may do.
-    pub const ALL: [Self; 4] = [Self::Viewer, Self::Member, Self::Operator, Self::Admin];
-
-    /// The word for it in a configuration.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Viewer => "viewer",
-            Self::Member => "member",
-            Self::Operator => "operator",
-            Self::Admin => "admin",
-        }
+words! {
+    /// The role of a credential, each with all that those before it may do. `session/right.rs` says the lowest role of each right.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Role {
+        /// Reads everything of its space.
+        Viewer = "viewer",
+        /// Talks, too; creates, ends and cancels threads, runs pipelines.
+        Member = "member",
+        /// Changes what the mind is made of, too.
+        #[default]
+        Operator = "operator",
+        /// An operator who also sees what concerns all spaces of the server.
+        Admin = "admin",
     }
 }
 

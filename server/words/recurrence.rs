@@ -4,7 +4,9 @@
 
 use jiff::civil::{Date, Time};
 use jiff::tz::{AmbiguousOffset, TimeZone};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::time::Timestamp;
 
@@ -16,7 +18,7 @@ const DAYS: usize = 500;
 const SECONDS_MAX: f64 = 3_155_760_000.0;
 
 /// When something is due, as it is written: `kind` says which of the other members there are.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct When {
     /// What kind of recurrence it is.
@@ -49,7 +51,7 @@ pub struct When {
 }
 
 /// A day of a month, as it is written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum Day {
     /// The day of this number.
@@ -60,19 +62,12 @@ pub enum Day {
 
 /// Kinds of recurrence.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    utoipa::ToSchema,
-    schemars::JsonSchema,
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum RecurrenceKind {
     /// At one moment.
+    #[default]
     Once,
     /// At equal intervals.
     Every,
@@ -85,17 +80,7 @@ pub enum RecurrenceKind {
 }
 
 /// Days of the week.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    utoipa::ToSchema,
-    schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "everybody knows them")]
 pub enum Weekday {
@@ -188,20 +173,6 @@ pub struct Due {
 }
 
 impl When {
-    /// Of this kind, and nothing else said.
-    pub const fn of(kind: RecurrenceKind) -> Self {
-        Self {
-            kind,
-            at: None,
-            seconds: None,
-            start: None,
-            time: None,
-            zone: None,
-            days: None,
-            day: None,
-        }
-    }
-
     /// The same, with a start where it needs one and has none.
     #[must_use]
     pub fn starting(mut self, now: Timestamp) -> Self {

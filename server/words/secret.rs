@@ -187,6 +187,24 @@ pub fn redacted_url<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S:
     serializer.serialize_str(&shown_url(url))
 }
 
+/// Serializes a URL without its secrets; none: an empty text, which `skip_serializing_if` leaves out.
+pub fn optional_url<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    redacted_url(url.as_deref().unwrap_or_default(), serializer)
+}
+
+/// Serializes a secret as `(redacted)`; an empty one, or none, as an empty text.
+pub fn redacted<S: Serializer>(
+    secret: &Option<SecretString>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let is_empty = |secret: &SecretString| secret.expose_secret().is_empty();
+    let shown = match secret.as_ref().is_none_or(is_empty) {
+        true => "",
+        false => "(redacted)",
+    };
+    serializer.serialize_str(shown)
+}
+
 /// Ends of the last word in the names of variables that have a secret.
 const SECRET_NAMES: [&str; 16] = [
     "key",

@@ -3,19 +3,22 @@
 
 use serde_json::{Value, json};
 
+use super::spelling::words;
 use super::time::zone;
 
-/// See the module.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Setting {
-    /// Nobody is there to be asked: a question is answered "away" at once. It never grants an approval.
-    UserAway,
-    /// What the mind of the space is for, in its models' words; empty: nobody has said.
-    Mission,
-    /// How many seconds lie between two reflections; null: the mind does not reflect by itself.
-    ReflectionS,
-    /// The zone in which models are shown times: a name of the IANA database.
-    TimeZone,
+words! {
+    /// See the module.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Setting {
+        /// Nobody is there to be asked: a question is answered "away" at once. It never grants an approval.
+        UserAway = "user_away",
+        /// What the mind of the space is for, in its models' words; empty: nobody has said.
+        Mission = "mission",
+        /// How many seconds lie between two reflections; null: the mind does not reflect by itself.
+        ReflectionS = "reflection_s",
+        /// The zone in which models are shown times: a name of the IANA database.
+        TimeZone = "time_zone",
+    }
 }
 
 /// Most characters of a mission.
@@ -24,31 +27,6 @@ pub const MISSION_MAX: usize = 2000;
 pub const REFLECTION_MAX_S: f64 = 31_622_400.0;
 
 impl Setting {
-    /// Every one of them.
-    pub const ALL: [Self; 4] = [
-        Self::UserAway,
-        Self::Mission,
-        Self::ReflectionS,
-        Self::TimeZone,
-    ];
-
-    /// Its key.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::UserAway => "user_away",
-            Self::Mission => "mission",
-            Self::ReflectionS => "reflection_s",
-            Self::TimeZone => "time_zone",
-        }
-    }
-
-    /// The setting with this key.
-    pub fn parse(key: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|setting| setting.as_str() == key)
-    }
-
     /// What it is until somebody sets it.
     pub fn initial(self) -> Value {
         match self {

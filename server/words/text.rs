@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest as _, Sha256};
@@ -41,7 +41,8 @@ impl Text {
 }
 
 /// A value serialized as JSON once. Cheap to clone; a larger value copies its bytes as they are.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Json(Arc<RawValue>);
 
 impl Json {
@@ -62,18 +63,6 @@ impl PartialEq for Json {
     }
 }
 
-impl Serialize for Json {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Json {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Box::<RawValue>::deserialize(deserializer).map(|json| Self(json.into()))
-    }
-}
-
 /// A value as JSON that is the same for the same value: the members of objects stand in the order of their names.
 pub fn canonical(value: &Value) -> String {
     match value {
@@ -83,17 +72,10 @@ pub fn canonical(value: &Value) -> String {
         ),
         Value::Object(members) => {
             let members: BTreeMap<&String, &Value> = members.iter().collect();
-            let member = |(name, value)| {
-                format!("{}:{}", Value::from(String::clone(name)), canonical(value))
-            };
-            format!(
-                "{{{}}}",
-                members
-                    .into_iter()
-                    .map(member)
-                    .collect::<Vec<_>>()
-                    .join(",")
-            )
+            let members = members.into_iter().map(|(name, value)| {
+                format!("{}:{}", Value::from(name.as_str()), canonical(value))
+            });
+            format!("{{{}}}", Vec::from_iter(members).join(","))
         }
         plain => plain.to_string(),
     }

@@ -47,6 +47,9 @@ const JOINED: [Script; 32] = [
     Script::Tirhuta,
 ];
 
+/// Signs that stand around or below the numbers behind them.
+const NUMBER_MARKS: &str = "\u{600}\u{601}\u{602}\u{603}\u{604}\u{605}\u{6dd}\u{70f}\u{890}\u{891}\u{8e2}\u{110bd}\u{110cd}";
+
 /// England, Scotland and Wales, behind a black flag, in tags.
 const FLAGS: [&str; 3] = ["gbeng", "gbsct", "gbwls"];
 
@@ -93,28 +96,12 @@ fn name(c: char) -> String {
 fn is_without_sign(c: char) -> bool {
     let is_format = || {
         CodePointMapData::<GeneralCategory>::new().get(c) == GeneralCategory::Format
-            && !is_number_mark(c)
+            && !NUMBER_MARKS.contains(c)
     };
     c.is_control()
         || matches!(c, '\u{2800}' | '\u{2028}' | '\u{2029}')
         || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
         || is_format()
-}
-
-/// Signs that stand around or below the numbers behind them.
-fn is_number_mark(c: char) -> bool {
-    matches!(
-        c,
-        '\u{600}'
-            ..='\u{605}'
-                | '\u{6dd}'
-                | '\u{70f}'
-                | '\u{890}'
-                | '\u{891}'
-                | '\u{8e2}'
-                | '\u{110bd}'
-                | '\u{110cd}'
-    )
 }
 
 /// Returns true if a character without a sign of its own changes one that is seen.

@@ -48,7 +48,8 @@ fn the_page_of_settings_is_written_from_the_code() {
 fn settings_are_read_from_their_types() {
     let file = "use crate::a::b;\nuse crate::a::c::{self, Other};\n/// All.\npub struct Top {\n    /// A key;\n    /// of two lines.\n    \
         #[serde(default)]\n    pub key: u64,\n    /// Not a key.\n    #[serde(skip)]\n    pub from: u64,\n    /// More.\n    pub more: b::Part,\n    /// Others.\n    pub others: Vec<Other>,\n}\n";
-    let part = "/// A part.\npub struct Part {\n    /// Its size.\n    pub size: Option<u64>,\n}\n";
+    let part =
+        "/// A part.\npub struct Part {\n    /// Its size.\n    pub size: Option<u64> = None,\n}\n";
     let other = "pub struct Other {\n    /// Its name.\n    pub name: Name,\n}\n";
     let files = [("x/top.rs", file), ("a/b.rs", part), ("a/c.rs", other)];
     let sources = files
@@ -163,6 +164,8 @@ fn fields(text: &str, structure: &str) -> Option<Vec<Field>> {
             .strip_prefix("pub ")
             .and_then(|field| field.split_once(": "))
         {
+            // A default may stand behind the type.
+            let kind = kind.split(" = ").next().unwrap();
             let (kind, says) = (
                 kind.trim_end_matches(','),
                 std::mem::take(&mut says).join(" "),

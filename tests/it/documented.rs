@@ -22,7 +22,7 @@ const ERRORS: [&str; 10] = [
 ];
 
 /// A word of these says what an integer counts or measures.
-const UNITS: [&str; 27] = [
+const UNITS: [&str; 28] = [
     "byte",
     " ms",
     "millisecond",
@@ -40,6 +40,7 @@ const UNITS: [&str; 27] = [
     "token",
     "index",
     "character",
+    "scalar",
     "call",
     "turn",
     "page",

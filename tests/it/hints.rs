@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use thinkd::log::feed::Feed;
-use thinkd::log::hint::Hint;
+use thinkd::log::hint::{Delta, Hint};
 use thinkd::log::query::Query;
 use thinkd::session::follow::{Follow, Seen};
 use thinkd::session::pieces::Pieces;
@@ -17,12 +17,12 @@ use uuid::Uuid;
 use crate::support::*;
 
 fn delta(text: &str) -> Hint {
-    Hint::Delta {
+    Hint::Delta(Delta {
         thread: ThreadId::default(),
         event_id: Uuid::nil(),
         at: 0,
         text: text.to_owned(),
-    }
+    })
 }
 
 /// What the next `n` things are that a follower sees: `n` events, or a hint's text.
@@ -36,7 +36,7 @@ async fn sees(follow: &mut Follow, n: usize) -> Vec<String> {
                     .map(|told| told.event().unwrap().text().to_owned()),
             ),
             Seen::Hint(hint) => match &*hint {
-                Hint::Delta { text, .. } => seen.push(format!("piece {text}")),
+                Hint::Delta(delta) => seen.push(format!("piece {}", delta.text)),
                 other => panic!("{other:?}"),
             },
             Seen::CaughtUp => {}
@@ -251,7 +251,7 @@ on_both!(
 /// The piece of a hint: its place, and its text.
 fn piece(hint: Option<Arc<Hint>>) -> Option<(usize, String)> {
     match &*hint? {
-        Hint::Delta { at, text, .. } => Some((*at, text.clone())),
+        Hint::Delta(delta) => Some((delta.at, delta.text.clone())),
         other => panic!("{other:?}"),
     }
 }
@@ -260,11 +260,13 @@ fn piece(hint: Option<Arc<Hint>>) -> Option<(usize, String)> {
 #[test]
 fn a_lost_piece_comes_with_the_next_one_and_none_comes_twice() {
     let (feed, space) = (Arc::new(Feed::default()), Space::default());
-    let at = |at: usize, text: &str| Hint::Delta {
-        thread: ThreadId::default(),
-        event_id: Uuid::nil(),
-        at,
-        text: text.to_owned(),
+    let at = |at: usize, text: &str| {
+        Hint::Delta(Delta {
+            thread: ThreadId::default(),
+            event_id: Uuid::nil(),
+            at,
+            text: text.to_owned(),
+        })
     };
     let begun = feed.begin(&space, Uuid::nil());
     let mut sent = Pieces::new(feed.clone(), space.clone());

@@ -1,17 +1,15 @@
 //! `/approvals`: tool calls that wait for a person, and what the person says.
 
-use axum::Router;
 use axum::response::Response;
-use axum::routing::get;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::needs::{Judge, Needs, Read};
 use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Answer, Only, Page, Resource, bounds, requests};
+use super::{Answer, Only, Page, bounds, requests};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::condition::RequestState;
@@ -19,23 +17,16 @@ use crate::event::envelope::Payload;
 use crate::event::request::Said;
 use crate::words::id::Seq;
 
-#[derive(OpenApi)]
-#[openapi(paths(list, one, decide), tags((name = "approvals", description = "Tool calls that wait for a person")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/approvals", get(list))
-            .route("/approvals/{id}", get(one).post(decide))
-    },
-    document: Document::openapi,
+resource! {
+    /// See the module.
+    RESOURCE tagged "approvals": "Tool calls that wait for a person";
+    "/approvals" => get(list);
+    "/approvals/{id}" => get(one) post(decide);
     bounds: |document| {
         let words = |name| (name, bounds::text(bounds::WORDS));
         bounds::of_body(document, "Verdict", [words("reason"), words("text")]);
-    },
-};
+    };
+}
 
 /// A tool call that waits for a person.
 // It describes what `requests` writes; nothing makes one.

@@ -1,28 +1,21 @@
 //! `/world-model/audit`: what is wrong or doubtful in the memory of a space.
 
-use axum::Router;
-use axum::routing::get;
 use serde_json::{Value, json};
-use utoipa::OpenApi;
 
 use super::cursor::Part;
 use super::needs::{Needs, Read};
 use super::params::Params;
-use super::{Answer, Resource, bounds};
+use super::{Answer, bounds};
 use crate::event::doubt::Doubt;
 use crate::session::audit::Audit;
 use crate::words::time::{self, Timestamp};
 
-#[derive(OpenApi)]
-#[openapi(paths(audit))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || Router::new().route("/world-model/audit", get(audit)),
-    document: Document::openapi,
-    bounds: draw_bounds,
-};
+resource! {
+    /// See the module.
+    RESOURCE;
+    "/world-model/audit" => get(audit);
+    bounds: draw_bounds;
+}
 
 /// Most statements that a page looks at: each is held beside all others.
 const LIMIT_MAX: i64 = 100;

@@ -2,39 +2,28 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use serde::Serialize;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 
 use super::needs::{Needs, Read, Speak};
 use super::params::NoParams;
 use super::path::{Path, Sha256};
-use super::{Resource, body, made, plain_encoding};
+use super::{body, made, plain_encoding};
 use crate::edge::context::Edge;
 use crate::edge::media;
 use crate::edge::problem::{Problem, Slug};
 use crate::log::blob::Blob;
 
-#[derive(OpenApi)]
-#[openapi(paths(upload, one),
-    tags((name = "blobs", description = "Media")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/blobs", post(upload))
-            .route("/blobs/{sha256}", get(one))
-    },
-    document: Document::openapi,
-    bounds: |_| {},
-};
+resource! {
+    /// See the module.
+    RESOURCE tagged "blobs": "Media";
+    "/blobs" => post(upload);
+    "/blobs/{sha256}" => get(one);
+}
 
 /// A stored blob.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,37 +1,28 @@
 //! `/world-model/entities`: which names are one, who says so and why; merging and un-merging.
 
-use axum::Router;
-use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 
 use super::cursor::Part;
 use super::needs::{Needs, Read, Shape};
 use super::params::Params;
 use super::world_model::{name, words};
-use super::{Answer, Only, Page, Resource, bounds};
+use super::{Answer, Only, Page, bounds};
 use crate::edge::json::Body;
 use crate::edge::problem::{Slug, Wrongs};
 use crate::event::entity::NAMES_MAX;
 use crate::event::statement::{NAME_MAX, SENTENCE_MAX};
 use crate::session::entities::{Entity, NameMerge};
 
-#[derive(OpenApi)]
-#[openapi(paths(list, merge, unmerge))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/world-model/entities", get(list))
-            .route("/world-model/entities/merge", post(merge))
-            .route("/world-model/entities/unmerge", post(unmerge))
-    },
-    document: Document::openapi,
-    bounds: draw_bounds,
-};
+resource! {
+    /// See the module.
+    RESOURCE;
+    "/world-model/entities" => get(list);
+    "/world-model/entities/merge" => post(merge);
+    "/world-model/entities/unmerge" => post(unmerge);
+    bounds: draw_bounds;
+}
 
 /// Names to be one from now on.
 #[derive(Debug, Deserialize, ToSchema)]

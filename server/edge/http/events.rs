@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::State;
-use axum::routing::get;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::needs::{Needs, Read};
 use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Answer, Resource, cursor};
+use super::{Answer, cursor};
 use crate::edge::context::Edge;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug};
@@ -23,22 +21,13 @@ use crate::event::envelope::{Event, Modality, Source};
 use crate::log::query::{Order, Query, Show};
 use crate::words::id::{Seq, Space};
 
-#[derive(OpenApi)]
-#[openapi(paths(list, one, prompt_view),
-    tags((name = "log", description = "Everything that happened, in order")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/events", get(list))
-            .route("/events/{event_id}", get(one))
-            .route("/prompt-views/{event_id}", get(prompt_view))
-    },
-    document: Document::openapi,
-    bounds: |_| {},
-};
+resource! {
+    /// See the module.
+    RESOURCE tagged "log": "Everything that happened, in order";
+    "/events" => get(list);
+    "/events/{event_id}" => get(one);
+    "/prompt-views/{event_id}" => get(prompt_view);
+}
 
 /// The conditions that history and stream have in common.
 pub fn filter(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {
@@ -192,54 +181,47 @@ pub async fn one(session: Needs<Read>, Path(event_id): Path<Uuid>, _: NoParams) 
 }
 
 /// What a model call saw: its request, made anew from the log.
+// It describes what is written where the view is made; nothing makes one.
 #[derive(Debug, ToSchema)]
 #[schema(as = PromptView)]
-#[allow(
-    dead_code,
-    reason = "said to readers of the document; written where the view is made"
-)]
 pub struct View {
     /// The record of the call.
-    call: Uuid,
+    pub call: Uuid,
     /// The thread.
     #[schema(example = "main")]
-    thread: String,
+    pub thread: String,
     /// Who asked.
     #[schema(example = "decision")]
-    module: Option<String>,
+    pub module: Option<String>,
     /// Why.
-    purpose: Option<String>,
+    pub purpose: Option<String>,
     /// Which model.
-    model: Option<String>,
+    pub model: Option<String>,
     /// `input_tokens`, `output_tokens`, `cached_tokens`, as far as the provider said.
     #[schema(value_type = Option<Object>)]
-    usage: Value,
+    pub usage: Value,
     /// The request is, byte for byte, the one that was sent.
-    exact: bool,
+    pub exact: bool,
     /// The request, as the provider gets it.
     #[schema(value_type = Object)]
-    request: Value,
+    pub request: Value,
     /// What it is made of, in the order in which models read it, tools first, as providers cache them.
-    sections: Vec<ViewSection>,
+    pub sections: Vec<ViewSection>,
 }
 
 /// A piece of a request.
 #[derive(Debug, ToSchema)]
-#[allow(
-    dead_code,
-    reason = "said to readers of the document; written where the view is made"
-)]
 pub struct ViewSection {
     /// `tools`, `system`, `summary`, `event`, `corrections`, `task`, `prompt` (the voice's own) or `own` (what the voice did in this turn).
     #[schema(example = "event")]
-    kind: String,
+    pub kind: String,
     /// The event it is made of; null: it is none.
     #[schema(value_type = Option<i64>)]
-    seq: Option<Seq>,
+    pub seq: Option<Seq>,
     /// Its size.
-    bytes: u64,
+    pub bytes: u64,
     /// Its share of `usage.input_tokens`, by size; where the provider counted none, a quarter of its bytes.
-    tokens_estimated: u64,
+    pub tokens_estimated: u64,
 }
 
 /// What a model call saw.

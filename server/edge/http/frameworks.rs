@@ -1,20 +1,18 @@
 //! `/frameworks`: how kinds of tasks are solved, each a hypothesis on probation.
 //! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
 
-use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::needs::{Needs, Read, Shape, Speak};
 use super::params::{self, Params};
 use super::path::Path;
 use super::world_model::{name, too_long};
-use super::{Json, Page, Resource, bounds, cursor};
+use super::{Json, Page, bounds, cursor};
 use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
@@ -27,22 +25,14 @@ use crate::recall::frameworks::Likely;
 use crate::words::id::{INTEGER_MAX, Seq};
 use crate::words::time::Timestamp;
 
-#[derive(OpenApi)]
-#[openapi(paths(list, create, one, change, remove, outcome),
-    tags((name = "frameworks", description = "How kinds of tasks are solved, each a hypothesis on probation")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/frameworks", get(list).post(create))
-            .route("/frameworks/{id}", get(one).patch(change).delete(remove))
-            .route("/frameworks/{id}/outcomes", post(outcome))
-    },
-    document: Document::openapi,
-    bounds: draw_bounds,
-};
+resource! {
+    /// See the module.
+    RESOURCE tagged "frameworks": "How kinds of tasks are solved, each a hypothesis on probation";
+    "/frameworks" => get(list) post(create);
+    "/frameworks/{id}" => get(one) patch(change) delete(remove);
+    "/frameworks/{id}/outcomes" => post(outcome);
+    bounds: draw_bounds;
+}
 
 /// A framework: how a kind of task is solved. It is a hypothesis: like tasks are tried with it and without it, and it is used only while it is better.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,28 +1,20 @@
 //! `/self`: who a thread is, what it is for, what it thought lately, and in which mood it is.
 
-use axum::Router;
-use axum::routing::get;
 use serde::Serialize;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 
+use super::Answer;
 use super::needs::{Needs, Read};
 use super::params::Params;
-use super::{Answer, Resource};
 use crate::event::envelope::Event;
 use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
 
-#[derive(OpenApi)]
-#[openapi(paths(read),
-    tags((name = "self", description = "Who a mind is, and in which mood")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || Router::new().route("/self", get(read)),
-    document: Document::openapi,
-    bounds: |_| {},
-};
+resource! {
+    /// See the module.
+    RESOURCE tagged "self": "Who a mind is, and in which mood";
+    "/self" => get(read);
+}
 
 /// Who a thread is. Its models are told the same: who it is and its mission first, its task and its mood last.
 #[derive(Debug, Serialize, ToSchema)]

@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
+use uuid::Uuid;
 
 use super::needs::{Needs, Read, Speak};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Answer, Resource, bounds, json_body};
+use super::{Answer, bounds, json_body};
 use crate::edge::ack::{Ack, AckStatus};
 use crate::edge::context::Edge;
 use crate::edge::frame::{self, ClientFrame, Framed};
@@ -30,21 +29,14 @@ use crate::session::outcome::Outcome;
 use crate::words::id::{INTEGER_MAX, Seq, ThreadId};
 use crate::words::time::Timestamp;
 
-#[derive(OpenApi)]
-#[openapi(paths(list, post_message),
-    tags((name = "chat", description = "What was said, and saying something")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/messages", get(list))
-            .route("/threads/{thread}/messages", post(post_message))
-    },
-    document: Document::openapi,
-    bounds: draw_bounds,
-};
+resource! {
+    /// See the module.
+    RESOURCE tagged "chat": "What was said, and saying something";
+    "/messages" => get(list);
+    "/threads/{thread}/messages" => post(post_message);
+    "/threads/{thread}/inputs/{event_id}" => delete(withdraw);
+    bounds: draw_bounds;
+}
 
 /// The form of bytes in a frame.
 const BASE64: &str = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
@@ -298,6 +290,24 @@ fn parse_message(
         return Err(Problem::at(Slug::InvalidFrame, "/thread", detail));
     }
     Ok((id, kind, said))
+}
+
+/// Takes back an input. Of one that waits for its turn and a turn that begins, one is first: a turn that has the input keeps it, and this
+/// is refused (`input-taken`); an input that was taken back is in no turn, and models are not shown it any more. Members take back what was
+/// said in their own name, operators what anybody said. An input whose turn is over is taken back with it, until a later turn of the thread begins:
+/// models are shown neither any more, and the log keeps both. A turn that ran a tool with an effect outside, proposed a call to people, sent messages
+/// to other threads or made one stays (`input-taken`).
+#[utoipa::path(delete, path = "/threads/{thread}/inputs/{event_id}", operation_id = "withdraw_input", tag = "chat",
+    params(("thread" = String, Path, description = "its id"),
+        ("event_id" = Uuid, Path, description = "the input's; of one with several parts, that of the last")),
+    responses((status = 204, description = "it is taken back, now or before")))]
+pub async fn withdraw(
+    session: Needs<Speak>,
+    Path((thread, event_id)): Path<(ThreadId, Uuid)>,
+    _: NoParams,
+) -> Result<StatusCode, Problem> {
+    session.withdraw(&thread, event_id).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 fn draw_bounds(document: &mut Value) {

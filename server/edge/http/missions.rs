@@ -1,17 +1,15 @@
 //! Missions beside the list of their tasks: what one may be given, its thoughts and its working memory, and what people do to it while it runs.
 
-use axum::Router;
-use axum::routing::{get, post};
 use serde::Serialize;
 use serde_json::json;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 
 use super::needs::{Needs, Read, Speak};
 use super::params::Params;
 use super::path::Path;
 use super::tasks::{self, Task, depending, rows, shown};
 use super::thread::Thread;
-use super::{Json, Page, Resource, bounds, cursor};
+use super::{Json, Page, bounds, cursor};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::Event;
@@ -26,24 +24,14 @@ use crate::thread::settings::Settings;
 use crate::words::id::{Seq, ThreadId};
 use crate::words::time::Timestamp;
 
-#[derive(OpenApi)]
-#[openapi(paths(tasks::one, edit, skip, thoughts, memory, pause, resume))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route(
-                "/threads/{thread}/tasks/{task}",
-                get(tasks::one).patch(edit).delete(skip),
-            )
-            .route("/threads/{thread}/thoughts", get(thoughts))
-            .route("/threads/{thread}/memory", get(memory))
-            .route("/threads/{thread}/pause", post(pause))
-            .route("/threads/{thread}/resume", post(resume))
-    },
-    document: Document::openapi,
+resource! {
+    /// See the module.
+    RESOURCE;
+    "/threads/{thread}/tasks/{task}" => get(tasks::one) patch(edit) delete(skip);
+    "/threads/{thread}/thoughts" => get(thoughts);
+    "/threads/{thread}/memory" => get(memory);
+    "/threads/{thread}/pause" => post(pause);
+    "/threads/{thread}/resume" => post(resume);
     bounds: |document| {
         let list = json!({ "items": { "type": "string", "pattern": "^t[1-9][0-9]*$" }, "maxItems": REQUIRED_MAX });
         let text = |most: usize| json!({ "minLength": 1, "maxLength": most });
@@ -53,8 +41,8 @@ pub const RESOURCE: Resource = Resource {
             ("tasks_required", list),
         ];
         bounds::of_body(document, "EditTask", members);
-    },
-};
+    };
+}
 
 /// Most tasks, thoughts and statements of a working memory, and most characters that are recalled by.
 const TASKS_MAX: usize = 500;

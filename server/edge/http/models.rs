@@ -1,26 +1,19 @@
 //! `/models`: the models that this server asks, and the habits that were learned of each.
 
-use axum::Router;
-use axum::routing::get;
 use serde::Serialize;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 
+use super::Answer;
 use super::needs::{Needs, Read};
 use super::params::NoParams;
-use super::{Answer, Resource};
 use crate::model::habits::Learned;
 use crate::words::time::Timestamp;
 
-#[derive(OpenApi)]
-#[openapi(paths(list), tags((name = "models", description = "The models that are asked")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || Router::new().route("/models", get(list)),
-    document: Document::openapi,
-    bounds: |_| {},
-};
+resource! {
+    /// See the module.
+    RESOURCE tagged "models": "The models that are asked";
+    "/models" => get(list);
+}
 
 /// The models that this server asks.
 #[derive(Debug, Serialize, ToSchema)]

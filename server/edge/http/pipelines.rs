@@ -2,21 +2,19 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::cursor::Part;
 use super::needs::{Needs, Read, Speak};
 use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Answer, Json, Page, Resource, bounds, made, messages};
+use super::{Answer, Json, Page, bounds, made, messages};
 use crate::edge::context::Edge;
 use crate::edge::ids;
 use crate::edge::json::Body;
@@ -30,27 +28,19 @@ use crate::runtime::kinds::runs::LoggedRun;
 use crate::words::id::{Name, ThreadId};
 use crate::words::time::Timestamp;
 
-#[derive(OpenApi)]
-#[openapi(paths(list, start, runs, one, cancel),
-    tags((name = "pipelines", description = "Functions that run on a JSON input")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/pipelines", get(list))
-            .route("/pipelines/{name}", post(start))
-            .route("/pipelines/{name}/runs", get(runs))
-            .route("/pipelines/{name}/runs/{run}", get(one))
-            .route("/pipelines/{name}/runs/{run}/cancel", post(cancel))
-    },
-    document: Document::openapi,
+resource! {
+    /// See the module.
+    RESOURCE tagged "pipelines": "Functions that run on a JSON input";
+    "/pipelines" => get(list);
+    "/pipelines/{name}" => post(start);
+    "/pipelines/{name}/runs" => get(runs);
+    "/pipelines/{name}/runs/{run}" => get(one);
+    "/pipelines/{name}/runs/{run}/cancel" => post(cancel);
     bounds: |document| {
         let id = ("event_id", json!({ "format": "uuid" }));
         bounds::of_body(document, "StartRun", [id]);
-    },
-};
+    };
+}
 
 /// A pipeline.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,41 +1,32 @@
 //! `/questions`: what the mind asks people, and their answers.
 
-use axum::Router;
 use axum::http::StatusCode;
 use axum::response::Response;
-use axum::routing::get;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::needs::{Needs, Read, Speak};
 use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Only, Page, Resource, bounds, requests};
+use super::{Only, Page, bounds, requests};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Wrongs};
 use crate::event::condition::RequestState;
 use crate::event::envelope::Payload;
 use crate::words::id::Seq;
 
-#[derive(OpenApi)]
-#[openapi(paths(list, one, answer), tags((name = "questions", description = "What the mind asks people")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/questions", get(list))
-            .route("/questions/{id}", get(one).post(answer))
-    },
-    document: Document::openapi,
+resource! {
+    /// See the module.
+    RESOURCE tagged "questions": "What the mind asks people";
+    "/questions" => get(list);
+    "/questions/{id}" => get(one) post(answer);
     bounds: |document| {
         let text = ("text", bounds::text(bounds::WORDS));
         bounds::of_body(document, "QuestionAnswer", [text]);
-    },
-};
+    };
+}
 
 /// An open question.
 // It describes what `requests` writes; nothing makes one.

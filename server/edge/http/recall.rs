@@ -1,35 +1,26 @@
 //! `/recall` and `/world-model/graph`: what is held and relevant to a question, and what is around a name.
 
-use axum::Router;
-use axum::routing::get;
 use serde::Serialize;
 use serde_json::{Value, json};
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 
+use super::bounds;
 use super::needs::{Needs, Read};
 use super::params::{self, Params};
 use super::world_model::name;
-use super::{Resource, bounds};
 use crate::edge::problem::{Problem, Slug};
 use crate::recall::finder::{DEPTH_MAX, EDGES_MAX, Found, HITS_MAX, Look, Question, TOKENS_MAX};
 use crate::recall::memories::{Memory, Other};
 use crate::recall::shown::{HeldStatement, Recalled};
 use crate::words::id::INTEGER_MAX;
 
-#[derive(OpenApi)]
-#[openapi(paths(recall, graph))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/recall", get(recall))
-            .route("/world-model/graph", get(graph))
-    },
-    document: Document::openapi,
-    bounds: draw_bounds,
-};
+resource! {
+    /// See the module.
+    RESOURCE;
+    "/recall" => get(recall);
+    "/world-model/graph" => get(graph);
+    bounds: draw_bounds;
+}
 
 /// Hits of a question that does not say how many.
 const HITS: i64 = 8;

@@ -1,19 +1,17 @@
 //! `/schedules`: what fires triggers by the clock.
 //! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
 
-use axum::Router;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 
 use super::cursor::Part;
 use super::needs::{Needs, Read, Shape};
 use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Answer, Only, Page, Resource, bounds, made};
+use super::{Answer, Only, Page, bounds, made};
 use crate::edge::ack::Ack;
 use crate::edge::frame::check_text;
 use crate::edge::ids;
@@ -33,22 +31,14 @@ const PAYLOAD_MAX: usize = 16 << 10;
 /// How short and how long runs may be caught up with, in seconds: up to a year.
 const CATCH_UP: std::ops::RangeInclusive<f64> = 1.0..=31_622_400.0;
 
-#[derive(OpenApi)]
-#[openapi(paths(list, create, one, change, remove, run),
-    tags((name = "schedules", description = "What fires triggers by the clock")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/schedules", get(list).post(create))
-            .route("/schedules/{name}", get(one).patch(change).delete(remove))
-            .route("/schedules/{name}/run", post(run))
-    },
-    document: Document::openapi,
-    bounds: draw_bounds,
-};
+resource! {
+    /// See the module.
+    RESOURCE tagged "schedules": "What fires triggers by the clock";
+    "/schedules" => get(list) post(create);
+    "/schedules/{name}" => get(one) patch(change) delete(remove);
+    "/schedules/{name}/run" => post(run);
+    bounds: draw_bounds;
+}
 
 /// A schedule: at some times it fires a trigger into a thread.
 #[derive(Debug, Serialize, ToSchema)]

@@ -4,18 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::{Extensions, HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use serde::Serialize;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::Answer;
 use super::needs::{Needs, Oversee, Read};
 use super::params::{NoParams, Params};
-use super::{Answer, Resource};
 use crate::edge::auth::Shown;
 use crate::edge::context::Edge;
 use crate::edge::frame::PROTOCOL;
@@ -30,37 +28,20 @@ use crate::session::space::Unserved;
 use crate::words::budget::Budget;
 use crate::words::id::Seq;
 
-#[derive(OpenApi)]
-#[openapi(paths(metrics, metadata, servers),
-    tags((name = "server", description = "The server itself")))]
-struct Document;
+resource! {
+    /// See the module.
+    RESOURCE tagged "server": "The server itself";
+    "/metrics" => get(metrics);
+    "/metadata" => get(metadata);
+    "/servers" => get(servers);
+}
 
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        let router = Router::new()
-            .route("/metrics", get(metrics))
-            .route("/metadata", get(metadata));
-        router.route("/servers", get(servers))
-    },
-    document: Document::openapi,
-    bounds: |_| {},
-};
-
-#[derive(OpenApi)]
-#[openapi(paths(livez, readyz))]
-struct OpenDocument;
-
-/// What anybody may see: whether the server lives, and whether it is ready.
-pub const OPEN: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/livez", get(livez))
-            .route("/readyz", get(readyz))
-    },
-    document: OpenDocument::openapi,
-    bounds: |_| {},
-};
+resource! {
+    /// What anybody may see: whether the server lives, and whether it is ready.
+    OPEN;
+    "/livez" => get(livez);
+    "/readyz" => get(readyz);
+}
 
 /// Most faults of a file that are shown.
 const FAULTS_SHOWN: usize = 20;

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use axum::Router;
-use axum::routing::get;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 
 use super::needs::{Needs, Read, Shape};
 use super::params::NoParams;
-use super::{Answer, Only, Resource, bounds};
+use super::{Answer, Only, bounds};
 use crate::edge::json::Body;
 use crate::edge::problem::{Slug, Wrongs};
 use crate::log::projections::settings::SettingRow;
@@ -19,15 +17,10 @@ use crate::words::id::{INTEGER_MAX, Seq};
 use crate::words::setting::Setting;
 use crate::words::time::Timestamp;
 
-#[derive(OpenApi)]
-#[openapi(paths(read, change),
-    tags((name = "settings", description = "Switches of the space")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || Router::new().route("/settings", get(read).put(change)),
-    document: Document::openapi,
+resource! {
+    /// See the module.
+    RESOURCE tagged "settings": "Switches of the space";
+    "/settings" => get(read) put(change);
     bounds: |document| {
         let schema = |it: Setting| (it.as_str().to_owned(), it.schema());
         let known: serde_json::Map<String, Value> = Setting::ALL.into_iter().map(schema).collect();
@@ -37,8 +30,8 @@ pub const RESOURCE: Resource = Resource {
         let change = [settings(), ("expected_seq", seq)];
         bounds::of_body(document, "SettingsChange", change);
         bounds::of_body(document, "SpaceSettings", [settings()]);
-    },
-};
+    };
+}
 
 /// The settings of a space.
 #[derive(Debug, Serialize, ToSchema)]

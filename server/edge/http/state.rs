@@ -1,34 +1,23 @@
 //! `/state`: the notes that modules keep. To be read only.
 
-use axum::Router;
-use axum::routing::get;
 use serde::Serialize;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 
 use super::cursor::Part;
 use super::needs::{Needs, Read};
 use super::params::{NoParams, Params};
 use super::path::{Key, Path};
-use super::{Answer, Page, Resource};
+use super::{Answer, Page};
 use crate::edge::problem::Problem;
 use crate::log::projections::entries::EntryRow;
 use crate::words::time::Timestamp;
 
-#[derive(OpenApi)]
-#[openapi(paths(list, one),
-    tags((name = "state", description = "The notes that modules keep")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/state", get(list))
-            .route("/state/{*key}", get(one))
-    },
-    document: Document::openapi,
-    bounds: |_| {},
-};
+resource! {
+    /// See the module.
+    RESOURCE tagged "state": "The notes that modules keep";
+    "/state" => get(list);
+    "/state/{*key}" => get(one);
+}
 
 /// A note.
 #[derive(Debug, Serialize, ToSchema)]

@@ -4,19 +4,16 @@ use std::convert::Infallible;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use tokio::time::timeout;
-use utoipa::OpenApi;
 use uuid::Uuid;
 
+use super::LAST_EVENT_ID;
 use super::needs::{Needs, Read};
 use super::params::Params;
-use super::{LAST_EVENT_ID, Resource};
 use crate::edge::context::Edge;
 use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug};
@@ -28,33 +25,26 @@ use crate::session::follow::{Follow, FollowedEvent, Seen};
 use crate::words::id::{INTEGER_MAX, Seq};
 use crate::words::time::Timestamp;
 
-#[derive(OpenApi)]
-#[openapi(paths(stream), components(schemas(Sent)))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || Router::new().route("/events/stream", get(stream)),
-    document: Document::openapi,
-    bounds: |_| {},
-};
+resource! {
+    /// See the module.
+    RESOURCE;
+    "/events/stream" => get(stream);
+    schemas(Sent);
+}
 
 /// Tells nginx, and proxies that took the header from it, to pass on each event as it comes.
 const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// A server-sent event of the stream, field by field.
+// It describes what `lines` writes; nothing makes one.
 #[derive(Debug, utoipa::ToSchema)]
-#[allow(
-    dead_code,
-    reason = "said to readers of the document; written by `lines`"
-)]
 pub struct Sent {
     /// `<seq>@<epoch>`: where the stream is taken up again, by `Last-Event-ID`.
     #[schema(example = "42@0193b6c2-7c2e-7aaa-8000-0123456789ab")]
-    id: String,
+    pub id: String,
     /// The event, as JSON in one line.
     #[schema(content_media_type = "application/json")]
-    data: Event,
+    pub data: Event,
 }
 
 /// Live events.

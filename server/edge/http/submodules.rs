@@ -1,17 +1,15 @@
 //! `/submodules`: the voices of a space.
 
-use axum::Router;
 use axum::http::StatusCode;
 use axum::response::Response;
-use axum::routing::{get, patch};
 use serde::{Deserialize, Serialize};
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 
 use super::cursor::Part;
 use super::needs::{Needs, Read, Shape};
 use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Answer, Only, Page, Resource, bounds, made};
+use super::{Answer, Only, Page, bounds, made};
 use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
@@ -22,26 +20,18 @@ use crate::session::handle::Session;
 use crate::words::id::Name;
 use crate::words::time::Timestamp;
 
-#[derive(OpenApi)]
-#[openapi(paths(list, create, change, remove),
-    tags((name = "submodules", description = "The voices")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/submodules", get(list).post(create))
-            .route("/submodules/{name}", patch(change).delete(remove))
-    },
-    document: Document::openapi,
+resource! {
+    /// See the module.
+    RESOURCE tagged "submodules": "The voices";
+    "/submodules" => get(list) post(create);
+    "/submodules/{name}" => patch(change) delete(remove);
     bounds: |document| {
         let prompt = || ("prompt", bounds::text(bounds::WORDS));
         let members = [("name", bounds::name()), prompt()];
         bounds::of_body(document, "NewSubmodule", members);
         bounds::of_body(document, "SubmoduleChange", [prompt()]);
-    },
-};
+    };
+}
 
 /// A voice.
 #[derive(Debug, Serialize, ToSchema)]

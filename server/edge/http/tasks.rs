@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use axum::Router;
-use axum::routing::get;
 use serde::Serialize;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 
 use super::cursor::Part;
 use super::needs::{Needs, Read};
 use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Answer, Page, Resource};
+use super::{Answer, Page};
 use crate::edge::problem::Problem;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
@@ -23,17 +21,11 @@ use crate::session::handle::Session;
 use crate::words::id::{Seq, ThreadId};
 use crate::words::time::Timestamp;
 
-#[derive(OpenApi)]
-#[openapi(paths(list),
-    tags((name = "missions", description = "What missions are made of: their tasks, and what was thought of each")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || Router::new().route("/threads/{thread}/tasks", get(list)),
-    document: Document::openapi,
-    bounds: |_| {},
-};
+resource! {
+    /// See the module.
+    RESOURCE tagged "missions": "What missions are made of: their tasks, and what was thought of each";
+    "/threads/{thread}/tasks" => get(list);
+}
 
 /// Most events of a task that its stream of consciousness is made of.
 const STREAM_MAX: u32 = 1000;

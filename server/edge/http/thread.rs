@@ -13,6 +13,7 @@ use crate::log::status::Status;
 use crate::log::thread_row::ThreadRow;
 use crate::thread::settings::{self, Settings};
 use crate::words::id::{Seq, ThreadId};
+use crate::words::spelling::words;
 
 /// A thread.
 #[derive(Debug, Serialize, ToSchema)]
@@ -105,32 +106,23 @@ pub struct Used {
     pub time_ms: Option<u64>,
 }
 
-/// What kind of process a thread is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// It talks with people.
-    Conversation,
-    /// It thinks by itself.
-    Process,
-    /// It is a run of a pipeline: `POST /pipelines/{name}` makes these.
-    Pipeline,
-    /// It is a mission, or the stream of consciousness of one of its tasks.
-    Mission,
+words! {
+    /// What kind of process a thread is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Kind {
+        /// It talks with people.
+        Conversation = "conversation",
+        /// It thinks by itself.
+        Process = "process",
+        /// It is a run of a pipeline: `POST /pipelines/{name}` makes these.
+        Pipeline = "pipeline",
+        /// It is a mission, or the stream of consciousness of one of its tasks.
+        Mission = "mission",
+    }
 }
 
 impl Kind {
-    /// The kind of a word.
-    pub fn parse(word: &str) -> Option<Self> {
-        match word {
-            "conversation" => Some(Self::Conversation),
-            "process" => Some(Self::Process),
-            "pipeline" => Some(Self::Pipeline),
-            "mission" => Some(Self::Mission),
-            _ => None,
-        }
-    }
-
     /// What a thread is.
     pub fn of_row(row: &ThreadRow) -> Self {
         let Settings { pipeline, kind, .. } = Settings::of(&row.settings);

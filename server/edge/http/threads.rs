@@ -1,12 +1,10 @@
 //! `/threads`: what there is, what it does, starting and stopping it.
 
-use axum::Router;
 use axum::http::StatusCode;
 use axum::response::Response;
-use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 
 use super::cursor::Part;
 use super::missions;
@@ -15,7 +13,7 @@ use super::params::{NoParams, Params};
 use super::path::Path;
 use super::thread::{self, Thread};
 use super::thread_filter::{Filter, listed};
-use super::{Answer, Only, Page, Resource, bounds, made};
+use super::{Answer, Only, Page, bounds, made};
 use crate::edge::json::Body;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug, Wrongs};
@@ -27,21 +25,13 @@ use crate::thread::settings::{Commit, Kind, Language, Policy, Settings};
 use crate::tools::contacts::{PARENT, SELF};
 use crate::words::id::{InvalidId, Label, Name, ThreadId};
 
-#[derive(OpenApi)]
-#[openapi(paths(list, create, one, cancel, end),
-    tags((name = "threads", description = "What thinks")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/threads", get(list).post(create))
-            .route("/threads/{thread}", get(one))
-            .route("/threads/{thread}/cancel", post(cancel))
-            .route("/threads/{thread}/end", post(end))
-    },
-    document: Document::openapi,
+resource! {
+    /// See the module.
+    RESOURCE tagged "threads": "What thinks";
+    "/threads" => get(list) post(create);
+    "/threads/{thread}" => get(one);
+    "/threads/{thread}/cancel" => post(cancel);
+    "/threads/{thread}/end" => post(end);
     bounds: |document| {
         let policy = json!({ "enum": ["enqueue", "interrupt", "reject", null] });
         let submodules = json!({ "maxItems": Limits::default().array_items, "items": { "type": "string", "pattern": bounds::NAME } });
@@ -65,8 +55,8 @@ pub const RESOURCE: Resource = Resource {
             ("description", bounds::text(bounds::TEXT)),
         ];
         bounds::of_body(document, "CreateContact", members);
-    },
-};
+    };
+}
 
 /// The threads by id. One request looks at 2,004 threads at most: where few are what is asked for, a page has fewer than `limit`, or
 /// none, and `next` to go on with. The last page has no `next`.

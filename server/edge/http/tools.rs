@@ -2,16 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use axum::Router;
-use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 
 use super::needs::{Needs, Read, Shape};
 use super::params::Params;
 use super::path::{Id as _, Path, ToolName};
-use super::{Answer, Only, Resource, bounds};
+use super::{Answer, Only, bounds};
 use crate::edge::json::Body;
 use crate::edge::problem::{Slug, Wrongs};
 use crate::runtime::tools::{ThreadTool, ThreadTools};
@@ -24,19 +22,12 @@ use crate::words::text::Json;
 /// Most tools that one act approves.
 const APPROVED_MAX: usize = 256;
 
-#[derive(OpenApi)]
-#[openapi(paths(list, approve, approve_all), tags((name = "tools", description = "What a thread may use")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/tools", get(list))
-            .route("/tools/approve", post(approve_all))
-            .route("/tools/{name}/approve", post(approve))
-    },
-    document: Document::openapi,
+resource! {
+    /// See the module.
+    RESOURCE tagged "tools": "What a thread may use";
+    "/tools" => get(list);
+    "/tools/approve" => post(approve_all);
+    "/tools/{name}/approve" => post(approve);
     bounds: |document| {
         bounds::of_body(document, "ToolApproval", [("sha256", bounds::sha256())]);
         let named = [("name", bounds::tool()), ("sha256", bounds::sha256())];
@@ -46,8 +37,8 @@ pub const RESOURCE: Resource = Resource {
         // A tool may be called what no other name may be.
         let parameters = &mut document["paths"]["/tools/{name}/approve"]["post"]["parameters"];
         bounds::put(&mut parameters[0]["schema"], bounds::tool());
-    },
-};
+    };
+}
 
 /// What a thread may use, all of it.
 #[derive(Debug, Serialize, ToSchema)]

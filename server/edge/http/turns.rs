@@ -1,15 +1,13 @@
 //! `/threads/{thread}/turns`: what the turns of a thread came to.
 
-use axum::Router;
-use axum::routing::get;
 use serde::Serialize;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 
 use super::cursor::Part;
 use super::needs::{Needs, Read};
 use super::params::Params;
 use super::path::Path;
-use super::{Answer, Page, Resource};
+use super::{Answer, Page};
 use crate::edge::problem::{Problem, Slug};
 use crate::session::turns::TurnsAt;
 use crate::thread::tokens::Tokens;
@@ -17,16 +15,11 @@ use crate::thread::turns::{TurnSummary, Voice};
 use crate::words::id::{Seq, ThreadId};
 use crate::words::time::Timestamp;
 
-#[derive(OpenApi)]
-#[openapi(paths(list))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || Router::new().route("/threads/{thread}/turns", get(list)),
-    document: Document::openapi,
-    bounds: |_| {},
-};
+resource! {
+    /// See the module.
+    RESOURCE;
+    "/threads/{thread}/turns" => get(list);
+}
 
 /// What a turn came to, as far as the log has it.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,14 +1,12 @@
 //! `/usage`: what calls of models came to; and of one voice, `/submodules/{name}/figures` and `/submodules/{name}/versions`.
 
-use axum::Router;
-use axum::routing::get;
 use serde::Serialize;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 
+use super::Answer;
 use super::needs::{Needs, Read};
 use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Answer, Resource};
 use crate::edge::problem::Problem;
 use crate::session::handle::Session;
 use crate::session::usage::{By, Span, Usage, VoiceVersion};
@@ -18,21 +16,13 @@ use crate::thread::usage::{Calls, Figures};
 use crate::words::id::Name;
 use crate::words::time::Timestamp;
 
-#[derive(OpenApi)]
-#[openapi(paths(usage, figures, versions), tags((name = "usage", description = "What it costs")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/usage", get(usage))
-            .route("/submodules/{name}/figures", get(figures))
-            .route("/submodules/{name}/versions", get(versions))
-    },
-    document: Document::openapi,
-    bounds: |_| {},
-};
+resource! {
+    /// See the module.
+    RESOURCE tagged "usage": "What it costs";
+    "/usage" => get(usage);
+    "/submodules/{name}/figures" => get(figures);
+    "/submodules/{name}/versions" => get(versions);
+}
 
 /// Keys that an answer has, the dearest; the others are summed up.
 const ITEMS: usize = 100;
@@ -116,13 +106,7 @@ fn span(params: &mut Params) -> Result<Span, Problem> {
         ("step_s" = Option<u32>, Query, minimum = 1, maximum = 86400, description = "seconds of a step, to have them by time, too"),),
     responses((status = 200, body = UsageBody)))]
 pub async fn usage(session: Needs<Read>, mut params: Params) -> Answer<UsageBody> {
-    let by = params.word("by", "module, thread, model, purpose", |word| match word {
-        "module" => Some(By::Module),
-        "thread" => Some(By::Thread),
-        "model" => Some(By::Model),
-        "purpose" => Some(By::Purpose),
-        _ => None,
-    })?;
+    let by = params.word("by", "module, thread, model, purpose", By::parse)?;
     let (span, step) = (span(&mut params)?, params.integer("step_s", 1..=STEP_MAX)?);
     params.end()?;
     let step = step.map(|seconds| seconds * 1_000_000);

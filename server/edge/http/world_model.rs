@@ -1,20 +1,18 @@
 //! `/world-model`: what is held to be so, what was claimed, and the trials of both.
 //! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
 
-use axum::Router;
 use axum::http::StatusCode;
 use axum::response::Response;
-use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::cursor::Part;
 use super::needs::{Needs, Read, Speak};
 use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Answer, Only, Page, Resource, bounds, made};
+use super::{Answer, Only, Page, bounds, made};
 use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
@@ -29,22 +27,14 @@ use crate::session::statement::Statement;
 use crate::session::world_model::{Quote, Wanted};
 use crate::words::id::{INTEGER_MAX, Seq};
 
-#[derive(OpenApi)]
-#[openapi(paths(list, remember, one, retract),
-    tags((name = "world-model", description = "What is held to be so, and how it was tested")))]
-struct Document;
-
-/// See the module.
-pub const RESOURCE: Resource = Resource {
-    routes: || {
-        Router::new()
-            .route("/world-model", get(list).post(remember))
-            .route("/world-model/{id}", get(one))
-            .route("/world-model/{id}/retract", post(retract))
-    },
-    document: Document::openapi,
-    bounds: draw_bounds,
-};
+resource! {
+    /// See the module.
+    RESOURCE tagged "world-model": "What is held to be so, and how it was tested";
+    "/world-model" => get(list) post(remember);
+    "/world-model/{id}" => get(one);
+    "/world-model/{id}/retract" => post(retract);
+    bounds: draw_bounds;
+}
 
 /// A statement with its whole trial.
 #[derive(Debug, Serialize, ToSchema)]

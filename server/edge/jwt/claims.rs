@@ -133,15 +133,11 @@ fn space(value: &Value) -> Option<Space> {
 
 /// A role, or the highest one in a list, which may name what means nothing here, too.
 fn role(value: &Value) -> Option<Role> {
-    let named = |value: &Value| {
-        let word = value.as_str()?;
-        Role::ALL.iter().position(|role| role.as_str() == word)
-    };
-    let at = match value {
+    let named = |value: &Value| Role::parse(value.as_str()?);
+    match value {
         Value::Array(all) => all.iter().filter_map(named).max(),
         one => named(one),
-    };
-    at.map(|at| Role::ALL[at])
+    }
 }
 
 /// When a token ends. Whoever shows it within the leeway behind its end, by a clock that is slow, has it until the leeway is over.

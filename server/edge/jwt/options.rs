@@ -3,77 +3,55 @@
 use std::net::IpAddr;
 
 use axum::http::Uri;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
+use crate::words::defaults::with_defaults;
 use crate::words::id::Space;
 use crate::words::principal::Role;
-use crate::words::secret::redacted_url;
+use crate::words::secret::optional_url;
 
-/// Whose bearer tokens (JWT) are taken beside keys, and what they say. Off until `issuer`, `audience` and `jwks_url` are set.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct JwtOptions {
-    /// The issuer: the `iss` of its tokens is exactly this.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub issuer: Option<String>,
-    /// Who the tokens are for: their `aud` is this, or names it among others.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub audience: Option<String>,
-    /// Where the issuer publishes its keys (a JWKS document): `https://…`, or `http://…` on this machine.
-    #[serde(
-        serialize_with = "address_shown",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub jwks_url: Option<String>,
-    /// The claim that names the space: a claim's name, or its JSON pointer (`/app/space`).
-    pub space_claim: String,
-    /// The claim that names the role, likewise: `viewer`, `member`, `operator` or `admin`, or a list, of which the highest role counts.
-    pub role_claim: String,
-    /// The claim that names the user, likewise.
-    pub user_claim: String,
-    /// The space of a token without that claim; absent: such a token is refused.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub default_space: Option<Space>,
-    /// The role of a token without that claim; absent: such a token is refused. A claim that names no role is always refused.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub default_role: Option<Role>,
-    /// How far the issuer's clock may be from the server's, in seconds.
-    pub leeway_s: u64,
-    /// How long before a token ends its socket or stream is told.
-    pub expiring_ms: u64,
-    /// How often the issuer's keys are fetched.
-    pub refresh_ms: u64,
-    /// The shortest time between two fetches, whoever shows tokens of unknown keys, and whether or not the issuer answers.
-    pub refetch_ms: u64,
-    /// How long keys count after they were fetched, while the issuer does not answer; then no token is taken.
-    pub stale_ms: u64,
-    /// How long a fetch may take.
-    pub fetch_ms: u64,
-}
-
-impl Default for JwtOptions {
-    fn default() -> Self {
-        Self {
-            issuer: None,
-            audience: None,
-            jwks_url: None,
-            space_claim: "space".into(),
-            role_claim: "role".into(),
-            user_claim: "sub".into(),
-            default_space: None,
-            default_role: None,
-            leeway_s: 60,
-            expiring_ms: 60_000,
-            refresh_ms: 600_000,
-            refetch_ms: 10_000,
-            stale_ms: 3_600_000,
-            fetch_ms: 5_000,
-        }
+with_defaults! {
+    /// Whose bearer tokens (JWT) are taken beside keys, and what they say. Off until `issuer`, `audience` and `jwks_url` are set.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct JwtOptions {
+        /// The issuer: the `iss` of its tokens is exactly this.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub issuer: Option<String> = None,
+        /// Who the tokens are for: their `aud` is this, or names it among others.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub audience: Option<String> = None,
+        /// Where the issuer publishes its keys (a JWKS document): `https://…`, or `http://…` on this machine.
+        #[serde(
+            serialize_with = "optional_url",
+            skip_serializing_if = "Option::is_none"
+        )]
+        pub jwks_url: Option<String> = None,
+        /// The claim that names the space: a claim's name, or its JSON pointer (`/app/space`).
+        pub space_claim: String = "space".into(),
+        /// The claim that names the role, likewise: `viewer`, `member`, `operator` or `admin`, or a list, of which the highest role counts.
+        pub role_claim: String = "role".into(),
+        /// The claim that names the user, likewise.
+        pub user_claim: String = "sub".into(),
+        /// The space of a token without that claim; absent: such a token is refused.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub default_space: Option<Space> = None,
+        /// The role of a token without that claim; absent: such a token is refused. A claim that names no role is always refused.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub default_role: Option<Role> = None,
+        /// How far the issuer's clock may be from the server's, in seconds.
+        pub leeway_s: u64 = 60,
+        /// How long before a token ends its socket or stream is told.
+        pub expiring_ms: u64 = 60_000,
+        /// How often the issuer's keys are fetched.
+        pub refresh_ms: u64 = 600_000,
+        /// The shortest time between two fetches, whoever shows tokens of unknown keys, and whether or not the issuer answers.
+        pub refetch_ms: u64 = 10_000,
+        /// How long keys count after they were fetched, while the issuer does not answer; then no token is taken.
+        pub stale_ms: u64 = 3_600_000,
+        /// How long a fetch may take.
+        pub fetch_ms: u64 = 5_000,
     }
-}
-
-fn address_shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
-    redacted_url(url.as_deref().unwrap_or_default(), serializer)
 }
 
 impl JwtOptions {

@@ -17,6 +17,7 @@ use super::outgoing;
 #[cfg(not(debug_assertions))]
 use crate::edge::packed::unpacked;
 use crate::edge::{ack, frame};
+use crate::log::hint;
 
 /// One type of frame.
 struct FrameKind {
@@ -135,8 +136,8 @@ fn of_server(s: &mut Schemas) -> Vec<FrameKind> {
         kind::<outgoing::EventFrame>(s, "event", &[], &examples),
         kind::<outgoing::CaughtUp>(s, "caught_up", &[], &examples),
         kind::<ack::Ack>(s, "ack", &[], &examples),
-        kind::<outgoing::Delta>(s, "delta", &[], &examples),
-        kind::<outgoing::DeltaEnd>(s, "delta_end", &[], &examples),
+        kind::<hint::Delta>(s, "delta", &[], &examples),
+        kind::<hint::DeltaEnd>(s, "delta_end", &[], &examples),
         kind::<outgoing::StatusFrame>(s, "status", &[], &examples),
         kind::<outgoing::WorkFrame>(s, "work", &[], &examples),
         kind::<outgoing::ProblemFrame>(s, "problem", &[], &examples),

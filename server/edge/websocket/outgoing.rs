@@ -8,7 +8,7 @@ use crate::edge::ack::Ack;
 use crate::edge::problem::{Problem, Slug};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::log::hint::{DeltaOutcome, Hint};
+use crate::log::hint::{Delta, DeltaEnd, Hint};
 use crate::log::work::Work;
 use crate::words::id::{Seq, ThreadId};
 use crate::words::principal::Role;
@@ -91,33 +91,6 @@ pub struct CaughtUp {
     /// The cursor reached.
     #[schema(value_type = i64)]
     pub after: Seq,
-}
-
-/// A piece of a reply to come: after what was stored before it was made. A connection is sent each reply
-/// from its beginning (`at` 0), also one that subscribes in its middle, as long as this server streams it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Delta {
-    /// The thread that replies.
-    #[schema(value_type = String, example = "main")]
-    pub thread: ThreadId,
-    /// The id the reply's event will have.
-    pub event_id: Uuid,
-    /// Where the piece begins, in Unicode scalars.
-    pub at: usize,
-    /// The piece.
-    pub text: String,
-}
-
-/// No more pieces.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct DeltaEnd {
-    /// The thread.
-    #[schema(value_type = String, example = "main")]
-    pub thread: ThreadId,
-    /// The reply's id.
-    pub event_id: Uuid,
-    /// What became of the pieces.
-    pub outcome: DeltaOutcome,
 }
 
 /// A thread's status.
@@ -213,26 +186,8 @@ impl ServerFrame {
     /// The frame of a hint.
     pub fn hint(hint: &Hint) -> Self {
         match hint.clone() {
-            Hint::Delta {
-                thread,
-                event_id,
-                at,
-                text,
-            } => Self::Delta(Delta {
-                thread,
-                event_id,
-                at,
-                text,
-            }),
-            Hint::DeltaEnd {
-                thread,
-                event_id,
-                outcome,
-            } => Self::DeltaEnd(DeltaEnd {
-                thread,
-                event_id,
-                outcome,
-            }),
+            Hint::Delta(delta) => Self::Delta(delta),
+            Hint::DeltaEnd(end) => Self::DeltaEnd(end),
             Hint::Status {
                 thread,
                 status,

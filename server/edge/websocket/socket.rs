@@ -2,7 +2,6 @@
 //! What the frames mean is not known here.
 
 use std::io;
-use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -10,15 +9,14 @@ use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use crate::edge::write_timeout::WriteTimeout;
+use crate::edge::client_stream::ClientStream;
 
 /// Bytes of the buffers of an idle socket. More to write than this is written at once, so that the buffer stays small.
 const READ_BUFFER: usize = 4 << 10;
@@ -28,46 +26,6 @@ const WRITE_MAX: usize = 64 << 20;
 /// How long a close frame may take to leave, and how long the other side may take to answer it.
 const CLOSE_SENT: Duration = Duration::from_secs(1);
 const CLOSE_ANSWERED: Duration = Duration::from_secs(2);
-
-/// The connection, and how many bytes may still be read from it before the client is authenticated.
-struct Metered {
-    stream: TcpStream,
-    left: Option<usize>,
-}
-
-impl AsyncRead for Metered {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        if self.left == Some(0) {
-            return Poll::Ready(Err(io::ErrorKind::FileTooLarge.into()));
-        }
-        let before = buf.filled().len();
-        let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
-        self.left = self
-            .left
-            .map(|left| left.saturating_sub(buf.filled().len() - before));
-        polled
-    }
-}
-
-impl AsyncWrite for Metered {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
-    }
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-}
 
 /// What a socket brought.
 pub enum Came {
@@ -110,7 +68,7 @@ impl From<Error> for End {
 
 /// A WebSocket after its handshake.
 pub struct Socket {
-    stream: WebSocketStream<Metered>,
+    stream: WebSocketStream<ClientStream>,
     /// Since when something waits to be written.
     unflushed: Option<Instant>,
     /// How many answers to the client's frames wait to be written.
@@ -124,7 +82,7 @@ impl Socket {
         frame_bytes: usize,
         before: Option<usize>,
     ) -> Option<Self> {
-        let parts = upgraded.downcast::<TokioIo<WriteTimeout>>().ok()?;
+        let parts = upgraded.downcast::<TokioIo<ClientStream>>().ok()?;
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BUFFER)
             .write_buffer_size(WRITE_BUFFER)
@@ -132,10 +90,7 @@ impl Socket {
             .max_message_size(Some(frame_bytes))
             .max_frame_size(Some(frame_bytes));
         let left = before.map(|before| before.saturating_sub(parts.read_buf.len()));
-        let stream = Metered {
-            stream: parts.io.into_inner().into_inner(),
-            left,
-        };
+        let stream = parts.io.into_inner().of_socket(left);
         let stream = WebSocketStream::from_partially_read(
             stream,
             parts.read_buf.to_vec(),
@@ -152,7 +107,7 @@ impl Socket {
 
     /// From now on the client may send as much as any.
     pub fn authenticated(&mut self) {
-        self.stream.get_mut().left = None;
+        self.stream.get_mut().read_all();
     }
 
     /// Since when something waits to be written; nothing more is to be said to a client that takes nothing.
@@ -251,7 +206,8 @@ impl Socket {
                 break;
             }
         }
-        let stream = &mut self.stream.get_mut().stream;
+        let stream = self.stream.get_mut();
+        stream.read_all();
         let _ = tokio::io::AsyncWriteExt::shutdown(stream).await;
         // On the heap: what a task could ever hold across a wait, it holds from its beginning.
         let mut bytes = vec![0; 4096];

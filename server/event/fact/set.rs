@@ -516,8 +516,9 @@ pub(super) fn firing(name: &Name) -> Firing {
 
 fn schedule(thread: &ThreadId, name: &Name) -> Schedule {
     let when = When {
+        kind: RecurrenceKind::Every,
         seconds: Some(3600.0),
-        ..When::of(RecurrenceKind::Every)
+        ..When::default()
     };
     Schedule {
         thread: thread.clone(),

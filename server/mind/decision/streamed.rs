@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::REPLY;
 use super::arriving::Arriving;
 use crate::log::begun::BegunReply;
-use crate::log::hint::{DeltaOutcome, Hint};
+use crate::log::hint::{Delta, DeltaEnd, DeltaOutcome, Hint};
 use crate::log::kernel::Store;
 use crate::mind::call::TurnPlace;
 use crate::model::provider::Piece;
@@ -199,22 +199,22 @@ impl Streaming {
         let at = self.scalars;
         self.scalars += text.chars().count();
         self.sent.push_str(&text);
-        readers.hint(Hint::Delta {
+        readers.hint(Hint::Delta(Delta {
             thread: place.thread.clone(),
             event_id: self.event_id,
             at,
             text,
-        });
+        }));
     }
 
     /// Says the outcome, if anything was shown.
     fn end(&self, readers: &Readers, outcome: DeltaOutcome) {
         if !self.sent.is_empty() {
-            readers.hint(Hint::DeltaEnd {
+            readers.hint(Hint::DeltaEnd(DeltaEnd {
                 thread: readers.place.thread.clone(),
                 event_id: self.event_id,
                 outcome,
-            });
+            }));
         }
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::thread::settings::{Language, Policy};
+use crate::words::defaults::with_defaults;
 
 /// The meaning of plain words, without a tool call, of a conversation's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -17,49 +18,35 @@ pub enum PlainText {
     Refuse,
 }
 
-/// How turns go.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TurnOptions {
-    /// How long the decision waits for the voices.
-    pub submodule_timeout_ms: u64,
-    /// How long the server waits for a late voice; what it says after `submodule_timeout_ms` is appended as late.
-    pub late_timeout_ms: u64,
-    /// How long one answer of the decision may take.
-    pub decision_timeout_ms: u64,
-    /// Most answers of the decision in one turn, and of a voice each time it is asked. In sub-steps `budget.model_calls` limits
-    /// them instead.
-    pub max_rounds: u64,
-    /// Most tool calls of the decision in one turn, and of a voice each time it is asked. Of an answer with more the first call
-    /// beyond is refused and the rest left out; one `failure`, `budget`, `core` says how many.
-    pub max_tool_calls: u64,
-    /// What new input does while a turn runs: `enqueue`, `interrupt`, `reject`.
-    pub policy: Policy,
-    /// Plain words of a conversation's decision, without a tool call: `reply` (the words are the answer), `ask-again` (it is asked
-    /// once more for a tool call, and a second answer in words fails the turn), or `refuse` (they fail the turn at once).
-    pub plain_text: PlainText,
-    /// Voices of which `follow_up` is on are asked once more after the decision. The next view of every voice has the
-    /// decision either way.
-    pub follow_up: bool,
-    /// How decisions act where their threads do not say: by `tools`, by elements in their text (`xml`, no tools are offered), or
-    /// `auto` (by tools; a conversation that called none is taught the elements in one more call); absent: conversations `tools`,
-    /// processes `auto`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub language: Option<Language>,
-}
-
-impl Default for TurnOptions {
-    fn default() -> Self {
-        Self {
-            submodule_timeout_ms: 20_000,
-            late_timeout_ms: 120_000,
-            decision_timeout_ms: 120_000,
-            max_rounds: 6,
-            max_tool_calls: 32,
-            policy: Policy::Enqueue,
-            plain_text: PlainText::Reply,
-            follow_up: true,
-            language: None,
-        }
+with_defaults! {
+    /// How turns go.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct TurnOptions {
+        /// How long the decision waits for the voices.
+        pub submodule_timeout_ms: u64 = 20_000,
+        /// How long the server waits for a late voice; what it says after `submodule_timeout_ms` is appended as late.
+        pub late_timeout_ms: u64 = 120_000,
+        /// How long one answer of the decision may take.
+        pub decision_timeout_ms: u64 = 120_000,
+        /// Most answers of the decision in one turn, and of a voice each time it is asked. In sub-steps `budget.model_calls` limits
+        /// them instead.
+        pub max_rounds: u64 = 6,
+        /// Most tool calls of the decision in one turn, and of a voice each time it is asked. Of an answer with more the first call
+        /// beyond is refused and the rest left out; one `failure`, `budget`, `core` says how many.
+        pub max_tool_calls: u64 = 32,
+        /// What new input does while a turn runs: `enqueue`, `interrupt`, `reject`.
+        pub policy: Policy = Policy::Enqueue,
+        /// Plain words of a conversation's decision, without a tool call: `reply` (the words are the answer), `ask-again` (it is asked
+        /// once more for a tool call, and a second answer in words fails the turn), or `refuse` (they fail the turn at once).
+        pub plain_text: PlainText = PlainText::Reply,
+        /// Voices of which `follow_up` is on are asked once more after the decision. The next view of every voice has the
+        /// decision either way.
+        pub follow_up: bool = true,
+        /// How decisions act where their threads do not say: by `tools`, by elements in their text (`xml`, no tools are offered), or
+        /// `auto` (by tools; a conversation that called none is taught the elements in one more call); absent: conversations `tools`,
+        /// processes `auto`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub language: Option<Language> = None,
     }
 }

@@ -23,9 +23,8 @@ pub struct Options {
 }
 
 fn role(text: &str) -> Result<Role, String> {
-    let known = Role::ALL.map(Role::as_str);
-    let role = Role::ALL.into_iter().find(|role| role.as_str() == text);
-    role.ok_or_else(|| format!("a role is one of {}", known.join(", ")))
+    let known = || Role::ALL.map(Role::as_str).join(", ");
+    Role::parse(text).ok_or_else(|| format!("a role is one of {}", known()))
 }
 
 /// A new key, in the words of the terminal.

@@ -121,7 +121,7 @@ impl Page {
                 self.look.pop();
                 self.rows.break_row();
             }
-            TagEnd::BlockQuote(_) => {
+            TagEnd::BlockQuote(_) | TagEnd::Item => {
                 self.rows.break_row();
                 self.rows.outdent();
             }
@@ -132,10 +132,6 @@ impl Page {
             }
             TagEnd::List(_) => {
                 self.lists.pop();
-            }
-            TagEnd::Item => {
-                self.rows.break_row();
-                self.rows.outdent();
             }
             TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
                 self.look.pop();

@@ -8,7 +8,7 @@ use secrecy::ExposeSecret as _;
 use unhurried::ReplicaServer;
 
 use crate::program::output::say;
-use crate::program::settings::{Invalid, Replica, Settings};
+use crate::program::settings::{Invalid, Settings};
 use crate::program::stop::Stop;
 use crate::program::telemetry;
 use crate::tools::code::workers::{REPLICAS, share};
@@ -16,17 +16,12 @@ use crate::tools::code::workers::{REPLICAS, share};
 /// Serves until a signal.
 pub fn serve(settings: &Settings) -> anyhow::Result<()> {
     settings.tools.code.check().map_err(Invalid::new)?;
-    let Replica {
-        listen,
-        token,
-        cert_file,
-        key_file,
-    } = &settings.replica;
+    let replica = &settings.replica;
     let mut server = ReplicaServer::of(&REPLICAS);
-    if let Some(token) = token {
+    if let Some(token) = &replica.token {
         server = server.token(token.expose_secret());
     }
-    server = match (cert_file, key_file) {
+    server = match (&replica.cert_file, &replica.key_file) {
         (None, None) => server,
         (Some(cert), Some(key)) => {
             let read = |file: &Path| {
@@ -48,6 +43,7 @@ pub fn serve(settings: &Settings) -> anyhow::Result<()> {
         .build()?;
     threads.block_on(async {
         let mut stop = Stop::listen()?;
+        let listen = replica.listen;
         let bound = server.bind(&listen.to_string()).await;
         let bound = bound.with_context(|| format!("replica.listen = {listen}"))?;
         // Whoever should read it may be gone: that is no reason not to serve.

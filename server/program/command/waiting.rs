@@ -11,6 +11,7 @@ use super::safe::safe;
 use crate::event::envelope::Event;
 use crate::program::telemetry::escaped;
 use crate::words::id::OWN_END;
+use crate::words::spelling::words;
 use crate::words::time::{self, Timestamp};
 
 /// Most items of a page.
@@ -24,24 +25,18 @@ const BEGIN_MIN: usize = 12;
 /// Most characters of a line that says what waits.
 const LINE: usize = 100;
 
-/// What waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A tool call, for a verdict.
-    Approval,
-    /// A question, for an answer.
-    Question,
+words! {
+    /// What waits.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Kind {
+        /// A tool call, for a verdict.
+        Approval = "approval",
+        /// A question, for an answer.
+        Question = "question",
+    }
 }
 
 impl Kind {
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Approval => "approval",
-            Self::Question => "question",
-        }
-    }
-
     fn path(self) -> String {
         format!("/{}s", self.as_str())
     }

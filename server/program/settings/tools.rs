@@ -14,78 +14,53 @@ use crate::tools::catalogue::Catalogue;
 use crate::tools::code;
 use crate::tools::mcp::names::PREFIX;
 use crate::tools::mcp::options;
+use crate::words::defaults::with_defaults;
 
-/// The tools that are chosen by name, and their time limit.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Tools {
-    /// The tools of a conversation's decision, a list of names, in which `*` stands for anything (`mcp__files__*`), all of which its
-    /// model is told of; `reply` must be among them; absent: all but `terminate`, the rarer ones by `more_tools`.
-    #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<Vec<String>>,
-    /// The tools of a process, likewise; absent: all, the rarer ones by `more_tools`.
-    #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
-    pub process: Option<Vec<String>>,
-    /// How long one tool call may take.
-    pub timeout_ms: u64,
-    /// The tools whose calls wait for a person, a list of names, in which `*` stands for anything. Proposals of submodules always wait.
-    #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
-    pub approval: Vec<String>,
-    /// How long a call, or a question to people, waits for them; then it counts as rejected. From 1 s to 365 days.
-    pub approval_ms: u64,
-    /// The same of single tools, by name.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub approval_ms_of: BTreeMap<String, u64>,
-    /// Most calls and questions of one thread that wait for people.
-    pub open_requests: u64,
-    /// The tool `run_code`: what code that a model writes may take.
-    pub code: code::Options,
-    /// The calls to tools of other servers that wait for a person, where a server does not say (`tools.mcp.<name>.approve`): `all`, `writes` (all but those that
-    /// their server marks as only reading), or `none`, unless said.
-    pub mcp_approve: WaitingCalls,
-    /// A server of tools by its name, as many as wanted: its tools are called `mcp__<name>__<tool>`.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub mcp: BTreeMap<String, options::Options>,
-}
-
-impl Default for Tools {
-    fn default() -> Self {
-        let Rules {
-            expiry, open_max, ..
-        } = Rules::default();
-        Self {
-            conversation: None,
-            process: None,
-            timeout_ms: 30_000,
-            approval: Vec::new(),
-            approval_ms: u64::try_from(expiry.as_millis()).unwrap_or(u64::MAX),
-            approval_ms_of: BTreeMap::new(),
-            open_requests: open_max,
-            code: code::Options::default(),
-            mcp_approve: WaitingCalls::None,
-            mcp: BTreeMap::new(),
-        }
+with_defaults! {
+    /// The tools that are chosen by name, and their time limit.
+    #[derive(Debug, Clone, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Tools {
+        /// The tools of a conversation's decision, a list of names, in which `*` stands for anything (`mcp__files__*`), all of which its
+        /// model is told of; `reply` must be among them; absent: all but `terminate`, the rarer ones by `more_tools`.
+        #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
+        pub conversation: Option<Vec<String>> = None,
+        /// The tools of a process, likewise; absent: all, the rarer ones by `more_tools`.
+        #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
+        pub process: Option<Vec<String>> = None,
+        /// How long one tool call may take.
+        pub timeout_ms: u64 = 30_000,
+        /// The tools whose calls wait for a person, a list of names, in which `*` stands for anything. Proposals of submodules always wait.
+        #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
+        pub approval: Vec<String> = Vec::new(),
+        /// How long a call, or a question to people, waits for them; then it counts as rejected. From 1 s to 365 days.
+        pub approval_ms: u64 = u64::try_from(Rules::default().expiry.as_millis()).unwrap_or(u64::MAX),
+        /// The same of single tools, by name.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        pub approval_ms_of: BTreeMap<String, u64> = BTreeMap::new(),
+        /// Most calls and questions of one thread that wait for people.
+        pub open_requests: u64 = Rules::default().open_max,
+        /// The tool `run_code`: what code that a model writes may take.
+        pub code: code::Options = code::Options::default(),
+        /// The calls to tools of other servers that wait for a person, where a server does not say (`tools.mcp.<name>.approve`): `all`, `writes` (all but those that
+        /// their server marks as only reading), or `none`, unless said.
+        pub mcp_approve: WaitingCalls = WaitingCalls::None,
+        /// A server of tools by its name, as many as wanted: its tools are called `mcp__<name>__<tool>`.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        pub mcp: BTreeMap<String, options::Options> = BTreeMap::new(),
     }
 }
 
 impl Tools {
     /// Which of them wait for a person.
     pub fn approvals(&self) -> Rules {
-        let Self {
-            approval,
-            approval_ms,
-            approval_ms_of,
-            open_requests,
-            ..
-        } = self;
+        let expiry_of = self.approval_ms_of.iter();
+        let expiry_of = expiry_of.map(|(tool, limit)| (tool.clone(), ms(*limit)));
         Rules {
-            tools: approval.clone(),
-            expiry: ms(*approval_ms),
-            expiry_of: approval_ms_of
-                .iter()
-                .map(|(tool, limit)| (tool.clone(), ms(*limit)))
-                .collect(),
-            open_max: *open_requests,
+            tools: self.approval.clone(),
+            expiry: ms(self.approval_ms),
+            expiry_of: expiry_of.collect(),
+            open_max: self.open_requests,
         }
     }
 
@@ -120,13 +95,6 @@ impl Tools {
 
     /// Says what is wrong with what is marked.
     pub(super) fn check_approvals(&self, tools: &Catalogue) -> Result<(), String> {
-        let Self {
-            approval,
-            approval_ms,
-            approval_ms_of,
-            open_requests,
-            ..
-        } = self;
         if self.approvals().marks(decision::REPLY) {
             return Err(
                 "tools.approval: reply cannot wait for a person, for its words are shown while they are written".into(),
@@ -137,23 +105,20 @@ impl Tools {
                 "tools.approval: ask_user cannot wait for a person before it asks one".into(),
             );
         }
-        for name in approval.iter().chain(approval_ms_of.keys()) {
+        let limits_of = &self.approval_ms_of;
+        for name in self.approval.iter().chain(limits_of.keys()) {
             tools.check_marked(name)?;
         }
-        let limits = std::iter::once(("tools.approval_ms".to_owned(), approval_ms));
-        let limits = limits.chain(
-            approval_ms_of
-                .iter()
-                .map(|(tool, ms)| (format!("tools.approval_ms_of.{tool}"), ms)),
-        );
-        for (key, limit) in limits {
-            if !(Duration::from_secs(1)..=EXPIRY_MAX).contains(&ms(*limit)) {
+        let of_tool = |(tool, ms): (&String, &u64)| (format!("tools.approval_ms_of.{tool}"), *ms);
+        let of_all = ("tools.approval_ms".to_owned(), self.approval_ms);
+        for (key, limit) in [of_all].into_iter().chain(limits_of.iter().map(of_tool)) {
+            if !(Duration::from_secs(1)..=EXPIRY_MAX).contains(&ms(limit)) {
                 return Err(format!(
                     "{key} is {limit}: from 1000 (a second) to 31536000000 (365 days)"
                 ));
             }
         }
-        if *open_requests == 0 {
+        if self.open_requests == 0 {
             return Err(
                 "tools.open_requests is 0: then no call could wait for a person; 1 at least".into(),
             );

@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serializer};
 
-use crate::edge::keys;
-use crate::words::secret;
+use crate::words::secret::redacted_url;
 
 pub fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
     let text = String::deserialize(deserializer)?;
@@ -43,39 +42,18 @@ pub fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<St
     list(deserializer).map(Some)
 }
 
-pub fn redacted<S: Serializer>(
-    secret: &Option<SecretString>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match secret {
-        Some(secret) => keys::redacted(secret, serializer),
-        None => serializer.serialize_none(),
-    }
-}
-
 pub fn without_password<S: Serializer>(
     url: &SecretString,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    secret::redacted_url(url.expose_secret(), serializer)
+    redacted_url(url.expose_secret(), serializer)
 }
 
-pub fn database_shown<S: Serializer>(
+/// Of none, which `skip_serializing_if` leaves out, nothing is written.
+pub fn database_url<S: Serializer>(
     url: &Option<SecretString>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    match url {
-        Some(url) => without_password(url, serializer),
-        None => serializer.serialize_none(),
-    }
-}
-
-pub fn address_shown<S: Serializer>(
-    url: &Option<String>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match url {
-        Some(url) => secret::redacted_url(url, serializer),
-        None => serializer.serialize_none(),
-    }
+    let url = url.as_ref().map_or("", ExposeSecret::expose_secret);
+    redacted_url(url, serializer)
 }

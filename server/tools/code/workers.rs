@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use unhurried::{Config, Manager, Replica as _, ReplicaError, replica};
 
 use super::Options;
-use crate::words::secret;
+use crate::words::secret::optional_url;
 
 /// Beyond what a run may take by itself: the way there and back, and the start of a worker.
 const ON_THE_WAY: Duration = Duration::from_secs(20);
@@ -34,7 +34,7 @@ pub struct Remote {
     /// Where `thinkd replica` listens: `http://HOST:PORT`, or `https://…` where it has a certificate. What a run may take, and how many
     /// workers there are, says the configuration of that machine.
     #[serde(
-        serialize_with = "address_shown",
+        serialize_with = "optional_url",
         skip_serializing_if = "Option::is_none"
     )]
     pub url: Option<String>,
@@ -47,10 +47,6 @@ pub struct Remote {
     /// The name in its certificate, where that is not the one in `url`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
-}
-
-fn address_shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
-    secret::redacted_url(url.as_deref().unwrap_or_default(), serializer)
 }
 
 fn redacted<S: Serializer>(_: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {

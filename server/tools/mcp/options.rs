@@ -8,7 +8,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::tools::approval::{WaitingCalls, matches, matches_alike};
-use crate::words::secret;
+use crate::words::defaults::with_defaults;
+use crate::words::secret::{self, optional_url};
 use crate::words::text::unmarked;
 use crate::words::veil::{Veil, is_long};
 
@@ -21,66 +22,68 @@ const LIST_MIN_MS: u64 = 100;
 /// The shortest value, in bytes, that is taken out of errors.
 const STRICT: usize = 4;
 
-/// A server of tools that speaks MCP: a program (`command`), or an address (`url`).
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Options {
-    /// The program to start, which speaks by its standard input and output. It gets `PATH`, `HOME` and what `env` says, and
-    /// nothing else of the server's environment.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
-    /// The arguments of the program, a list; not for secrets, which all of the machine could read.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub args: Vec<String>,
-    /// The environment of the program, a table; its values are not printed.
-    #[serde(
-        serialize_with = "redacted",
-        skip_serializing_if = "BTreeMap::is_empty"
-    )]
-    pub env: BTreeMap<String, SecretString>,
-    /// A file with more of it, a line `NAME=value` each; it is read whenever the program is started.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub env_file: Option<PathBuf>,
-    /// The address of a server that speaks streamable HTTP.
-    #[serde(
-        serialize_with = "address_shown",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub url: Option<String>,
-    /// Headers of every request, a table; their values are not printed.
-    #[serde(
-        serialize_with = "redacted",
-        skip_serializing_if = "BTreeMap::is_empty"
-    )]
-    pub headers: BTreeMap<String, SecretString>,
-    /// A file with more of them, a line `Name: value` each; it is read whenever the server is connected.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub headers_file: Option<PathBuf>,
-    /// Of its tools only these are taken: a list of the names that the server gives them, in which `*` stands for anything;
-    /// absent: all. Its resources and prompts are named `resource:<uri>` and `prompt:<name>`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub allow: Option<Vec<String>>,
-    /// Of these none is taken: a list likewise, which comes first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub deny: Vec<String>,
-    /// The calls of its tools that wait for a person: `all`, `writes` (all but those that its server marks as only reading, which is the
-    /// server's word), or `none`; absent: as `tools.mcp_approve` says.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub approve: Option<WaitingCalls>,
-    /// Tools that were not on the first list that a space had of the server wait for a person (`wait`, unless said), or are taken (`trust`).
-    pub new_tools: NewTools,
-    /// How long a call of its tools may take, 30 s unless said; `tools.timeout_ms` is not about them.
-    pub timeout_ms: u64,
-    /// The time that a call may take in all while its server tells of its progress, which begins `timeout_ms` anew each time. Absent: progress
-    /// lengthens no call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub progress_ms: Option<u64>,
-    /// How old the list of a server with a `url` gets while turns use it, 60 s unless said: then it is read again, for what was to tell of its changes
-    /// may have been lost.
-    pub list_ms: u64,
-    /// Whether it is believed which of its tools only read, or may be called again (`readOnlyHint`, `idempotentHint`): such a
-    /// call is run again after a crash. Unless said, no.
-    pub believe_annotations: bool,
+with_defaults! {
+    /// A server of tools that speaks MCP: a program (`command`), or an address (`url`).
+    #[derive(Debug, Clone, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Options {
+        /// The program to start, which speaks by its standard input and output. It gets `PATH`, `HOME` and what `env` says, and
+        /// nothing else of the server's environment.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub command: Option<String> = None,
+        /// The arguments of the program, a list; not for secrets, which all of the machine could read.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub args: Vec<String> = Vec::new(),
+        /// The environment of the program, a table; its values are not printed.
+        #[serde(
+            serialize_with = "redacted",
+            skip_serializing_if = "BTreeMap::is_empty"
+        )]
+        pub env: BTreeMap<String, SecretString> = BTreeMap::new(),
+        /// A file with more of it, a line `NAME=value` each; it is read whenever the program is started.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub env_file: Option<PathBuf> = None,
+        /// The address of a server that speaks streamable HTTP.
+        #[serde(
+            serialize_with = "optional_url",
+            skip_serializing_if = "Option::is_none"
+        )]
+        pub url: Option<String> = None,
+        /// Headers of every request, a table; their values are not printed.
+        #[serde(
+            serialize_with = "redacted",
+            skip_serializing_if = "BTreeMap::is_empty"
+        )]
+        pub headers: BTreeMap<String, SecretString> = BTreeMap::new(),
+        /// A file with more of them, a line `Name: value` each; it is read whenever the server is connected.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub headers_file: Option<PathBuf> = None,
+        /// Of its tools only these are taken: a list of the names that the server gives them, in which `*` stands for anything;
+        /// absent: all. Its resources and prompts are named `resource:<uri>` and `prompt:<name>`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub allow: Option<Vec<String>> = None,
+        /// Of these none is taken: a list likewise, which comes first.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub deny: Vec<String> = Vec::new(),
+        /// The calls of its tools that wait for a person: `all`, `writes` (all but those that its server marks as only reading, which is the
+        /// server's word), or `none`; absent: as `tools.mcp_approve` says.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub approve: Option<WaitingCalls> = None,
+        /// Tools that were not on the first list that a space had of the server wait for a person (`wait`, unless said), or are taken (`trust`).
+        pub new_tools: NewTools = NewTools::default(),
+        /// How long a call of its tools may take, 30 s unless said; `tools.timeout_ms` is not about them.
+        pub timeout_ms: u64 = 30_000,
+        /// The time that a call may take in all while its server tells of its progress, which begins `timeout_ms` anew each time. Absent: progress
+        /// lengthens no call.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub progress_ms: Option<u64> = None,
+        /// How old the list of a server with a `url` gets while turns use it, 60 s unless said: then it is read again, for what was to tell of its changes
+        /// may have been lost.
+        pub list_ms: u64 = 60_000,
+        /// Whether it is believed which of its tools only read, or may be called again (`readOnlyHint`, `idempotentHint`): such a
+        /// call is run again after a crash. Unless said, no.
+        pub believe_annotations: bool = false,
+    }
 }
 
 /// The rule for tools that a server lists later.
@@ -94,40 +97,11 @@ pub enum NewTools {
     Trust,
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            command: None,
-            args: Vec::new(),
-            env: BTreeMap::new(),
-            env_file: None,
-            url: None,
-            headers: BTreeMap::new(),
-            headers_file: None,
-            allow: None,
-            deny: Vec::new(),
-            approve: None,
-            new_tools: NewTools::default(),
-            timeout_ms: 30_000,
-            progress_ms: None,
-            list_ms: 60_000,
-            believe_annotations: false,
-        }
-    }
-}
-
 pub(in crate::tools) fn redacted<S: Serializer>(
     values: &BTreeMap<String, SecretString>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.collect_map(values.keys().map(|name| (name, "(redacted)")))
-}
-
-fn address_shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
-    match url {
-        Some(url) => secret::redacted_url(url, serializer),
-        None => serializer.serialize_none(),
-    }
 }
 
 impl Options {

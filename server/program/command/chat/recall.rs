@@ -7,13 +7,9 @@ use serde_json::Value;
 use super::{Chat, MIND};
 use crate::event::envelope::{Event, tag};
 use crate::event::fact::Fact;
+use crate::program::command::client::Page;
 use crate::program::command::screen::Manner;
 use crate::program::command::words::{what, who};
-
-#[derive(Deserialize)]
-struct Page<T> {
-    items: Vec<T>,
-}
 
 #[derive(Deserialize)]
 struct Submodule {
@@ -39,7 +35,7 @@ impl Chat {
             ("before", (self.after + 1).to_string()),
             ("limit", count.to_string()),
         ];
-        let Some(Page { items }) = self.answer::<Page<Event>>("/events", &query).await? else {
+        let Some(Page { items, .. }) = self.answer::<Page<Event>>("/events", &query).await? else {
             return Ok(());
         };
         if items.is_empty() {
@@ -60,7 +56,7 @@ impl Chat {
     /// Shows who comments, and on what.
     pub(super) async fn submodules(&mut self) -> anyhow::Result<()> {
         let page: Option<Page<Submodule>> = self.answer("/submodules", &[]).await?;
-        let Some(Page { items }) = page else {
+        let Some(Page { items, .. }) = page else {
             return Ok(());
         };
         if items.is_empty() {

@@ -9,6 +9,7 @@ use crate::model::endpoint::Options;
 use crate::model::prompt::Prompts;
 use crate::program::settings::Settings;
 use crate::tools::catalogue::Catalogue;
+use crate::words::text::counted;
 
 /// A reply that takes longer than this is worth advice.
 const SLOW: Duration = Duration::from_secs(10);
@@ -152,14 +153,17 @@ impl Turn {
         let (call, calls) = (shown(self.call), self.calls());
         let after = match self.follow_ups {
             0 => String::new(),
-            some => format!(", and {} after the reply", counted(some, "follow-up")),
+            some => format!(
+                ", and {} after the reply",
+                counted(some as u64, "follow-up")
+            ),
         };
         if self.voices == 0 {
             return format!(
                 "a call takes {call}; a turn makes one{after}, so expect a reply after {call}"
             ) + &self.advice(settings);
         }
-        let voices = counted(self.voices, "voice");
+        let voices = counted(self.voices as u64, "voice");
         let turn = format!(
             "a call takes {call}. A turn makes {calls}: {voices} at the same time, then the decision{after}. Expect a reply \
              after {}",
@@ -221,7 +225,7 @@ impl Turn {
         format!(
             "the first message of a conversation costs about {tokens:.0} tokens of prompts in {} ({by}); later ones carry what \
              was said before, too, at most {} bytes of it a call (history.bytes)",
-            counted(self.calls(), "call"),
+            counted(self.calls() as u64, "call"),
             settings.history.bytes
         )
     }
@@ -264,13 +268,6 @@ impl Turn {
             ),
             _ => waits,
         }
-    }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    match count {
-        1 => format!("1 {what}"),
-        many => format!("{many} {what}s"),
     }
 }
 

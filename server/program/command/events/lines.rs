@@ -67,11 +67,7 @@ impl Lines {
         let mut lines = Vec::new();
         if matches!(event.fact(), Fact::TurnEnded(_)) {
             // Nothing more comes of these.
-            let (ended, rest) = std::mem::take(&mut self.calls)
-                .into_iter()
-                .partition(|(call, _)| call.thread == event.thread);
-            self.calls = rest;
-            lines = Vec::from_iter(Vec::into_iter(ended).map(|(call, _)| self.line(&call, None)));
+            lines = self.without_results(|(call, _)| call.thread == event.thread);
         }
         lines.push(self.line(&event, call.as_ref()));
         lines
@@ -79,13 +75,14 @@ impl Lines {
 
     /// The lines of calls that have waited long enough.
     pub fn overdue(&mut self) -> Vec<String> {
-        let (due, rest) = std::mem::take(&mut self.calls)
-            .into_iter()
-            .partition(|(_, since)| since.elapsed() >= PATIENCE);
-        self.calls = rest;
-        Vec::into_iter(due)
-            .map(|(call, _)| self.line(&call, None))
-            .collect()
+        self.without_results(|(_, since)| since.elapsed() >= PATIENCE)
+    }
+
+    /// The lines of these calls, which wait no longer.
+    fn without_results(&mut self, are: impl Fn(&(Event, Instant)) -> bool) -> Vec<String> {
+        let calls = Vec::from_iter(self.calls.extract_if(.., |call| are(call)));
+        let lines = calls.iter().map(|(call, _)| self.line(call, None));
+        lines.collect()
     }
 
     /// One event as a line: when, where in the log, in which thread, who, what; a result with its call.

@@ -1,5 +1,5 @@
-//! A write timeout closes a connection whose client takes nothing of what is written to it for a while. Reading has limits of its own
-//! (headers, bodies); this is the one for answers.
+//! The stream of a client: a write timeout closes it when the client takes nothing of what is written to it for a while, and of a socket
+//! whose client is not known yet few bytes are read. Reading has limits of its own elsewhere (headers, bodies, frames).
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -25,27 +25,41 @@ pub fn bound_unsent(stream: &TcpStream) {
     let _ = stream;
 }
 
-/// A connection with a limit on waiting for the reader.
-pub struct WriteTimeout {
+/// See the module.
+pub struct ClientStream {
     stream: TcpStream,
-    limit: Duration,
+    limit: Option<Duration>,
     /// Running since the last write that could not be made.
     stalled: Option<Pin<Box<Sleep>>>,
+    /// How many bytes may still be read.
+    left: Option<usize>,
 }
 
-impl WriteTimeout {
-    /// The connection; no write waits longer than `limit`.
+impl ClientStream {
+    /// Returns the stream of a connection; no write waits longer than `limit`.
     pub fn new(stream: TcpStream, limit: Duration) -> Self {
         Self {
             stream,
-            limit,
+            limit: Some(limit),
             stalled: None,
+            left: None,
         }
     }
 
-    /// The connection itself.
-    pub fn into_inner(self) -> TcpStream {
-        self.stream
+    /// Returns the stream of a socket, which has write timeouts of its own; at most `left` bytes are read.
+    #[must_use]
+    pub fn of_socket(self, left: Option<usize>) -> Self {
+        Self {
+            stream: self.stream,
+            limit: None,
+            stalled: None,
+            left,
+        }
+    }
+
+    /// Reads as many bytes as come, from now on.
+    pub fn read_all(&mut self) {
+        self.left = None;
     }
 
     fn written(
@@ -53,11 +67,10 @@ impl WriteTimeout {
         cx: &mut Context<'_>,
         polled: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
-        if polled.is_ready() {
+        let Some(limit) = self.limit.filter(|_| polled.is_pending()) else {
             self.stalled = None;
             return polled;
-        }
-        let limit = self.limit;
+        };
         let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(limit)));
         stalled
             .as_mut()
@@ -66,17 +79,24 @@ impl WriteTimeout {
     }
 }
 
-impl AsyncRead for WriteTimeout {
+impl AsyncRead for ClientStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        if self.left == Some(0) {
+            return Poll::Ready(Err(io::ErrorKind::FileTooLarge.into()));
+        }
+        let before = buf.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
+        let read = buf.filled().len() - before;
+        self.left = self.left.map(|left| left.saturating_sub(read));
+        polled
     }
 }
 
-impl AsyncWrite for WriteTimeout {
+impl AsyncWrite for ClientStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -1,0 +1,47 @@
+//! Spelling: the words of an enum's variants, as the wire, the store and configurations have them.
+
+/// Declares an enum with the word of each variant behind it, as Rust would a number; gives it `ALL`, `as_str`, `parse` and `Display`.
+/// Without `enum` it gives them to one that stands elsewhere.
+macro_rules! words {
+    (
+        $(#[$about:meta])*
+        $shown:vis enum $type:ident {
+            $($(#[$says:meta])* $variant:ident = $word:literal),* $(,)?
+        }
+    ) => {
+        $(#[$about])*
+        $shown enum $type {
+            $($(#[$says])* $variant,)*
+        }
+
+        words!($type { $($variant = $word),* });
+    };
+    ($type:ident { $($variant:ident = $word:literal),* $(,)? }) => {
+        impl $type {
+            /// Each of them.
+            pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
+
+            /// The word on the wire and in the store.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+
+            /// The value of a wire word.
+            pub fn parse(word: &str) -> Option<Self> {
+                match word {
+                    $($word => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use words;
