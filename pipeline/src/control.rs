@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::context::Context;
 use crate::error::{NodeExecutionError, Refusal};
-use crate::{Context, Value};
+use crate::value::Value;
 
 /// Applies `step` until `done` says so of the value, at most `at_most` times.
 ///

@@ -6,10 +6,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::Value;
 use crate::context::{Argument, Call, Context, Given, Pending};
 use crate::error::NodeExecutionError;
-use crate::node::{Branches, Gather, Kind, Output, Parents};
+use crate::executor::{Branches, Gather};
+use crate::node::Parents;
+use crate::value::{Kind, Output, Value};
 
 /// All of these, by index: the form of "map over N and reduce".
 ///

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use crate::error::Refusal;
-use crate::node::{Kind, Outcome};
-use crate::run::{HERE, Here};
+use crate::error::{Cause, Refusal};
 
 /// The limits of one node function. All its calls in the process share them.
 pub struct Limits {
@@ -20,16 +18,6 @@ pub struct Limits {
 pub(crate) struct Held {
     limits: &'static Limits,
     around: Option<Arc<Held>>,
-}
-
-impl Kind {
-    /// Its body runs within these limits.
-    pub fn limited(self, limits: &'static Limits) -> Self {
-        Kind {
-            limits: Some(limits),
-            ..self
-        }
-    }
 }
 
 impl Limits {
@@ -52,50 +40,46 @@ impl Limits {
         }
     }
 
-    /// Tries a body as often as it may be tried.
-    pub(crate) async fn keep<F: Future<Output = Outcome>>(
+    /// Tries a body as often as it may be tried. `held` are the places that the bodies around hold; the body is given
+    /// those and its own.
+    pub(crate) async fn keep<T, F: Future<Output = Result<T, Cause>>>(
         &'static self,
-        body: impl Fn() -> F,
-    ) -> Outcome {
+        held: Option<Arc<Held>>,
+        body: impl Fn(Option<Arc<Held>>) -> F,
+    ) -> Result<T, Cause> {
         let mut left = self.retry;
         loop {
-            match self.within(&body).await {
+            match self.within(held.clone(), &body).await {
                 Err(_) if left > 0 => left -= 1,
                 outcome => return outcome,
             }
         }
     }
 
-    async fn within<F: Future<Output = Outcome>>(&'static self, body: impl Fn() -> F) -> Outcome {
-        let here = Here::now();
-        let Some(at_once) = &self.at_once else {
-            return self.in_time(body()).await;
-        };
+    async fn within<T, F: Future<Output = Result<T, Cause>>>(
+        &'static self,
+        held: Option<Arc<Held>>,
+        body: impl Fn(Option<Arc<Held>>) -> F,
+    ) -> Result<T, Cause> {
+        let mut all = std::iter::successors(held.as_deref(), |held| held.around.as_deref());
         // A body that reads its own node has its place already: if it waited for another one, all could wait for each other.
-        if here.holds(self) {
-            return self.in_time(body()).await;
-        }
+        let is_held = all.any(|held| std::ptr::eq(held.limits, self));
+        let Some(at_once) = self.at_once.as_ref().filter(|_| !is_held) else {
+            return self.in_time(body(held)).await;
+        };
         let _place = at_once.acquire().await.ok(); // it is never closed
-        let held = Some(Arc::new(Held {
+        let own = Held {
             limits: self,
-            around: here.held.clone(),
-        }));
-        HERE.scope(Here { held, ..here }, self.in_time(body()))
-            .await
+            around: held,
+        };
+        self.in_time(body(Some(Arc::new(own)))).await
     }
 
-    async fn in_time(&self, body: impl Future<Output = Outcome>) -> Outcome {
+    async fn in_time<T>(&self, body: impl Future<Output = Result<T, Cause>>) -> Result<T, Cause> {
         let Some(time) = self.time else {
             return body.await;
         };
-        let late = |_| Err(Arc::new(Refusal::OutOfTime(time)) as crate::Cause);
+        let late = |_| Err(Arc::new(Refusal::OutOfTime(time)) as Cause);
         tokio::time::timeout(time, body).await.unwrap_or_else(late)
-    }
-}
-
-impl Here {
-    fn holds(&self, limits: &Limits) -> bool {
-        std::iter::successors(self.held.as_deref(), |held| held.around.as_deref())
-            .any(|held| std::ptr::eq(held.limits, limits))
     }
 }

@@ -4,9 +4,8 @@ use std::marker::PhantomData;
 
 use tokio::sync::watch;
 
-use crate::Value;
-use crate::node::Output;
-use crate::run::HERE;
+use crate::flow::Here;
+use crate::value::{Output, Value};
 
 /// What was said of a value until now. It belongs to the recipe: when the value is there, it goes.
 pub(crate) struct Said {
@@ -64,16 +63,17 @@ pub(crate) fn nothing() -> Saying {
 /// # }
 /// ```
 pub fn say<P: Value>(piece: P) {
-    let saying = HERE
-        .try_with(|here| here.node.as_ref()?.saying())
-        .ok()
-        .flatten();
-    if let Some(saying) = saying {
-        saying.send_modify(|said| {
-            said.attempt = said.attempt.max(1);
-            said.pieces.push(Output::new(piece));
-        });
+    if let Some(node) = Here::now().node {
+        node.say(Output::new(piece));
     }
+}
+
+/// Adds a piece of the try under way.
+pub(crate) fn add(saying: &Saying, piece: Output) {
+    saying.send_modify(|said| {
+        said.attempt = said.attempt.max(1);
+        said.pieces.push(piece);
+    });
 }
 
 /// A try begins: what an earlier one said does not count.

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::node::{Codec, Kind, Output};
-use crate::{Context, Value, data};
+use crate::context::Context;
+use crate::data;
+use crate::value::{Codec, Kind, Output, Value};
 
 /// What a function returned, as a `Result`. Which of the two it is says [`Probe`], by the type.
 pub trait Returned<const FALLIBLE: bool> {

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use super::{JournalStore, Record, Records, found, put};
+use super::{JournalStore, Records, found, put};
+use crate::record::Record;
 use crate::sync::Mutex;
 
 /// Records in a file, one line of JSON each, on disk before the node's value is handed on. Clones share the file.

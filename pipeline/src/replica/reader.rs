@@ -1,13 +1,24 @@
 //! A reader of MessagePack. It gives bytes as a list of numbers unless bytes are asked for, as serde's buffered enums and
 //! `Vec<u8>` expect: an untagged enum may take bytes for a text.
 
+use std::fmt;
+
 use serde::de::value::{BorrowedStrDeserializer, SeqDeserializer};
 use serde::de::{
     DeserializeSeed, EnumAccess, Error as _, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 
-use crate::replica::data::DataError;
+/// Why a value is no data, or data is not the value that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct DataError(String);
+
+impl serde::de::Error for DataError {
+    fn custom<T: fmt::Display>(text: T) -> Self {
+        DataError(text.to_string())
+    }
+}
 
 /// As deep as JSON may be: a stack has an end.
 const DEPTH_MAX: usize = 128;

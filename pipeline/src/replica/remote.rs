@@ -1,4 +1,4 @@
-//! The backend `grpc`: asks a server for instances and is their proxy here.
+//! The backend `grpc`: asks a server for instances and is their proxy here. A client has a session; its instances are its own.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeSet, HashMap};
@@ -15,11 +15,10 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request, Status};
 
-use crate::grpc::wire::{Ask, MESSAGE_BYTES_MAX, PATH, Packed, Reply, packed, unpacked};
-use crate::replica::backend::{Backend, Eventually, Instance};
+use crate::replica::backend::{Backend, Eventually, Instance, Spec};
 use crate::replica::data::Data;
 use crate::replica::error::ReplicaError;
-use crate::replica::pool::Spec;
+use crate::replica::wire::{Ask, MESSAGE_BYTES_MAX, PATH, Packed, Reply, packed, unpacked};
 use crate::sync::Mutex;
 
 /// A server that says nothing for this long, though asked, is gone.

@@ -22,13 +22,11 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic::{Request, Response, Status};
 
-use crate::grpc::wire::{Ask, MESSAGE_BYTES_MAX, PATH, Packed, Reply, packed, unpacked};
-use crate::replica::backend::{Backend, Instance, Local};
+use crate::replica::backend::{Backend, Instance, Local, Spec, answer, guarded};
 use crate::replica::data::Data;
 use crate::replica::error::ReplicaError;
-use crate::replica::guarded;
 use crate::replica::manager::Manager;
-use crate::replica::pool::Spec;
+use crate::replica::wire::{Ask, MESSAGE_BYTES_MAX, PATH, Packed, Reply, packed, unpacked};
 use crate::sync::Mutex;
 
 /// How long calls that run may take to finish after the server was told to stop.
@@ -419,7 +417,7 @@ fn count(ranges: &[Range<u64>]) -> Option<usize> {
 }
 
 fn nothing() -> Reply {
-    crate::replica::backend::answer("", "", &())
+    answer("", "", &())
 }
 
 /// The one method of the service, as tonic's generated code would have it.

@@ -1,4 +1,4 @@
-//! The messages between client and server, and their encoding.
+//! The messages between the backend `grpc` and its server, and their encoding. One unary method carries everything.
 
 use std::ops::Range;
 
