@@ -153,7 +153,6 @@ impl Read {
             .rev()
             .filter(|i| steps[*i].waiting == 0)
             .collect();
-        let (completed, failed, failure) = (Vec::new(), HashMap::new(), None);
         Read {
             here,
             at_once,
@@ -162,9 +161,9 @@ impl Read {
             edges,
             places,
             ready,
-            completed,
-            failed,
-            failure,
+            completed: Vec::new(),
+            failed: HashMap::new(),
+            failure: None,
         }
     }
 
@@ -183,13 +182,11 @@ impl Read {
                     let outcome = execute(node, &self.here).await;
                     self.note(i, outcome);
                 } else {
-                    let (node, here) = (
-                        node.clone(),
-                        Here {
-                            depth: 0,
-                            ..self.here.clone()
-                        },
-                    );
+                    let node = node.clone();
+                    let here = Here {
+                        depth: 0,
+                        ..self.here.clone()
+                    };
                     tasks.spawn(async move { (i, execute(&node, &here).await) }.in_current_span());
                 }
             }

@@ -20,7 +20,7 @@ impl Run {
         let scope = Scope::new(Arc::new(self), None, Some(String::new()), false);
         HERE.scope(
             Here {
-                scope: Some(Arc::new(scope)),
+                scope: Some(scope),
                 ..Here::now()
             },
             pipeline,
@@ -58,14 +58,8 @@ impl Run {
     /// ```
     pub fn branch<F: Future>(name: impl Display, flow: F) -> Branch<F> {
         let here = Here::now();
-        let (scope, taken) = match here
-            .scope
-            .clone()
-            .map(|scope| scope.branch(&name.to_string()))
-        {
-            Some((scope, taken)) => (Some(Arc::new(scope)), Some(taken)),
-            None => (None, None),
-        };
+        let scope = here.scope.clone();
+        let (scope, taken) = scope.map(|scope| scope.branch(&name.to_string())).unzip();
         Branch {
             flow: Box::pin(HERE.scope(Here { scope, ..here }, flow)),
             taken,

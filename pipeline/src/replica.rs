@@ -139,11 +139,9 @@ impl<R: Instance> Proxy<R> {
             }
             Reach::There(there) => there.clone().call(method.to_owned(), arguments).await?,
         };
-        answer.read().map_err(|error| ReplicaError::Answer {
-            replica: replica.to_owned(),
-            method: method.to_owned(),
-            text: error.to_string(),
-        })
+        answer
+            .read()
+            .map_err(|error| ReplicaError::answer(replica, method, error))
     }
 
     /// The instance, if the call can be a plain one; the hooks of the run are told.

@@ -320,8 +320,8 @@ impl Scope {
         node: Option<Arc<str>>,
         place: Option<String>,
         raced: bool,
-    ) -> Self {
-        Scope {
+    ) -> Arc<Self> {
+        Arc::new(Scope {
             run,
             node,
             place,
@@ -330,55 +330,41 @@ impl Scope {
             reading: AtomicUsize::new(0),
             branches: Mutex::default(),
             abandoned: Abandoned::default(),
-        }
+        })
     }
 
     /// The same body, run again: its calls have the same places.
     pub(crate) fn again(&self) -> Arc<Scope> {
-        Arc::new(Scope::new(
+        Scope::new(
             self.run.clone(),
             self.node.clone(),
             self.place.clone(),
             self.raced,
-        ))
+        )
     }
 
     /// The body of a node in this scope's run.
     pub(crate) fn within(&self, node: &dyn Called, place: Option<String>) -> Arc<Scope> {
         let raced = node.birth().is_some_and(|birth| birth.raced);
-        Arc::new(Scope::new(
-            self.run.clone(),
-            Some(node.name().into()),
-            place,
-            raced,
-        ))
+        Scope::new(self.run.clone(), Some(node.name().into()), place, raced)
     }
 
-    pub(crate) fn branch(self: Arc<Self>, name: &str) -> (Scope, Taken) {
+    pub(crate) fn branch(self: Arc<Self>, name: &str) -> (Arc<Scope>, Taken) {
         let name = written(name);
         let (ever, now) = self.branches.with(|branches| {
             let uses = branches.entry(name.clone()).or_default();
-            *uses = Uses {
-                ever: uses.ever + 1,
-                now: uses.now + 1,
-            };
+            uses.ever += 1;
+            uses.now += 1;
             (uses.ever, uses.now)
         });
         // Which of two is the first of their name would be timing's to say.
         let raced = self.raced || now > 1 || (ever > 1 && self.is_reading());
-        let again = if ever > 1 {
-            format!("~{ever}")
-        } else {
-            String::new()
-        };
-        let place = self
-            .place
-            .as_ref()
-            .map(|place| format!("{place}/{name}{again}"));
-        (
-            Scope::new(self.run.clone(), self.node.clone(), place, raced),
-            Taken { scope: self, name },
-        )
+        let place = self.place.as_ref().map(|place| match ever {
+            1 => format!("{place}/{name}"),
+            _ => format!("{place}/{name}~{ever}"),
+        });
+        let scope = Scope::new(self.run.clone(), self.node.clone(), place, raced);
+        (scope, Taken { scope: self, name })
     }
 
     /// The number of the call that is made next.

@@ -159,11 +159,8 @@ pub fn arguments<T: DeserializeOwned>(
     method: &str,
     data: &Data,
 ) -> Result<T, ReplicaError> {
-    data.read().map_err(|error| ReplicaError::Arguments {
-        replica: replica.to_owned(),
-        method: method.to_owned(),
-        text: error.to_string(),
-    })
+    data.read()
+        .map_err(|error| ReplicaError::arguments(replica, method, error))
 }
 
 /// Writes the arguments of a call.
@@ -172,21 +169,13 @@ pub(crate) fn packed(
     method: &str,
     values: &impl Serialize,
 ) -> Result<Data, ReplicaError> {
-    Data::of(values).map_err(|error| ReplicaError::Arguments {
-        replica: replica.to_owned(),
-        method: method.to_owned(),
-        text: error.to_string(),
-    })
+    Data::of(values).map_err(|error| ReplicaError::arguments(replica, method, error))
 }
 
 /// Writes the answer of a call.
 #[doc(hidden)]
 pub fn answer<T: Serialize>(replica: &str, method: &str, value: &T) -> Result<Data, ReplicaError> {
-    Data::of(value).map_err(|error| ReplicaError::Answer {
-        replica: replica.to_owned(),
-        method: method.to_owned(),
-        text: error.to_string(),
-    })
+    Data::of(value).map_err(|error| ReplicaError::answer(replica, method, error))
 }
 
 /// There is no such method.

@@ -57,19 +57,21 @@ pub(crate) fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Data
     }
 }
 
+fn too_early() -> DataError {
+    DataError::custom("it ends too early")
+}
+
 impl<'de> Reader<'de> {
     fn take(&mut self, n: usize) -> Result<&'de [u8], DataError> {
-        let (taken, rest) = self
-            .rest
-            .split_at_checked(n)
-            .ok_or_else(|| DataError::custom("it ends too early"))?;
+        let (taken, rest) = self.rest.split_at_checked(n).ok_or_else(too_early)?;
         self.rest = rest;
         Ok(taken)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], DataError> {
-        let taken = self.take(N)?;
-        Ok(std::array::from_fn(|i| taken[i]))
+        let (taken, rest) = self.rest.split_first_chunk().ok_or_else(too_early)?;
+        self.rest = rest;
+        Ok(*taken)
     }
 
     /// A length or a number of so many bytes.
@@ -126,6 +128,18 @@ impl<'de> Reader<'de> {
             depth: 0,
         }
         .next()
+    }
+
+    /// Takes a number of sixteen bytes, if one comes next.
+    fn wide(&mut self) -> Result<Option<[u8; 16]>, DataError> {
+        let Item::Bytes(value) = self.peek()? else {
+            return Ok(None);
+        };
+        let bytes = value.try_into().ok();
+        if bytes.is_some() {
+            self.next()?;
+        }
+        Ok(bytes)
     }
 
     fn deeper<T>(
@@ -246,24 +260,17 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         }
     }
 
-    /// Sixteen bytes.
     fn deserialize_i128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DataError> {
-        match self.peek()? {
-            Item::Bytes(value) if value.len() == 16 => {
-                self.next()?;
-                visitor.visit_i128(i128::from_be_bytes(std::array::from_fn(|i| value[i])))
-            }
-            _ => self.deserialize_any(visitor),
+        match self.wide()? {
+            Some(bytes) => visitor.visit_i128(i128::from_be_bytes(bytes)),
+            None => self.deserialize_any(visitor),
         }
     }
 
     fn deserialize_u128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DataError> {
-        match self.peek()? {
-            Item::Bytes(value) if value.len() == 16 => {
-                self.next()?;
-                visitor.visit_u128(u128::from_be_bytes(std::array::from_fn(|i| value[i])))
-            }
-            _ => self.deserialize_any(visitor),
+        match self.wide()? {
+            Some(bytes) => visitor.visit_u128(u128::from_be_bytes(bytes)),
+            None => self.deserialize_any(visitor),
         }
     }
 

@@ -199,11 +199,10 @@ impl Link {
             Code::Unauthenticated => ReplicaError::Refused(address),
             Code::Cancelled | Code::DeadlineExceeded => self.timed_out(),
             // What gRPC has for a message above the limit: the server's for a call, ours for an answer.
-            Code::OutOfRange => ReplicaError::TooLarge {
-                replica: replica.to_owned(),
-                method: method.to_owned(),
-                text: format!("{} (see `message_bytes_max`)", status.message()),
-            },
+            Code::OutOfRange => {
+                let text = format!("{} (see `message_bytes_max`)", status.message());
+                ReplicaError::too_large(replica, method, text)
+            }
             _ => {
                 // Whatever became of the connection: the next call has a new one.
                 self.channel.with(|channel| *channel = None);
@@ -229,18 +228,13 @@ impl Link {
         arguments: Data,
         instances: Vec<Range<u64>>,
     ) -> Result<(), ReplicaError> {
-        let (session, replica) = (self.session.clone(), spec.name.to_owned());
-        self.ask(
-            &Ask::Scale {
-                session,
-                replica,
-                arguments,
-                instances,
-            },
-            (spec.name, "new"),
-        )
-        .await
-        .map(drop)
+        let ask = Ask::Scale {
+            session: self.session.clone(),
+            replica: spec.name.to_owned(),
+            arguments,
+            instances,
+        };
+        self.ask(&ask, (spec.name, "new")).await.map(drop)
     }
 
     /// Deploys again what the server no longer has: it was restarted, or has not heard of us for too long. An instance that
@@ -399,24 +393,19 @@ impl Instance for Remote {
     fn call(self: Arc<Self>, method: String, arguments: Data) -> Eventually<Data> {
         Box::pin(async move {
             let (link, spec) = (&self.link, self.spec);
-            let (session, replica, instance) =
-                (link.session.clone(), spec.name.to_owned(), self.instance);
             let ask = Ask::Call {
-                session,
-                replica,
-                instance,
-                method,
+                session: link.session.clone(),
+                replica: spec.name.to_owned(),
+                instance: self.instance,
+                method: method.clone(),
                 arguments,
-            };
-            let Ask::Call { method, .. } = &ask else {
-                unreachable!("made in the line above")
             };
             let of = (spec.name, method.as_str());
             let message = packed(&ask, "call", of, link.message_bytes_max)?;
             match link.send(message.clone(), of).await {
                 // It was not run: it may be asked again.
                 Err(ReplicaError::NotDeployed(_)) => {
-                    link.restore(spec, instance).await?;
+                    link.restore(spec, self.instance).await?;
                     link.send(message, of).await
                 }
                 answer => answer,
