@@ -256,11 +256,6 @@ fn decode(text: &str) -> Cow<'_, str> {
 }
 
 fn reference(name: &str) -> Option<char> {
-    let number = |digits: &str, radix| {
-        u32::from_str_radix(digits, radix)
-            .ok()
-            .and_then(char::from_u32)
-    };
     match name {
         "lt" => Some('<'),
         "gt" => Some('>'),
@@ -269,12 +264,13 @@ fn reference(name: &str) -> Option<char> {
         "apos" => Some('\''),
         _ => {
             let digits = name.strip_prefix('#')?;
-            let letter = match digits.strip_prefix(['x', 'X']) {
-                Some(digits) => number(digits, 16),
-                None => number(digits, 10),
+            let number = match digits.strip_prefix(['x', 'X']) {
+                Some(digits) => u32::from_str_radix(digits, 16),
+                None => digits.parse(),
             };
             // XML has no control characters.
-            letter.filter(|letter| !letter.is_control() || matches!(letter, '\t' | '\n' | '\r'))
+            char::from_u32(number.ok()?)
+                .filter(|letter| !letter.is_control() || matches!(letter, '\t' | '\n' | '\r'))
         }
     }
 }

@@ -79,8 +79,8 @@ fn python(_: &str, _: &serde_json::Value, _: &Limits) -> FromWorker {
         "the program that runs code here was built without Python",
         None,
     );
-    FromWorker::Thrown {
-        thrown,
+    FromWorker::Ended {
+        outcome: Err(thrown),
         printed: String::new(),
     }
 }
