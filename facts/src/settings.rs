@@ -199,13 +199,7 @@ impl Settings {
 
     /// A setting that is a text.
     pub fn text(&self, name: &str) -> Option<String> {
-        match self.get(name)? {
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(text),
-                ..
-            }) => Some(text.value()),
-            _ => None,
-        }
+        text_of(self.get(name)?)
     }
 
     /// A setting that has to be there.
@@ -216,10 +210,7 @@ impl Settings {
 
     /// A setting that may be the bare name of a variant of this enum; without it this one.
     pub fn variant(&self, name: &str, of: &str, default: &str) -> TokenStream {
-        let (of, default) = (
-            Ident::new(of, Span::call_site()),
-            Ident::new(default, Span::call_site()),
-        );
+        let [of, default] = [of, default].map(|name| Ident::new(name, Span::call_site()));
         let is_name = |it: &Ident| it.to_string().starts_with(char::is_uppercase);
         match self.get(name) {
             None => quote!(crate::event::envelope::#of::#default),
@@ -228,6 +219,16 @@ impl Settings {
             }
             Some(value) => quote!(#value),
         }
+    }
+}
+
+fn text_of(value: &Expr) -> Option<String> {
+    match value {
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(text),
+            ..
+        }) => Some(text.value()),
+        _ => None,
     }
 }
 
@@ -248,21 +249,13 @@ fn tags(meta: &ParseNestedMeta<'_>) -> Result<Vec<Tag>> {
 /// The first paragraph of the doc comments, in one line.
 pub fn about(attributes: &[Attribute]) -> String {
     let line = |attribute: &Attribute| match &attribute.meta {
-        Meta::NameValue(meta) if meta.path.is_ident("doc") => match &meta.value {
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(text),
-                ..
-            }) => Some(text.value().trim().to_owned()),
-            _ => None,
-        },
+        Meta::NameValue(meta) if meta.path.is_ident("doc") => text_of(&meta.value),
         _ => None,
     };
-    let lines: Vec<String> = attributes
-        .iter()
-        .filter_map(line)
-        .take_while(|line| !line.is_empty())
-        .collect();
-    lines.join(" ")
+    let lines = attributes.iter().filter_map(line);
+    let lines: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
+    let end = lines.iter().position(String::is_empty);
+    lines[..end.unwrap_or(lines.len())].join(" ")
 }
 
 /// The words on a member as the documents have them: no sentence.
