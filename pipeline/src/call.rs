@@ -34,7 +34,7 @@ impl Call {
         run: impl Fn(&G, &Parents) -> BoxFuture<'static, Outcome> + Send + Sync + 'static,
         gather: impl Fn(&G, &Parents, &mut Gathering) + Send + Sync + 'static,
     ) -> Context<T> {
-        self.pending_by(kind, Called { given, run, gather })
+        self.pending_by(kind, Closures { given, run, gather })
     }
 
     pub(crate) fn pending_by<T: Value>(
@@ -59,13 +59,14 @@ impl Call {
     }
 }
 
-struct Called<G, R, A> {
+/// The function of a node as the attribute writes it.
+struct Closures<G, R, A> {
     given: G,
     run: R,
     gather: A,
 }
 
-impl<G, R, A> Function for Called<G, R, A>
+impl<G, R, A> Function for Closures<G, R, A>
 where
     G: Send + Sync,
     R: Fn(&G, &Parents) -> BoxFuture<'static, Outcome> + Send + Sync,

@@ -10,7 +10,8 @@ use crate::error::{Cause, Refusal};
 /// The limits of one node function. All its calls in the process share them.
 pub struct Limits {
     retry: u32,
-    time: Option<Duration>,
+    /// Zero is no limit.
+    time: Duration,
     at_once: Option<Semaphore>,
 }
 
@@ -23,11 +24,6 @@ pub(crate) struct Held {
 impl Limits {
     /// So many tries after the first, milliseconds for a try, bodies at once; for the last two, 0 is no limit.
     pub const fn new(retry: u32, time_ms: u64, at_once: usize) -> Self {
-        let time = if time_ms == 0 {
-            None
-        } else {
-            Some(Duration::from_millis(time_ms))
-        };
         let at_once = if at_once == 0 {
             None
         } else {
@@ -35,7 +31,7 @@ impl Limits {
         };
         Limits {
             retry,
-            time,
+            time: Duration::from_millis(time_ms),
             at_once,
         }
     }
@@ -76,10 +72,12 @@ impl Limits {
     }
 
     async fn in_time<T>(&self, body: impl Future<Output = Result<T, Cause>>) -> Result<T, Cause> {
-        let Some(time) = self.time else {
+        if self.time.is_zero() {
             return body.await;
-        };
-        let late = |_| Err(Arc::new(Refusal::OutOfTime(time)) as Cause);
-        tokio::time::timeout(time, body).await.unwrap_or_else(late)
+        }
+        let late = |_| Err(Arc::new(Refusal::OutOfTime(self.time)) as Cause);
+        tokio::time::timeout(self.time, body)
+            .await
+            .unwrap_or_else(late)
     }
 }

@@ -127,7 +127,7 @@ impl Node {
     /// Where its pieces are said, until the value is there.
     pub(crate) fn saying(&self) -> Option<Saying> {
         self.once
-            .recipe(|recipe| recipe.saying.get_or_init(pieces::nothing).clone())
+            .recipe(|recipe| recipe.saying.get_or_init(Saying::default).clone())
     }
 
     /// Says that there is no computation of it any more.

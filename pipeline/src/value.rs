@@ -90,11 +90,9 @@ impl Kind {
     }
 
     /// Not to be recorded, though perhaps it could.
-    pub fn transient(self) -> Self {
-        Kind {
-            transient: true,
-            ..self
-        }
+    pub fn transient(mut self) -> Self {
+        self.transient = true;
+        self
     }
 
     /// Of this version of the node's body.
@@ -103,10 +101,8 @@ impl Kind {
     }
 
     /// Its body runs within these limits.
-    pub fn limited(self, limits: &'static Limits) -> Self {
-        Kind {
-            limits: Some(limits),
-            ..self
-        }
+    pub fn limited(mut self, limits: &'static Limits) -> Self {
+        self.limits = Some(limits);
+        self
     }
 }

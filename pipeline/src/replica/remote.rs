@@ -258,13 +258,7 @@ impl Link {
 
     /// Nobody here holds this instance any more. The server is told soon, of all that were let go by then.
     fn let_go(self: &Arc<Self>, spec: &'static Spec, instance: u64) {
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return self.deployed.with(|deployed| {
-                deployed
-                    .get_mut(spec.name)
-                    .map(|fleet| fleet.alive.remove(&instance));
-            });
-        };
+        let runtime = tokio::runtime::Handle::try_current();
         let tell = self.deployed.with(|deployed| {
             let Some(fleet) = deployed.get_mut(spec.name) else {
                 return false;
@@ -272,9 +266,10 @@ impl Link {
             // Whoever lets go of all of them shuts them down, which is another message.
             fleet.alive.remove(&instance)
                 && !fleet.alive.is_empty()
+                && runtime.is_ok()
                 && !std::mem::replace(&mut fleet.telling, true)
         });
-        if tell {
+        if let (true, Ok(runtime)) = (tell, runtime) {
             let link = self.clone();
             runtime.spawn(async move { link.tell(spec).await });
         }
@@ -293,10 +288,9 @@ impl Link {
         };
         match self.have(spec, arguments, instances).await {
             Ok(()) => self.deployed.with(|deployed| {
-                deployed
-                    .get_mut(spec.name)
-                    .into_iter()
-                    .for_each(|fleet| fleet.told = n);
+                if let Some(fleet) = deployed.get_mut(spec.name) {
+                    fleet.told = n;
+                }
             }),
             // The next change tells it, too; and a server that is gone has none of them.
             Err(error) => {

@@ -23,22 +23,17 @@ impl Manager {
 
     /// A replica by its full path, or by its short name if no other has it.
     pub fn find(&'static self, name: &str) -> Result<&'static Pool, ReplicaError> {
-        let mut all = self.replicas();
-        let full = |pool: &&Pool| pool.spec().name == name;
-        let exact = all.iter().copied().filter(full).collect::<Vec<_>>();
-        if exact.is_empty() {
-            let known = names(&all);
-            all.retain(|pool| pool.spec().short_name() == name);
-            if all.is_empty() {
-                return Err(ReplicaError::Unknown {
-                    name: name.to_owned(),
-                    known,
-                });
-            }
-        } else {
-            all = exact;
+        let all = self.replicas();
+        let mut found = all.clone();
+        found.retain(|pool| pool.spec().name == name);
+        if found.is_empty() {
+            found.extend(all.iter().filter(|pool| pool.spec().short_name() == name));
         }
-        match all.as_slice() {
+        match found.as_slice() {
+            [] => Err(ReplicaError::Unknown {
+                name: name.to_owned(),
+                known: names(&all),
+            }),
             [one] => Ok(one),
             several => Err(ReplicaError::Ambiguous {
                 name: name.to_owned(),

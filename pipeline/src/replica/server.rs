@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either, select};
+use subtle::ConstantTimeEq;
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tonic::body::Body;
@@ -261,17 +262,19 @@ impl Desk {
             instance,
             _place: places.split(1),
         });
-        self.in_session(session, |session| {
+        let over = self.sessions.with(|sessions| {
+            let heard = Instant::now();
+            let new = || Session {
+                heard,
+                instances: HashMap::new(),
+            };
+            let session = sessions.entry(session).or_insert_with(new);
+            session.heard = heard;
             let held = session.instances.entry(spec.name).or_default();
-            let gone = held
-                .keys()
-                .copied()
-                .filter(|id| !wanted.contains(id))
-                .collect::<Vec<_>>();
-            let ended = gone
-                .iter()
-                .filter_map(|id| held.remove(id))
-                .collect::<Vec<_>>();
+            let (kept, ended): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(held)
+                .into_iter()
+                .partition(|(id, _)| wanted.contains(id));
+            *held = kept;
             // The same may have been asked twice, after a time-out: who was first is called already, and stays.
             let late = missing.into_iter().zip(built).filter_map(|(id, new)| {
                 match held.contains_key(&id) {
@@ -279,8 +282,9 @@ impl Desk {
                     false => held.insert(id, new),
                 }
             });
-            late.chain(ended).collect::<Vec<_>>()
+            late.chain(ended.into_values()).collect::<Vec<_>>()
         });
+        drop(over); // not under the lock: their cleanup is not ours
         nothing()
     }
 
@@ -321,19 +325,6 @@ impl Desk {
         drop(ended); // not under the lock: their cleanup is not ours
     }
 
-    fn in_session<R>(&self, session: String, change: impl FnOnce(&mut Session) -> R) {
-        let replaced = self.sessions.with(|sessions| {
-            let new = || Session {
-                heard: Instant::now(),
-                instances: HashMap::new(),
-            };
-            let session = sessions.entry(session).or_insert_with(new);
-            session.heard = Instant::now();
-            change(session)
-        });
-        drop(replaced);
-    }
-
     /// Ends what belongs to clients that are gone.
     async fn sweep(&self) {
         loop {
@@ -355,11 +346,7 @@ impl Desk {
         let Some(shown) = shown.and_then(|shown| shown.strip_prefix("Bearer ")) else {
             return false;
         };
-        let differing = token
-            .bytes()
-            .zip(shown.bytes())
-            .fold(0, |differing, (a, b)| differing | (a ^ b));
-        token.len() == shown.len() && std::hint::black_box(differing) == 0
+        token.as_bytes().ct_eq(shown.as_bytes()).into()
     }
 }
 
