@@ -27,8 +27,8 @@ impl Abandoned {
     }
 
     /// Those that had ended when the call of this number was made: for its record they stand in the way that was taken.
-    pub(crate) fn before(&self, number: usize) -> Vec<Record> {
-        let before = |call: &&Call| call.next <= number;
+    pub(crate) fn before(&self, number: Option<usize>) -> Vec<Record> {
+        let before = |call: &&Call| number.is_some_and(|number| call.next <= number);
         self.calls.with(|calls| {
             calls
                 .iter()

@@ -18,14 +18,7 @@ impl Run {
     /// Runs `pipeline` in this run.
     pub async fn scope<F: Future>(self, pipeline: F) -> F::Output {
         let scope = Scope::new(Arc::new(self), None, Some(String::new()), false);
-        HERE.scope(
-            Here {
-                scope: Some(scope),
-                ..Here::now()
-            },
-            pipeline,
-        )
-        .await
+        within(scope, pipeline).await
     }
 
     /// A flow of the run that is here, under a name of its own: what it calls is numbered by itself, so that flows side
@@ -150,6 +143,15 @@ impl Drop for Reading {
     fn drop(&mut self) {
         self.0.reading.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// Code that runs in this scope.
+pub(crate) fn within<F: Future>(scope: Arc<Scope>, code: F) -> TaskLocalFuture<Here, F> {
+    let here = Here {
+        scope: Some(scope),
+        ..Here::now()
+    };
+    HERE.scope(here, code)
 }
 
 /// The scope of the code that is running, if it is in one.

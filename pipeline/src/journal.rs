@@ -79,7 +79,6 @@ pub trait JournalStore: Send + Sync {
 struct Entry<'a> {
     call: &'a Call,
     birth: &'a Birth,
-    number: usize,
     /// What is said of it when it is abandoned.
     record: Record,
 }
@@ -89,7 +88,6 @@ impl<'a> Entry<'a> {
         let (Some(place), Some(birth)) = (call.place(), call.birth()) else {
             return Err(JournalError::OutsideTheRun);
         };
-        let number = birth.number.ok_or(JournalError::OutsideTheRun)?;
         let (place, node) = (place.to_owned(), call.node().to_owned());
         if birth.raced {
             return Err(JournalError::NoName { place, node });
@@ -97,19 +95,17 @@ impl<'a> Entry<'a> {
         if !call.is_data() {
             return Err(JournalError::NotData);
         }
-        let (arguments, version) = (Some(call.arguments()?), call.version());
         let record = Record {
             place,
             node,
-            arguments,
-            version,
+            arguments: Some(call.arguments()?),
+            version: call.version(),
             value: Json::Null,
             abandoned: true,
         };
         Ok(Entry {
             call,
             birth,
-            number,
             record,
         })
     }
@@ -174,7 +170,7 @@ impl<S: JournalStore> Journal<S> {
         }
         let _writing = abandoned.writing.lock().await;
         abandoned.forget(&entry.record.place);
-        for record in abandoned.before(entry.number) {
+        for record in abandoned.before(entry.birth.number) {
             // Nobody may have waited for what was found: it is never written over.
             match self.0.find(run, &record.place).await? {
                 Some(found) => found.check(&record)?,

@@ -289,7 +289,7 @@ fn begin(node: &Arc<Node>, scope: Option<Arc<Scope>>) -> BoxFuture<'static, Outc
 
 async fn in_run(node: Arc<Node>, scope: Arc<Scope>) -> Outcome {
     let place = node.birth.as_ref().and_then(Birth::place);
-    let within = scope.within(&*node, place.clone());
+    let body = scope.within(&*node, place.clone());
     let mut parents = Vec::new();
     node.parents(|parent| {
         parents.push(Parent {
@@ -303,27 +303,18 @@ async fn in_run(node: Arc<Node>, scope: Arc<Scope>) -> Outcome {
         parents,
         place,
     };
-    HERE.scope(
-        Here {
-            scope: Some(within),
-            ..Here::now()
-        },
-        through_hooks(call, scope),
-    )
-    .await
+    flow::within(body, through_hooks(call, scope)).await
 }
 
 async fn through_hooks(call: Call, scope: Arc<Scope>) -> Outcome {
-    let output = Next {
+    let next = Next {
         hooks: &scope.run.hooks,
         call: &call,
-    }
-    .run()
-    .await?;
-    if call.accepts(&output) {
-        Ok(output)
-    } else {
-        Err(Arc::new(Refusal::WrongAnswer))
+    };
+    let output = next.run().await?;
+    match call.accepts(&output) {
+        true => Ok(output),
+        false => Err(Arc::new(Refusal::WrongAnswer)),
     }
 }
 

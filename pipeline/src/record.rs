@@ -36,18 +36,18 @@ fn first() -> u32 {
 impl Record {
     /// Whether this record, found at its place, is one of the call that has the place now.
     pub(crate) fn check(&self, now: &Record) -> Result<(), JournalError> {
-        let (place, node) = (now.place.clone(), now.node.clone());
+        let (place, node, recorded) = (now.place.clone(), now.node.clone(), self.version);
+        let another_way = |recorded: String, now: String| JournalError::AnotherWay {
+            place: place.clone(),
+            recorded,
+            now,
+        };
         if self.node != node {
-            return Err(JournalError::AnotherWay {
-                place,
-                recorded: self.node.clone(),
-                now: node,
-            });
+            return Err(another_way(self.node.clone(), node));
         }
         let (Some(arguments), Some(others)) = (&self.arguments, &now.arguments) else {
             return Err(JournalError::OldForm { place, node });
         };
-        let recorded = self.version;
         if !self.abandoned && recorded != now.version {
             return Err(JournalError::OtherVersion {
                 place,
@@ -57,23 +57,18 @@ impl Record {
             });
         }
         if let Some((module, other)) = arguments.modules(others) {
-            return Err(JournalError::AnotherWay {
-                place,
-                recorded: format!("{module}::{node}"),
-                now: format!("{other}::{node}"),
-            });
+            let [recorded, now] = [module, other].map(|module| format!("{module}::{node}"));
+            return Err(another_way(recorded, now));
         }
-        match arguments.differing(others) {
-            names if names.is_empty() => Ok(()),
-            names => {
-                let arguments = names.into_iter().map(str::to_owned).collect();
-                Err(JournalError::OtherArguments {
-                    place,
-                    node,
-                    arguments,
-                })
-            }
+        let names = arguments.differing(others);
+        if names.is_empty() {
+            return Ok(());
         }
+        Err(JournalError::OtherArguments {
+            place,
+            node,
+            arguments: names.into_iter().map(str::to_owned).collect(),
+        })
     }
 }
 

@@ -43,7 +43,7 @@ pub trait Replica: Instance + Sized {
     fn deploy(arguments: Self::Arguments) -> impl Future<Output = Result<(), ReplicaError>> + Send {
         // Into data first, so that the future need not hold the arguments by reference.
         let data = packed(Self::pool().spec().name, "new", &arguments);
-        async move { Self::pool().deploy_data(data?).await }
+        async move { Self::pool().deploy_data(Some(data?)).await }
     }
 
     /// Remembers what instances are to be built from, for whoever deploys them.

@@ -38,10 +38,9 @@ impl NodeStats {
     /// Calls of this replica per execution.
     pub fn average_calls(&self, replica: &str) -> f64 {
         let calls = self.replica_calls.get(replica).copied().unwrap_or(0);
-        if self.executions == 0 {
-            0.0
-        } else {
-            calls as f64 / self.executions as f64
+        match self.executions {
+            0 => 0.0,
+            executions => calls as f64 / executions as f64,
         }
     }
 }

@@ -105,19 +105,15 @@ pub(crate) fn by_name(
 }
 
 fn in_process(options: &serde_json::Value) -> Result<Arc<dyn Backend>, ReplicaError> {
-    match options.as_object() {
-        Some(options) if !options.is_empty() => {
-            let text = format!(
-                "it has none, and was given {}",
-                options.keys().cloned().collect::<Vec<_>>().join(", ")
-            );
-            Err(ReplicaError::Options {
-                backend: "local".to_owned(),
-                text,
-            })
-        }
-        _ => Ok(Arc::new(Local)),
+    let given = options.as_object().into_iter().flat_map(Map::keys);
+    let given = given.cloned().collect::<Vec<_>>();
+    if given.is_empty() {
+        return Ok(Arc::new(Local));
     }
+    Err(ReplicaError::Options {
+        backend: "local".to_owned(),
+        text: format!("it has none, and was given {}", given.join(", ")),
+    })
 }
 
 /// A registry of replicas with one backend. There is a default one; an explicit one is a `static` of yours, named in

@@ -80,28 +80,29 @@ impl Pool {
 
     /// Makes the instances from these arguments, and remembers them. If they are there already, nothing changes.
     pub async fn deploy(&'static self, arguments: &impl Serialize) -> Result<(), ReplicaError> {
-        self.deploy_data(packed(self.spec.name, "new", arguments)?)
-            .await
-    }
-
-    pub(crate) async fn deploy_data(&'static self, arguments: Data) -> Result<(), ReplicaError> {
-        let _change = self.change.lock().await;
-        if self.deployed() > 0 {
-            return Ok(());
-        }
-        self.deployed
-            .with(|deployed| deployed.arguments = Some(arguments));
-        self.bring_to(self.spec.n).await
+        let data = packed(self.spec.name, "new", arguments)?;
+        self.deploy_data(Some(data)).await
     }
 
     /// Makes the instances, if they are not there, from what is remembered.
     pub async fn deploy_remembered(&'static self) -> Result<(), ReplicaError> {
+        self.deploy_data(None).await
+    }
+
+    /// Makes the instances, if they are not there, from these arguments, or from what is remembered.
+    pub(crate) async fn deploy_data(
+        &'static self,
+        arguments: Option<Data>,
+    ) -> Result<(), ReplicaError> {
         let _change = self.change.lock().await;
         if self.deployed() > 0 {
-            Ok(())
-        } else {
-            self.bring_to(self.spec.n).await
+            return Ok(());
         }
+        if arguments.is_some() {
+            self.deployed
+                .with(|deployed| deployed.arguments = arguments);
+        }
+        self.bring_to(self.spec.n).await
     }
 
     /// Makes more instances, or ends the last ones. The others keep their state. One that is scaled away is handed to nobody

@@ -121,25 +121,36 @@ impl<'de> Reader<'de> {
         })
     }
 
-    /// What comes next, without taking it.
-    fn peek(&self) -> Result<Item<'de>, DataError> {
-        Reader {
+    /// Takes what comes next, if it is wanted.
+    fn next_if<T>(
+        &mut self,
+        wanted: impl FnOnce(Item<'de>) -> Option<T>,
+    ) -> Result<Option<T>, DataError> {
+        let mut ahead = Reader {
             rest: self.rest,
             depth: 0,
+        };
+        let taken = wanted(ahead.next()?);
+        if taken.is_some() {
+            self.rest = ahead.rest;
         }
-        .next()
+        Ok(taken)
+    }
+
+    /// Takes bytes, if bytes come next.
+    fn bytes(&mut self) -> Result<Option<&'de [u8]>, DataError> {
+        self.next_if(|item| match item {
+            Item::Bytes(value) => Some(value),
+            _ => None,
+        })
     }
 
     /// Takes a number of sixteen bytes, if one comes next.
     fn wide(&mut self) -> Result<Option<[u8; 16]>, DataError> {
-        let Item::Bytes(value) = self.peek()? else {
-            return Ok(None);
-        };
-        let bytes = value.try_into().ok();
-        if bytes.is_some() {
-            self.next()?;
-        }
-        Ok(bytes)
+        self.next_if(|item| match item {
+            Item::Bytes(value) => value.try_into().ok(),
+            _ => None,
+        })
     }
 
     fn deeper<T>(
@@ -200,12 +211,9 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DataError> {
-        match self.peek()? {
-            Item::Bytes(value) => {
-                self.next()?;
-                visitor.visit_borrowed_bytes(value)
-            }
-            _ => self.deserialize_any(visitor),
+        match self.bytes()? {
+            Some(value) => visitor.visit_borrowed_bytes(value),
+            None => self.deserialize_any(visitor),
         }
     }
 
@@ -214,12 +222,9 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DataError> {
-        match self.peek()? {
-            Item::Nil => {
-                self.next()?;
-                visitor.visit_none()
-            }
-            _ => visitor.visit_some(self),
+        match self.next_if(|item| matches!(item, Item::Nil).then_some(()))? {
+            Some(()) => visitor.visit_none(),
+            None => visitor.visit_some(self),
         }
     }
 
@@ -237,12 +242,9 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         _: &str,
         visitor: V,
     ) -> Result<V::Value, DataError> {
-        match self.peek()? {
-            Item::List(0) => {
-                self.next()?;
-                visitor.visit_unit()
-            }
-            _ => self.deserialize_any(visitor),
+        match self.next_if(|item| matches!(item, Item::List(0)).then_some(()))? {
+            Some(()) => visitor.visit_unit(),
+            None => self.deserialize_any(visitor),
         }
     }
 
