@@ -121,13 +121,8 @@ impl<T: Value> Context<T> {
         &self,
         read: impl Future<Output = Result<R, NodeExecutionError>>,
     ) -> Result<R, NodeExecutionError> {
-        blocking::block_on(read).unwrap_or_else(|refused| {
-            Err(NodeExecutionError::of(
-                self.name(),
-                Vec::new(),
-                Arc::new(refused),
-            ))
-        })
+        blocking::block_on(read)
+            .unwrap_or_else(|refusal| Err(NodeExecutionError::refused(self.name(), refusal)))
     }
 }
 

@@ -29,7 +29,10 @@ const DEPTH_MAX: usize = 8;
 pub(crate) async fn materialise(target: &Arc<Node>) -> Result<Output, NodeExecutionError> {
     match target.once.get() {
         Some(value) => Ok(value),
-        None if Handle::try_current().is_err() => Err(refused(target, Refusal::NoRuntime)),
+        None if Handle::try_current().is_err() => Err(NodeExecutionError::refused(
+            target.name(),
+            Refusal::NoRuntime,
+        )),
         None => {
             let here = Here::now();
             let _reading = here.reading();
@@ -291,8 +294,4 @@ impl Planned {
 /// The node's value; computed here, or by whoever computes it already.
 async fn execute(node: &Arc<Node>, reader: &Here) -> Outcome {
     node.once.get_or_compute(|| attempt(node, reader)).await
-}
-
-fn refused(target: &Node, refusal: Refusal) -> NodeExecutionError {
-    NodeExecutionError::of(target.name(), Vec::new(), Arc::new(refusal))
 }

@@ -24,10 +24,9 @@ pub(crate) struct Held {
 impl Limits {
     /// So many tries after the first, milliseconds for a try, bodies at once; for the last two, 0 is no limit.
     pub const fn new(retry: u32, time_ms: u64, at_once: usize) -> Self {
-        let at_once = if at_once == 0 {
-            None
-        } else {
-            Some(Semaphore::const_new(at_once))
+        let at_once = match at_once {
+            0 => None,
+            bodies => Some(Semaphore::const_new(bodies)),
         };
         Limits {
             retry,

@@ -66,24 +66,26 @@ pub(crate) struct Recipe<F: ?Sized = dyn Function> {
 }
 
 impl Node {
+    /// A given value.
     pub(crate) fn root(value: Output) -> Arc<Self> {
-        Arc::new(Node {
-            past: Past::of("value".into(), true),
-            kind: None,
-            once: Once::full(value),
-            birth: flow::home(),
-        })
+        Self::given(value, None, flow::home())
     }
 
     /// A given value that comes from another node's.
     pub(crate) fn taken(value: Output, from: &Arc<Node>) -> Arc<Self> {
+        Self::given(value, Some(&from.past), from.birth.clone())
+    }
+
+    fn given(value: Output, from: Option<&Arc<Past>>, birth: Option<Birth>) -> Arc<Self> {
         let past = Past::of("value".into(), true);
-        past.remember(std::iter::once(&from.past));
+        if let Some(from) = from {
+            past.remember(std::iter::once(from));
+        }
         Arc::new(Node {
             past,
             kind: None,
             once: Once::full(value),
-            birth: from.birth.clone(),
+            birth,
         })
     }
 

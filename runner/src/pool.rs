@@ -233,12 +233,8 @@ impl Worker {
     }
 
     async fn run(&mut self, request: Request, limits: &Limits) -> Result<Answer, Error> {
-        if request
-            .code
-            .len()
-            .saturating_add(request.input.to_string().len())
-            > REQUEST_MAX / 2
-        {
+        let input = request.input.to_string().len();
+        if request.code.len().saturating_add(input) > REQUEST_MAX / 2 {
             return Ok(Answer {
                 outcome: Err(thrown("the code and its input are too long")),
                 printed: String::new(),

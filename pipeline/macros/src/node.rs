@@ -6,8 +6,8 @@ use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Error, FnArg, GenericParam, Generics, Ident, ImplItem, ImplItemFn, ItemFn, ItemImpl,
-    LitInt, LitStr, Receiver, ReceiverKind, Result, ReturnType, Signature, Type, parse_quote,
+    Attribute, Error, FnArg, GenericParam, Generics, Ident, ImplItem, ItemFn, ItemImpl, LitInt,
+    LitStr, Receiver, ReceiverKind, Result, ReturnType, Signature, Type, parse_quote,
 };
 
 use crate::plain;
@@ -33,17 +33,11 @@ pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
     }
     let function = syn::parse2::<ItemFn>(item)?;
     let name = settings.name(&function.sig.ident);
-    let ItemFn {
-        attrs,
-        vis,
-        sig,
-        block,
-        ..
-    } = function;
-    let node = Node::of(sig, name, &settings, &Generics::default())?;
+    let (attrs, vis, block) = (&function.attrs, &function.vis, &function.block);
+    let node = Node::of(function.sig.clone(), name, &settings, &Generics::default())?;
     let (head, call) = (node.head(), node.call());
     let body = node.body_signature();
-    let unused = unused(&attrs);
+    let unused = unused(attrs);
     Ok(quote! {
         #unused #(#attrs)* #vis #head {
             #body #block
@@ -82,12 +76,7 @@ fn object(settings: &Settings, mut block: ItemImpl) -> Result<TokenStream> {
         ));
     }
     let (head, call, body) = (node.head(), node.call(), node.body_signature());
-    let ImplItemFn {
-        attrs,
-        vis,
-        block: code,
-        ..
-    } = &*method;
+    let (attrs, vis, code) = (&method.attrs, &method.vis, &method.block);
     // The body stays a method, under a hidden name, so that `self` in it means what it says.
     let unused = unused(attrs);
     let hidden = parse_quote! { #[doc(hidden)] #body #code };

@@ -347,14 +347,9 @@ impl Method {
     }
 
     fn through_proxy(&self, replica: &Ident) -> TokenStream {
-        let Method {
-            documentation,
-            parameters,
-            ..
-        } = self;
-        let name = &self.signature.ident;
+        let (documentation, name) = (&self.documentation, &self.signature.ident);
         let text = name.to_string();
-        let (names, types) = (self.names(), parameters.iter().map(|(_, ty)| ty));
+        let (names, types) = (self.names(), self.parameters.iter().map(|(_, ty)| ty));
         let value = self.returned.value();
         let wait = self.signature.asyncness.map(|_| quote!(.await));
         let here = self
