@@ -2,7 +2,9 @@
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeSet, HashMap};
+use std::error::Error;
 use std::hash::BuildHasher;
+use std::iter::successors;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -302,13 +304,10 @@ impl Link {
 
 /// A status's text is often only half of it.
 fn whole(status: &Status) -> String {
-    let mut text = status.message().to_owned();
-    let mut source = std::error::Error::source(status);
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
+    let sources = successors(status.source(), |&error| error.source());
+    sources.fold(status.message().to_owned(), |text, error| {
+        format!("{text}: {error}")
+    })
 }
 
 /// Nobody else's name. The standard library's hasher is seeded by the system; this needs no more.
