@@ -166,15 +166,6 @@ impl ReplicaError {
             text: why.to_string(),
         }
     }
-
-    /// A message of this call above a limit.
-    pub(crate) fn too_large(replica: &str, method: &str, text: String) -> Self {
-        ReplicaError::TooLarge {
-            replica: replica.to_owned(),
-            method: method.to_owned(),
-            text,
-        }
-    }
 }
 
 /// Two are equal that say the same: all they hold is in it, but for a method's own error, which may be of any type.

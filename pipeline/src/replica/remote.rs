@@ -20,7 +20,9 @@ use tonic::{Code, Request, Status};
 use crate::replica::backend::{Backend, Eventually, Instance, Spec};
 use crate::replica::data::Data;
 use crate::replica::error::ReplicaError;
-use crate::replica::wire::{Ask, MESSAGE_BYTES_MAX, PATH, Packed, Reply, packed, unpacked};
+use crate::replica::wire::{
+    Ask, MESSAGE_BYTES_MAX, PATH, Packed, Reply, packed, too_large, unpacked,
+};
 use crate::sync::Mutex;
 
 /// A server that says nothing for this long, though asked, is gone.
@@ -203,7 +205,7 @@ impl Link {
             // What gRPC has for a message above the limit: the server's for a call, ours for an answer.
             Code::OutOfRange => {
                 let text = format!("{} (see `message_bytes_max`)", status.message());
-                ReplicaError::too_large(replica, method, text)
+                too_large(replica, method, text)
             }
             _ => {
                 // Whatever became of the connection: the next call has a new one.

@@ -71,9 +71,18 @@ pub(crate) fn packed(
     if bytes.len() > limit {
         let n = bytes.len();
         let text = format!("the {what} has {n} bytes, and `message_bytes_max` is {limit}");
-        return Err(ReplicaError::too_large(replica, method, text));
+        return Err(too_large(replica, method, text));
     }
     Ok(bytes.into())
+}
+
+/// A message of this call above a limit.
+pub(crate) fn too_large(replica: &str, method: &str, text: String) -> ReplicaError {
+    ReplicaError::TooLarge {
+        replica: replica.to_owned(),
+        method: method.to_owned(),
+        text,
+    }
 }
 
 /// The other way.
