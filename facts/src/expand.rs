@@ -1,7 +1,7 @@
 //! The code of a fact, written from its declaration.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{ToTokens, quote};
 use syn::{DataEnum, DataStruct, DeriveInput, Expr, Ident, Result, parse_quote};
 
 use crate::part::{Part, inside, parts};
@@ -18,23 +18,16 @@ fn write_tags(tags: &[Tag]) -> TokenStream {
             return quote!(tags.push(head.tags.remove(0)););
         }
         let Some(value) = &tag.value else {
-            return if mark {
-                quote!()
-            } else {
-                quote!(tags.push(#pattern.to_owned());)
-            };
+            let written = (!mark).then(|| quote!(tags.push(#pattern.to_owned());));
+            return written.unwrap_or_default();
         };
         let written = match pattern.split_once('<') {
             Some((prefix, _)) if !prefix.contains('|') => format!("{prefix}{{}}"),
             Some(_) => "{}".to_owned(),
             None if pattern.contains('|') => "{}".to_owned(),
             None => {
-                let value = if matches!(value, Expr::Path(_)) {
-                    quote!(*#value)
-                } else {
-                    quote!(#value)
-                };
-                return quote!(if #value { tags.push(#pattern.to_owned()); });
+                let reference = matches!(value, Expr::Path(_)).then(|| quote!(*));
+                return quote!(if #reference #value { tags.push(#pattern.to_owned()); });
             }
         };
         if mark {
@@ -181,13 +174,10 @@ fn head(settings: &Settings, inner: Option<&Part>) -> TokenStream {
 }
 
 fn lifetime(item: &DeriveInput) -> TokenStream {
-    item.generics.lifetimes().next().map_or_else(
-        || quote!('_),
-        |life| {
-            let life = &life.lifetime;
-            quote!(#life)
-        },
-    )
+    match item.generics.lifetimes().next() {
+        Some(life) => life.lifetime.to_token_stream(),
+        None => quote!('_),
+    }
 }
 
 /// A variant of an enum of kinds, read.
@@ -200,18 +190,11 @@ struct Variant<'v> {
 
 impl<'v> Variant<'v> {
     fn parse(variant: &'v syn::Variant) -> Result<Self> {
-        let syn::Variant {
-            ident,
-            attrs,
-            fields,
-            ..
-        } = variant;
-        let (settings, parts) = (Settings::parse(attrs)?, parts(fields)?);
         Ok(Self {
-            name: ident,
-            settings,
-            parts,
-            about: settings::about(attrs),
+            name: &variant.ident,
+            settings: Settings::parse(&variant.attrs)?,
+            parts: parts(&variant.fields)?,
+            about: settings::about(&variant.attrs),
         })
     }
 
@@ -277,12 +260,8 @@ impl<'v> Variant<'v> {
         let element = all.get("element").filter(|_| !self.settings.has("text"));
         let word = self.settings.tags.first().map(|tag| &tag.pattern);
         let element = element.map(|make| quote!(+ &#make(#word, &[#(#fields),*])));
-        let of_all = if self.settings.has("source") {
-            &self.settings
-        } else {
-            all
-        };
-        let source = of_all.variant("source", "Source", "Internal");
+        let own = Some(&self.settings).filter(|it| it.has("source"));
+        let source = own.unwrap_or(all).variant("source", "Source", "Internal");
         let text = self.settings.get("text").into_iter();
         quote! {{
             let mut tags: Vec<String> = Vec::new();
@@ -304,42 +283,25 @@ impl<'v> Variant<'v> {
 pub fn of_enum(item: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     let (name, (generics, arguments, bounds)) = (&item.ident, item.generics.split_for_impl());
     let settings = Settings::parse(&item.attrs)?;
-    let variants = data
-        .variants
-        .iter()
-        .map(Variant::parse)
-        .collect::<Result<Vec<_>>>()?;
+    let variants: Result<Vec<_>> = data.variants.iter().map(Variant::parse).collect();
+    let variants = variants?;
     let patterns: Vec<_> = variants.iter().map(Variant::pattern).collect();
-    let specs = variants
-        .iter()
-        .map(Variant::specs)
-        .collect::<Result<Vec<_>>>()?;
-    let kinds = variants
-        .iter()
-        .map(Variant::kind)
-        .collect::<Result<Vec<_>>>()?;
+    let specs: Result<Vec<_>> = variants.iter().map(Variant::specs).collect();
+    let kinds: Result<Vec<_>> = variants.iter().map(Variant::kind).collect();
+    let (specs, kinds) = (specs?, kinds?);
     let (others, own): (Vec<_>, Vec<_>) = variants.iter().partition(|it| it.is_others());
-    let last = if others.is_empty() {
-        quote!(_ => None)
-    } else {
-        quote!()
-    };
+    let last = others.is_empty().then(|| quote!(_ => None));
     let reads = own.iter().chain(&others).map(|variant| variant.read());
     let heads = variants.iter().map(|variant| variant.head(&settings));
     let writes = variants.iter().map(Variant::write);
     let life = lifetime(item);
-    let implemented = if item.generics.params.is_empty() {
-        quote!(impl)
-    } else {
-        quote!(impl #generics)
-    };
     let alone = settings
         .has("visibility")
         .then(|| alone(item, &settings))
         .transpose()?;
     Ok(quote! {
         #[allow(unused_variables)]
-        #implemented crate::event::spec::Kinds<#life> for #name #arguments #bounds {
+        impl #generics crate::event::spec::Kinds<#life> for #name #arguments #bounds {
             fn specs(
                 tags: &[&'static str],
                 shared: &[crate::event::spec::Member],

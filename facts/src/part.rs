@@ -100,12 +100,8 @@ impl Part {
 
     /// The code that adds it to the members that the documents name.
     pub fn spec(&self) -> TokenStream {
-        let (
-            Self {
-                kind, key, about, ..
-            },
-            (inner, is_option),
-        ) = (self, self.inner());
+        let (kind, key, about) = (&self.kind, &self.key, &self.about);
+        let (inner, is_option) = self.inner();
         if self.has("flat") {
             return quote!(members.extend(<#kind as crate::event::spec::Flat>::members()););
         }
@@ -122,26 +118,16 @@ impl Part {
         };
         let is_there = self.has("required") || self.has("or_null");
         let may_miss = (is_option && !is_there) || self.has("optional") || self.has("missing");
-        let key = if may_miss {
-            format!("{key}?")
-        } else {
-            key.clone()
-        };
+        let mark = if may_miss { "?" } else { "" };
+        let key = format!("{key}{mark}");
         let also = self.settings.get("also").into_iter();
         quote!(members.push((#key, #said, #about)); #(members.push(#also);)*)
     }
 
     /// The value of it, from `raw`.
     pub fn read(&self) -> TokenStream {
-        let (
-            Self {
-                kind,
-                key,
-                settings,
-                ..
-            },
-            (inner, is_option),
-        ) = (self, self.inner());
+        let (kind, key, settings) = (&self.kind, &self.key, &self.settings);
+        let (inner, is_option) = self.inner();
         if let Some(read) = settings.get("read") {
             return quote!(#read);
         }
@@ -174,26 +160,17 @@ impl Part {
 
     /// The code that adds it to `draft`.
     pub fn write(&self) -> TokenStream {
-        let (
-            Self {
-                bound,
-                key,
-                kind,
-                settings,
-                ..
-            },
-            (_, is_option),
-        ) = (self, self.inner());
+        let (bound, key, kind) = (&self.bound, &self.key, &self.kind);
         if self.has("flat") {
             return quote!(let draft = crate::event::spec::Flat::write(#bound, draft););
         }
         if self.has("kinds") {
             return quote!(let draft = crate::event::spec::Kinds::write(#bound, draft););
         }
-        if let Some(put) = settings.get("put") {
+        if let Some(put) = self.settings.get("put") {
             return quote!(let draft = #put;);
         }
-        if let Some(write) = settings.get("write") {
+        if let Some(write) = self.settings.get("write") {
             return quote!(let draft = draft.payload_some(#key, #write););
         }
         if !self.is_member() {
@@ -204,7 +181,7 @@ impl Part {
             false => quote!(draft.payload(#key, crate::event::raw::Field::value(#it))),
         };
         let (some, whole) = (put(quote!(it)), put(quote!(#bound)));
-        if is_option {
+        if self.inner().1 {
             let none = match self.has("or_null") {
                 true => quote!(draft.payload(#key, ::serde_json::Value::Null)),
                 false => quote!(draft),

@@ -1,4 +1,139 @@
-//! The attributes `#[fact(…)]`, read.
+//! The settings of `#[fact(…)]`, an example each; below them the code that reads them.
+//!
+//! ```ignore
+//! /// A granted call starts.
+//! #[derive(Fact)]
+//! #[fact(name = "approval-started", tags("approval", "started", "tool:<name>" = tool),
+//!        source = System, modality = Text, visibility = Heard, role = Aside, label = "approval",
+//!        text = format!("{tool} starts"))]
+//! pub struct Started<'a> {
+//!     /// The turn.
+//!     pub turn: u64,
+//!     /// The tool.
+//!     #[fact(from_tag = "tool:")]
+//!     pub tool: &'a str,
+//! }
+//! ```
+//!
+//! This writes `specs`, `decode`, `encode` and the plain answers of a fact with the tags
+//! `approval`, `started` and `tool:<its tool>`, and the members `turn`, `tool` and `text`. The doc
+//! comments are the texts of the catalogue: of the struct or variant the first paragraph, of a
+//! member its words without the full stop. A setting that is not listed here does not compile.
+//!
+//! In expressions of an item (`tags`, `source`, `modality`, `text`) the fields are bound by their
+//! names as references. Those of `visibility`, `role`, `wakes`, `changes_thread` and `label` see
+//! `self` only. `put` and `write` have the fields by value, and `put` the `draft` too; `read` and
+//! `when` have `raw`.
+//!
+//! # Of a kind of fact: a struct, or a variant of an enum of kinds
+//!
+//! - `name = "turn-ended"`: the kind's name in the catalogue. Every struct and variant has one, but
+//!   a struct with `kinds` and a variant with `others`.
+//! - `tags("turn", "ended", "turn:<number>" = turn)`: the tags, in order. Each is written as the
+//!   catalogue shows it:
+//!   - `"turn"` is always there.
+//!   - `"turn:<number>" = turn` has a value behind its prefix.
+//!   - `"granted|denied" = ruling` and `"decision|submodule:<name>" = by` are whole texts, made by
+//!     `Display`.
+//!   - `"late?" = is_late` is there where the value is true.
+//!   - `"statement:<id>?" = statement` is there for each item of an `Option` or an array; so is
+//!     `"tag:<name>*" = names`.
+//!   - `"part?"` is only shown: other code writes it.
+//!   - `"<kind>"` in a struct with `kinds`: the first tag of the variant. Further tags of the
+//!     variant stand behind all of the struct's.
+//! - `source = User`: the event's source, a variant of `Source` or an expression that gives one.
+//!   Without it `Internal`; of a variant, that of its enum.
+//! - `modality = Text`, of a struct: the event's modality, of `Modality`. Without it `State`.
+//! - `text = format!("turn {turn} started")`: the member `text`. A field of the name `text` needs
+//!   no such setting. In a variant of a struct with `kinds`, `of` is the `text_of` of that struct.
+//! - `visibility = State`: who is shown the event, of `Visibility` or an expression. Needed in a
+//!   struct, and in an enum that is a fact by itself; an enum without it is a part of the struct
+//!   that has it by `kinds`.
+//! - `role = Aside`: the event's part in its turn, of `Role`. Needed where `visibility` is.
+//! - `wakes = true`, `wakes = self.ruling.wakes()`: it wakes its thread.
+//! - `changes_thread = true`: the row of its thread changes by it.
+//! - `label = "turn"`: who speaks or acts, in a word for the terminal.
+//! - `plain`: it answers readers by these settings alone. Without it the family's file implements
+//!   `Family`.
+//!
+//! # Of enums of kinds
+//!
+//! ```ignore
+//! #[derive(Fact)]
+//! #[fact(tags("run", "<kind>", "pipeline:<name>" = pipeline), text_of = pipeline,
+//!        visibility = State, role = Decision)]
+//! pub struct RunFact<'a> {
+//!     #[fact(tag = "pipeline:")]
+//!     pub pipeline: &'a str,
+//!     #[fact(kinds)]
+//!     pub news: RunNews<'a>,
+//! }
+//!
+//! #[derive(Fact)]
+//! pub enum RunNews<'a> {
+//!     /// A run is to be cancelled.
+//!     #[fact(name = "run-cancel", tags("cancel"), source = User,
+//!            text = format!("{of} is to be cancelled"))]
+//!     Cancel {
+//!         /// Who, when known.
+//!         user: Option<&'a str>,
+//!     },
+//! }
+//! ```
+//!
+//! The second tag of an event decides which variant it is.
+//!
+//! - `text_of = pipeline`, of the struct: what variants call `of` in their texts. Without it an
+//!   empty text.
+//! - `element = element`, of the enum: `fn element(tag: &str, members: &[(&str, Value)]) -> String`
+//!   makes the text of variants that have no `text`, of their first tag and members.
+//! - `tail = [TURN_MAYBE, ROOT]`, of a variant: members that the catalogue shows behind its own;
+//!   other code writes them.
+//! - `when = raw.get("transient").is_some()`, of a variant: it shares its first tag with the
+//!   variant behind it, and is read where this holds.
+//! - `put = draft.payload("transient", true)`, of a variant: the draft with what tells it from the
+//!   one behind it.
+//! - `hidden`, of a variant: the catalogue does not show it, because the one behind it says all.
+//! - `others`, of a variant such as `News(Box<News>)`: it stands for the kinds of the enum in the
+//!   box, where no other variant fits.
+//!
+//! # Of a member
+//!
+//! A field is a member of its own name and type: a `bool`, number, text, list or value that
+//! `raw.field` reads. An event without it, or with one of another type, is no such fact; an
+//! `Option` may be missing, and `None` is left out.
+//!
+//! - `#[fact(name = "approval_id")] approval: &'a str`: its name in the payload.
+//! - `Merged(#[fact(flat, bound = merge)] Merge)`: the name, in expressions and in the payload, of
+//!   a field that has none.
+//! - `#[fact(kind = "\"done\" | \"failed\"")]`: its type in the catalogue, where the field's type
+//!   does not say it.
+//! - `#[fact(json)] tally: Tally`: serde reads and writes it; the catalogue shows an `object`.
+//! - `#[fact(or_default)] reason: &'a str`: read as its default where it is missing; always
+//!   written.
+//! - `#[fact(optional)] is_edited: bool`: that, and left out where it is its default; the catalogue
+//!   shows `is_edited?`.
+//! - `#[fact(missing)] arguments: &'a Value`: the catalogue shows that it may be missing, and
+//!   nothing else changes.
+//! - `#[fact(required)] outcome: Option<TurnOutcome>`: the catalogue shows an `Option` as one that
+//!   is always there.
+//! - `#[fact(or_null)] contact: Option<&'a str>`: that, and `None` is written as `null`.
+//! - `#[fact(from_tag = "tool:")] tool: &'a str`: read from the tag with this prefix, and written
+//!   as a member, too. An `Option` reads none, a `Vec` all of them.
+//! - `#[fact(tag = "submodule:")] submodule: &'a str`: read so, and no member: `tags` writes it.
+//! - `#[fact(flag = "partial")] is_partial: bool`: whether the tag is there; no member either:
+//!   `"partial?" = is_partial` writes it.
+//! - `#[fact(read = raw.get("archived").is_some())]`: read by this expression of the field's type;
+//!   `?` gives the fact up.
+//! - `#[fact(write = (from < input).then_some(from))]`: written as this `Option`, and left out
+//!   where it is `None`.
+//! - `#[fact(put = draft.slot("input", input))]`: written by this expression, which gives the new
+//!   draft.
+//! - `#[fact(also = ("input_blob?", "object", "the blob"))]`: a further member in the catalogue
+//!   (name, type, words), which the field's `put` or other code writes.
+//! - `#[fact(flat)] ruling: Ruling<'a>`: a type with members of its own. It implements `Flat`: by
+//!   hand, or by `#[derive(Members)]` on a struct, whose fields have the settings of this list.
+//! - `#[fact(kinds)] news: RunNews<'a>`: the enum of kinds; at most one field of a struct.
 
 use std::collections::BTreeMap;
 
@@ -10,33 +145,7 @@ use syn::{
     parse_quote,
 };
 
-/// The settings beside `tags("turn", "turn:<number>" = turn, "late?" = is_late)`, the tags in order.
-///
-/// Of a kind of fact, or of all kinds of an enum:
-/// - `name = "turn-ended"`: its name in the documents.
-/// - `source = User`, `modality = Text`: of its event; by default `Internal` and `State`.
-/// - `text = format!(…)`: its text, where no field has one. `of` is the `text_of` of the struct.
-/// - `visibility = State`, `role = Aside`, `wakes = …`, `changes_thread = …`, `label = "turn"`: the plain answers.
-/// - `plain`: it has no other answers.
-/// - `element = element`: of an enum: the function of a variant's first tag and members that makes the text.
-/// - `tail = [ROOT]`: of a variant: members behind its own that the struct has.
-/// - `when = raw.is("transient")`: of a variant that shares its tag with the one behind it; `put = …`: the draft with the member
-///   that tells it; `hidden`: the documents have it there.
-/// - `others`: of a variant: the kinds of the enum in its box.
-///
-/// Of a member:
-/// - `name = "approval_id"`: its name in the payload, where the field has another one.
-/// - `bound = merge`: its name in expressions, where the field has none.
-/// - `kind = "object"`: its type in the documents, where the field's type does not say it.
-/// - `json`: by serde.
-/// - `or_default`: read leniently; `optional`: that, and left out where it is the default.
-/// - `missing`: an odd one that may be missing.
-/// - `required`: an `Option` that always stands in the payload; `or_null`: that, and null for `None`.
-/// - `from_tag = "tool:"`: read from a tag; `tag = "submodule:"`: it stands there alone; `flag = "late"`: the tag is there.
-/// - `read = …`, `write = …`: odd ones, made of `raw`, and of the field into an optional value.
-/// - `put = draft.slot("input", input)`: the draft with an odd one.
-/// - `also = ("input_blob?", "object", "the blob")`: a further member that the field's type writes.
-/// - `flat`: it has members of its own; `kinds`: an enum of kinds.
+/// The settings beside `tags(…)`.
 const KNOWN: &str = " name source modality text text_of visibility role wakes changes_thread label plain others element tail hidden when bound kind json \
                      or_default optional missing required or_null from_tag tag flag read write put also flat kinds ";
 
@@ -90,13 +199,7 @@ impl Settings {
 
     /// A setting that is a text.
     pub fn text(&self, name: &str) -> Option<String> {
-        match self.get(name)? {
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(text),
-                ..
-            }) => Some(text.value()),
-            _ => None,
-        }
+        text_of(self.get(name)?)
     }
 
     /// A setting that has to be there.
@@ -107,10 +210,7 @@ impl Settings {
 
     /// A setting that may be the bare name of a variant of this enum; without it this one.
     pub fn variant(&self, name: &str, of: &str, default: &str) -> TokenStream {
-        let (of, default) = (
-            Ident::new(of, Span::call_site()),
-            Ident::new(default, Span::call_site()),
-        );
+        let [of, default] = [of, default].map(|name| Ident::new(name, Span::call_site()));
         let is_name = |it: &Ident| it.to_string().starts_with(char::is_uppercase);
         match self.get(name) {
             None => quote!(crate::event::envelope::#of::#default),
@@ -119,6 +219,16 @@ impl Settings {
             }
             Some(value) => quote!(#value),
         }
+    }
+}
+
+fn text_of(value: &Expr) -> Option<String> {
+    match value {
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(text),
+            ..
+        }) => Some(text.value()),
+        _ => None,
     }
 }
 
@@ -139,21 +249,13 @@ fn tags(meta: &ParseNestedMeta<'_>) -> Result<Vec<Tag>> {
 /// The first paragraph of the doc comments, in one line.
 pub fn about(attributes: &[Attribute]) -> String {
     let line = |attribute: &Attribute| match &attribute.meta {
-        Meta::NameValue(meta) if meta.path.is_ident("doc") => match &meta.value {
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(text),
-                ..
-            }) => Some(text.value().trim().to_owned()),
-            _ => None,
-        },
+        Meta::NameValue(meta) if meta.path.is_ident("doc") => text_of(&meta.value),
         _ => None,
     };
-    let lines: Vec<String> = attributes
-        .iter()
-        .filter_map(line)
-        .take_while(|line| !line.is_empty())
-        .collect();
-    lines.join(" ")
+    let lines = attributes.iter().filter_map(line);
+    let lines: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
+    let end = lines.iter().position(String::is_empty);
+    lines[..end.unwrap_or(lines.len())].join(" ")
 }
 
 /// The words on a member as the documents have them: no sentence.

@@ -150,12 +150,10 @@ pub fn is_namespace(attribute: &str) -> bool {
 
 /// The value of an attribute; null if it is empty. An error is the rule.
 fn parse(kind: Kind, written: Option<&str>) -> Result<Value, &'static str> {
-    let Some(written) = written else {
-        return if kind == Kind::Flag {
-            Ok(true.into())
-        } else {
-            Err("it needs a value")
-        };
+    let written = match written {
+        Some(written) => written,
+        None if kind == Kind::Flag => return Ok(true.into()),
+        None => return Err("it needs a value"),
     };
     let text = decode(written.trim());
     if text.is_empty() {
@@ -182,24 +180,19 @@ fn names(text: &str) -> Value {
         .filter(|n| !n.is_empty())
         .map(Value::from)
         .collect();
-    if names.is_empty() {
-        Value::Null
-    } else {
-        names.into()
+    match names.is_empty() {
+        true => Value::Null,
+        false => names.into(),
     }
 }
 
 fn seconds(text: &str) -> Option<Value> {
     let number = text.trim_end_matches(['s', 'S']).trim_end();
-    let whole = number.parse::<u64>().ok().map(Value::from);
-    let fraction = || {
-        number
-            .parse::<f64>()
-            .ok()
-            .filter(|n| n.is_finite() && *n >= 0.0)
-            .map(Value::from)
-    };
-    whole.or_else(fraction)
+    if let Ok(whole) = number.parse::<u64>() {
+        return Some(whole.into());
+    }
+    let fraction = number.parse::<f64>().ok()?;
+    (fraction.is_finite() && fraction >= 0.0).then(|| fraction.into())
 }
 
 fn flag(text: &str) -> Option<bool> {
@@ -256,11 +249,6 @@ fn decode(text: &str) -> Cow<'_, str> {
 }
 
 fn reference(name: &str) -> Option<char> {
-    let number = |digits: &str, radix| {
-        u32::from_str_radix(digits, radix)
-            .ok()
-            .and_then(char::from_u32)
-    };
     match name {
         "lt" => Some('<'),
         "gt" => Some('>'),
@@ -269,12 +257,13 @@ fn reference(name: &str) -> Option<char> {
         "apos" => Some('\''),
         _ => {
             let digits = name.strip_prefix('#')?;
-            let letter = match digits.strip_prefix(['x', 'X']) {
-                Some(digits) => number(digits, 16),
-                None => number(digits, 10),
+            let number = match digits.strip_prefix(['x', 'X']) {
+                Some(digits) => u32::from_str_radix(digits, 16),
+                None => digits.parse(),
             };
             // XML has no control characters.
-            letter.filter(|letter| !letter.is_control() || matches!(letter, '\t' | '\n' | '\r'))
+            char::from_u32(number.ok()?)
+                .filter(|letter| !letter.is_control() || matches!(letter, '\t' | '\n' | '\r'))
         }
     }
 }

@@ -83,49 +83,27 @@ pub struct Element {
 use Content::{List, Nothing, Remark, Verbatim, Words};
 use Kind::{Flag, Names, Seconds, Text, Whole};
 
-const fn must(name: &'static str, kind: Kind, written: &'static [&'static str]) -> Argument {
+type Written = &'static [&'static str];
+
+const fn argument(name: &'static str, kind: Kind, missing: Missing, written: Written) -> Argument {
     Argument {
         name,
         kind,
-        missing: Missing::Refuse,
+        missing,
         written,
     }
 }
 
-const fn may(name: &'static str, kind: Kind, written: &'static [&'static str]) -> Argument {
-    Argument {
-        name,
-        kind,
-        missing: Missing::Null,
-        written,
-    }
+const fn must(name: &'static str, kind: Kind, written: Written) -> Argument {
+    argument(name, kind, Missing::Refuse, written)
 }
 
-const fn or(name: &'static str, words: &'static str, written: &'static [&'static str]) -> Argument {
-    Argument {
-        name,
-        kind: Text,
-        missing: Missing::Words(words),
-        written,
-    }
+const fn may(name: &'static str, kind: Kind, written: Written) -> Argument {
+    argument(name, kind, Missing::Null, written)
 }
 
-const fn flag(name: &'static str, otherwise: bool, written: &'static [&'static str]) -> Argument {
-    Argument {
-        name,
-        kind: Flag,
-        missing: Missing::Flag(otherwise),
-        written,
-    }
-}
-
-const fn names(name: &'static str, written: &'static [&'static str]) -> Argument {
-    Argument {
-        name,
-        kind: Names,
-        missing: Missing::NoNames,
-        written,
-    }
+const fn or(name: &'static str, words: &'static str, written: Written) -> Argument {
+    argument(name, Text, Missing::Words(words), written)
 }
 
 macro_rules! elements {
@@ -183,7 +161,7 @@ pub const ELEMENTS: &[Element] = elements! {
         r#"<watch from="name" kind="kind" note="what for"/>"#;
     ["close-watch"] => "close_watch", Nothing, [must("id", Text, &["id"])], r#"<close-watch id="w1"/>"#;
     ["fan-out"] => "fan_out", List { inner: "item", argument: "items", done: false },
-        [may("prompt", Text, &["prompt"]), flag("gather", true, &["gather"]), may("timeout_s", Seconds, &["timeout-s", "timeout"])],
+        [may("prompt", Text, &["prompt"]), argument("gather", Flag, Missing::Flag(true), &["gather"]), may("timeout_s", Seconds, &["timeout-s", "timeout"])],
         r#"<fan-out prompt="what each does" gather="true"><item>one</item><item>two</item></fan-out>"#;
     ["sequence"] => "sequence", List { inner: "step", argument: "steps", done: false },
         [may("prompt", Text, &["prompt"]), may("timeout_s", Seconds, &["timeout-s", "timeout"])],
@@ -193,7 +171,7 @@ pub const ELEMENTS: &[Element] = elements! {
         r#"<query-events latest="20" tags="response">words</query-events>"#;
     ["state-get"] => "state_get", Nothing, [must("key", Text, &["key"])], r#"<state-get key="key"/>"#;
     ["state-put"] => "state_put", Words("content"),
-        [must("key", Text, &["key"]), must("content", Text, &["content"]), names("related_keys", &["related-keys", "related"])],
+        [must("key", Text, &["key"]), must("content", Text, &["content"]), argument("related_keys", Names, Missing::NoNames, &["related-keys", "related"])],
         r#"<state-put key="key" related="other">what to keep</state-put>"#;
     ["state-search"] => "state_search", Words("query"), [must("query", Text, &["query"]), may("limit", Whole, &["limit"])],
         r#"<state-search>words</state-search>"#;
@@ -269,26 +247,18 @@ impl Name {
 
     /// What an inner element is inside of.
     pub fn outer(self) -> Option<&'static str> {
-        if let Self::Inner(index) = self {
-            INNER.get(index).map(|(_, outer)| *outer)
-        } else {
-            None
+        match self {
+            Self::Inner(index) => INNER.get(index).map(|(_, outer)| *outer),
+            _ => None,
         }
     }
 }
 
 /// Whether two names are the same.
 pub fn same(one: &str, other: &str) -> bool {
-    let plain = |byte: u8| {
-        if byte == b'_' {
-            b'-'
-        } else {
-            byte.to_ascii_lowercase()
-        }
+    let plain = |byte: u8| match byte {
+        b'_' => b'-',
+        byte => byte.to_ascii_lowercase(),
     };
-    one.len() == other.len()
-        && one
-            .bytes()
-            .zip(other.bytes())
-            .all(|(a, b)| plain(a) == plain(b))
+    one.bytes().map(plain).eq(other.bytes().map(plain))
 }

@@ -120,28 +120,10 @@ impl<'t> Reader<'t> {
 
     /// One inner element: to its end tag, or to the next of its kind.
     fn part(&self, index: usize, inner: &str, limit: usize) -> Extent {
-        let tag = &self.tags[index];
-        let begin = tag.range.end;
-        if matches!(tag.shape, Shape::Alone(_)) {
-            return Extent {
-                content: begin..begin,
-                closed: true,
-                end: begin,
-                next: index + 1,
-            };
+        if let Some(extent) = self.closed(index, limit) {
+            return extent;
         }
-        if let Some(partner) = tag
-            .partner
-            .filter(|partner| self.tags[*partner].range.start < limit)
-        {
-            let last = &self.tags[partner].range;
-            return Extent {
-                content: begin..last.start,
-                closed: true,
-                end: last.end,
-                next: partner + 1,
-            };
-        }
+        let begin = self.tags[index].range.end;
         let inside = |index: &usize| self.tags[*index].range.start < limit;
         let next = (index + 1..self.tags.len())
             .take_while(inside)

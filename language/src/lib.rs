@@ -46,7 +46,14 @@ pub struct Reading {
 pub fn read(text: &str, own: &str) -> Reading {
     let whole = &text[..text.floor_char_boundary(TEXT_MAX)];
     let scan = scan::scan(whole, own);
-    let mut reader = Reader::new(whole, scan.tags);
+    let mut reader = Reader {
+        text: whole,
+        ended: vec![false; scan.tags.len()],
+        tags: scan.tags,
+        done: 0,
+        thought: None,
+        reading: Reading::default(),
+    };
     if whole.len() < text.len() {
         reader.say(format!(
             "The text is longer than {TEXT_MAX} bytes: what comes after that was not read."
@@ -88,19 +95,19 @@ struct Extent {
     next: usize,
 }
 
-impl<'t> Reader<'t> {
-    fn new(text: &'t str, tags: Vec<Tag<'t>>) -> Self {
-        let ended = vec![false; tags.len()];
+impl Extent {
+    /// That of the tag of this index, which ends here.
+    fn empty(end: usize, index: usize) -> Self {
         Self {
-            text,
-            tags,
-            ended,
-            done: 0,
-            thought: None,
-            reading: Reading::default(),
+            content: end..end,
+            closed: true,
+            end,
+            next: index + 1,
         }
     }
+}
 
+impl<'t> Reader<'t> {
     fn read(&mut self) {
         let mut next = 0;
         while next < self.tags.len() {
@@ -189,25 +196,11 @@ impl<'t> Reader<'t> {
             .name
             .element()
             .is_some_and(|element| matches!(element.content, Content::Nothing));
-        if empty || matches!(tag.shape, Shape::Alone(_)) {
-            return Extent {
-                content: begin..begin,
-                closed: true,
-                end: begin,
-                next: index + 1,
-            };
+        if empty {
+            return Extent::empty(begin, index);
         }
-        if let Some(partner) = tag
-            .partner
-            .filter(|partner| self.tags[*partner].range.start < limit)
-        {
-            let last = &self.tags[partner].range;
-            return Extent {
-                content: begin..last.start,
-                closed: true,
-                end: last.end,
-                next: partner + 1,
-            };
+        if let Some(extent) = self.closed(index, limit) {
+            return extent;
         }
         // Not closed: up to the next element, or an end tag that must have been meant for this one.
         let stops = |index: &usize| {
@@ -218,20 +211,30 @@ impl<'t> Reader<'t> {
             .unwrap_or(self.tags.len());
         let stop = self.tags.get(next).filter(|tag| tag.range.start < limit);
         let content = begin..stop.map_or(limit, |tag| tag.range.start);
-        match stop.filter(|_| self.stray(next)) {
-            Some(tag) => Extent {
-                content,
-                closed: false,
-                end: tag.range.end,
-                next: next + 1,
-            },
-            None => Extent {
-                end: content.end,
-                content,
-                closed: false,
-                next,
-            },
+        let stray = stop.filter(|_| self.stray(next));
+        Extent {
+            end: stray.map_or(content.end, |tag| tag.range.end),
+            next: next + usize::from(stray.is_some()),
+            content,
+            closed: false,
         }
+    }
+
+    /// What has its end before the limit: a tag that stands alone, or one whose end tag comes.
+    fn closed(&self, index: usize, limit: usize) -> Option<Extent> {
+        let tag = &self.tags[index];
+        let begin = tag.range.end;
+        if matches!(tag.shape, Shape::Alone(_)) {
+            return Some(Extent::empty(begin, index));
+        }
+        let partner = tag.partner?;
+        let last = &self.tags[partner].range;
+        (last.start < limit).then(|| Extent {
+            content: begin..last.start,
+            closed: true,
+            end: last.end,
+            next: partner + 1,
+        })
     }
 
     fn stray(&self, index: usize) -> bool {

@@ -252,23 +252,15 @@ impl Finder<'_, '_> {
             .iter()
             .position(|(open, _, _)| rest.starts_with(open))?;
         let (open, close, what) = SECTIONS[index];
-        let length = if self.sections[index] {
-            None
-        } else {
-            rest[open.len()..].find(close)
-        };
-        self.sections[index] = length.is_none();
-        Some(match length {
-            Some(length) => Quote {
-                end: at + open.len() + length + close.len(),
-                firm: true,
-                ..Quote::default()
-            },
-            None => Quote {
-                end: self.text.len(),
-                unclosed: Some(what),
-                ..Quote::default()
-            },
+        let inside = at + open.len();
+        let length = (!self.sections[index]).then(|| self.text[inside..].find(close));
+        let end = length.flatten().map(|length| inside + length + close.len());
+        self.sections[index] = end.is_none();
+        Some(Quote {
+            end: end.unwrap_or(self.text.len()),
+            firm: end.is_some(),
+            unclosed: end.is_none().then_some(what),
+            ..Quote::default()
         })
     }
 
@@ -304,18 +296,12 @@ impl Finder<'_, '_> {
             let last = next.length >= run.length && next.last && (next.first || next.mark == b'`');
             next.mark == run.mark && (last || (!run.first && next.length == run.length))
         };
-        match self.runs[index + 1..].iter().take(LOOKS).find(closing) {
-            Some(next) => Quote {
-                end: next.at + next.length,
-                fence: true,
-                ..Quote::default()
-            },
-            None => Quote {
-                end: self.text.len(),
-                fence: true,
-                unclosed: Some("a code fence"),
-                ..Quote::default()
-            },
+        let next = self.runs[index + 1..].iter().take(LOOKS).find(closing);
+        Quote {
+            end: next.map_or(self.text.len(), |next| next.at + next.length),
+            fence: true,
+            unclosed: next.is_none().then_some("a code fence"),
+            ..Quote::default()
         }
     }
 

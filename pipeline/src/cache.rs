@@ -6,9 +6,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::data::Arguments;
-use crate::hook::{Call, Hook, Next};
-use crate::node::{Outcome, Output};
+use crate::error::Cause;
+use crate::run::{Call, Hook, Next};
 use crate::sync::Mutex;
+use crate::value::{Outcome, Output};
 
 /// How many values a cache keeps, if nothing else is said.
 const AT_MOST: usize = 10_000;
@@ -59,7 +60,7 @@ impl Cache {
         Cache {
             nodes: Arc::new(nodes),
             at_most: AT_MOST,
-            kept: Arc::new(Mutex::new(Kept::default())),
+            kept: Arc::default(),
         }
     }
 
@@ -92,13 +93,11 @@ impl Hook for Cache {
         if !self.nodes.contains(call.node()) {
             return next.run().await;
         }
-        let arguments = call
-            .arguments()
-            .map_err(|error| Arc::new(error) as crate::Cause)?;
+        let arguments = call.arguments().map_err(|error| Arc::new(error) as Cause)?;
         let key = (call.node().to_owned(), call.version(), arguments);
         let known = self.kept.with(|kept| kept.values.get(&key).cloned());
         // Another node of the module may have the same name.
-        if let Some(output) = known.filter(|output| call.node.accepts(output)) {
+        if let Some(output) = known.filter(|output| call.accepts(output)) {
             return Ok(output);
         }
         let output = next.run().await?;

@@ -10,10 +10,11 @@ use serde::Serialize;
 
 use crate::context::{Argument, Call, Context, HasContext};
 use crate::data::Gathering;
-use crate::node::{Few, Function, Kind, Node, Outcome, Output, Parents, Recipe};
+use crate::flow;
+use crate::node::{Function, Node, Parents, Recipe};
 use crate::once::Once;
-use crate::past::Past;
-use crate::{Value, run};
+use crate::past::{Few, Past};
+use crate::value::{Kind, Outcome, Output, Value};
 
 impl Call {
     /// A call of the node of this name.
@@ -33,7 +34,7 @@ impl Call {
         run: impl Fn(&G, &Parents) -> BoxFuture<'static, Outcome> + Send + Sync + 'static,
         gather: impl Fn(&G, &Parents, &mut Gathering) + Send + Sync + 'static,
     ) -> Context<T> {
-        self.pending_by(kind, Called { given, run, gather })
+        self.pending_by(kind, Closures { given, run, gather })
     }
 
     pub(crate) fn pending_by<T: Value>(
@@ -44,7 +45,11 @@ impl Call {
         Context::of(Arc::new(Node {
             past: Past::of(self.name, false),
             kind: Some(kind),
-            birth: run::birth(&self.parents),
+            birth: flow::birth(
+                self.parents
+                    .iter()
+                    .filter_map(|parent| parent.birth.as_ref()),
+            ),
             once: Once::pending(Arc::new(Recipe {
                 parents: Parents(self.parents),
                 saying: OnceLock::new(),
@@ -54,13 +59,14 @@ impl Call {
     }
 }
 
-struct Called<G, R, A> {
+/// The function of a node as the attribute writes it.
+struct Closures<G, R, A> {
     given: G,
     run: R,
     gather: A,
 }
 
-impl<G, R, A> Function for Called<G, R, A>
+impl<G, R, A> Function for Closures<G, R, A>
 where
     G: Send + Sync,
     R: Fn(&G, &Parents) -> BoxFuture<'static, Outcome> + Send + Sync,
@@ -84,21 +90,6 @@ pub fn outcome<T: Value, E: Into<Box<dyn Error + Send + Sync>>>(result: Result<T
     result
         .map(Output::new)
         .map_err(|error| Arc::from(error.into()))
-}
-
-impl Kind {
-    /// Not to be recorded, though perhaps it could.
-    pub fn transient(self) -> Self {
-        Kind {
-            transient: true,
-            ..self
-        }
-    }
-
-    /// Of this version of the node's body.
-    pub fn version(self, version: u32) -> Self {
-        Kind { version, ..self }
-    }
 }
 
 /// A function made a node, under a name. See [`wrap`].

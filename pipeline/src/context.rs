@@ -13,31 +13,11 @@ use crate::blocking;
 use crate::error::NodeExecutionError;
 use crate::executor;
 use crate::graph::Graph;
-use crate::node::{Few, Node, Output, Parents};
+use crate::node::{Node, Parents};
+use crate::past::Few;
 use crate::pieces::Pieces;
-
-/// What a node may take and return: any plain value that can be cloned and sent between threads.
-///
-/// `Unpin` is what keeps a pending [`Context`] out: every plain value is, a context is not, and neither is a struct with
-/// a context in it. A node that forgets to await is therefore refused by the compiler.
-///
-/// ```compile_fail
-/// use unhurried::{Context, node};
-///
-/// type Later = Context<i64>; // the attribute would see a `Context` by name; the type sees through an alias, too
-///
-/// #[node]
-/// async fn forgets(n: i64) -> Later {
-///     Context::new(n)
-/// }
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the value of a node",
-    note = "a value is a plain one: `Clone + Send + Sync + 'static`, and no pending `Context`: await it first"
-)]
-pub trait Value: Clone + Send + Sync + Unpin + 'static {}
-
-impl<T: Clone + Send + Sync + Unpin + 'static> Value for T {}
+use crate::run::Called;
+use crate::value::{Output, Value};
 
 /// A value that may still be pending.
 ///
@@ -141,13 +121,8 @@ impl<T: Value> Context<T> {
         &self,
         read: impl Future<Output = Result<R, NodeExecutionError>>,
     ) -> Result<R, NodeExecutionError> {
-        blocking::block_on(read).unwrap_or_else(|refused| {
-            Err(NodeExecutionError::of(
-                self.name(),
-                Vec::new(),
-                Arc::new(refused),
-            ))
-        })
+        blocking::block_on(read)
+            .unwrap_or_else(|refusal| Err(NodeExecutionError::refused(self.name(), refusal)))
     }
 }
 

@@ -1,9 +1,8 @@
 //! Common loops over contexts, as ordinary functions.
 
-use std::sync::Arc;
-
+use crate::context::Context;
 use crate::error::{NodeExecutionError, Refusal};
-use crate::{Context, Value};
+use crate::value::Value;
 
 /// Applies `step` until `done` says so of the value, at most `at_most` times.
 ///
@@ -34,9 +33,6 @@ pub async fn repeat_until<T: Value>(
     if done(&context.data().await?) {
         return Ok(context);
     }
-    Err(NodeExecutionError::of(
-        "repeat_until",
-        Vec::new(),
-        Arc::new(Refusal::LimitReached(at_most)),
-    ))
+    let refusal = Refusal::LimitReached(at_most);
+    Err(NodeExecutionError::refused("repeat_until", refusal))
 }

@@ -116,10 +116,20 @@ impl<T: Serialize + ?Sized> Serialize for Within<'_, T> {
     }
 }
 
+/// What holds no values is handed on as it is.
 macro_rules! plain {
-    ($($method:ident($type:ty)),*) => { $(
-        fn $method(self, value: $type) -> Result<S::Ok, S::Error> {
-            self.0.$method(value)
+    ($($method:ident($($name:ident: $type:ty),*)),*) => { $(
+        fn $method(self, $($name: $type),*) -> Result<S::Ok, S::Error> {
+            self.0.$method($($name),*)
+        }
+    )* };
+}
+
+/// What begins to hold values is handed on, and they are looked at.
+macro_rules! begun {
+    ($($method:ident($($name:ident: $type:ty),*) -> $begun:ident),*) => { $(
+        fn $method(self, $($name: $type),*) -> Result<Self::$begun, S::Error> {
+            self.0.$method($($name),*).map(Finite)
         }
     )* };
 }
@@ -187,21 +197,36 @@ impl<S: Serializer> Serializer for Finite<S> {
     type SerializeStructVariant = Finite<S::SerializeStructVariant>;
 
     plain!(
-        serialize_bool(bool),
-        serialize_i8(i8),
-        serialize_i16(i16),
-        serialize_i32(i32),
-        serialize_i64(i64),
-        serialize_i128(i128),
-        serialize_u8(u8),
-        serialize_u16(u16),
-        serialize_u32(u32),
-        serialize_u64(u64),
-        serialize_u128(u128),
-        serialize_char(char),
-        serialize_str(&str),
-        serialize_bytes(&[u8]),
-        serialize_unit_struct(&'static str)
+        serialize_bool(value: bool),
+        serialize_i8(value: i8),
+        serialize_i16(value: i16),
+        serialize_i32(value: i32),
+        serialize_i64(value: i64),
+        serialize_i128(value: i128),
+        serialize_u8(value: u8),
+        serialize_u16(value: u16),
+        serialize_u32(value: u32),
+        serialize_u64(value: u64),
+        serialize_u128(value: u128),
+        serialize_char(value: char),
+        serialize_str(value: &str),
+        serialize_bytes(value: &[u8]),
+        serialize_none(),
+        serialize_unit(),
+        serialize_unit_struct(name: &'static str),
+        serialize_unit_variant(of: &'static str, i: u32, variant: &'static str)
+    );
+
+    begun!(
+        serialize_seq(length: Option<usize>) -> SerializeSeq,
+        serialize_tuple(length: usize) -> SerializeTuple,
+        serialize_tuple_struct(name: &'static str, length: usize) -> SerializeTupleStruct,
+        serialize_tuple_variant(of: &'static str, i: u32, variant: &'static str, length: usize)
+            -> SerializeTupleVariant,
+        serialize_map(length: Option<usize>) -> SerializeMap,
+        serialize_struct(name: &'static str, length: usize) -> SerializeStruct,
+        serialize_struct_variant(of: &'static str, i: u32, variant: &'static str, length: usize)
+            -> SerializeStructVariant
     );
 
     fn serialize_f32(self, value: f32) -> Result<S::Ok, S::Error> {
@@ -214,25 +239,8 @@ impl<S: Serializer> Serializer for Finite<S> {
         self.0.serialize_f64(value)
     }
 
-    fn serialize_none(self) -> Result<S::Ok, S::Error> {
-        self.0.serialize_none()
-    }
-
     fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {
         self.0.serialize_some(&Within(value))
-    }
-
-    fn serialize_unit(self) -> Result<S::Ok, S::Error> {
-        self.0.serialize_unit()
-    }
-
-    fn serialize_unit_variant(
-        self,
-        of: &'static str,
-        i: u32,
-        variant: &'static str,
-    ) -> Result<S::Ok, S::Error> {
-        self.0.serialize_unit_variant(of, i, variant)
     }
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
@@ -252,58 +260,6 @@ impl<S: Serializer> Serializer for Finite<S> {
     ) -> Result<S::Ok, S::Error> {
         self.0
             .serialize_newtype_variant(of, i, variant, &Within(value))
-    }
-
-    fn serialize_seq(self, length: Option<usize>) -> Result<Self::SerializeSeq, S::Error> {
-        self.0.serialize_seq(length).map(Finite)
-    }
-
-    fn serialize_tuple(self, length: usize) -> Result<Self::SerializeTuple, S::Error> {
-        self.0.serialize_tuple(length).map(Finite)
-    }
-
-    fn serialize_tuple_struct(
-        self,
-        name: &'static str,
-        length: usize,
-    ) -> Result<Self::SerializeTupleStruct, S::Error> {
-        self.0.serialize_tuple_struct(name, length).map(Finite)
-    }
-
-    fn serialize_tuple_variant(
-        self,
-        of: &'static str,
-        i: u32,
-        variant: &'static str,
-        length: usize,
-    ) -> Result<Self::SerializeTupleVariant, S::Error> {
-        self.0
-            .serialize_tuple_variant(of, i, variant, length)
-            .map(Finite)
-    }
-
-    fn serialize_map(self, length: Option<usize>) -> Result<Self::SerializeMap, S::Error> {
-        self.0.serialize_map(length).map(Finite)
-    }
-
-    fn serialize_struct(
-        self,
-        name: &'static str,
-        length: usize,
-    ) -> Result<Self::SerializeStruct, S::Error> {
-        self.0.serialize_struct(name, length).map(Finite)
-    }
-
-    fn serialize_struct_variant(
-        self,
-        of: &'static str,
-        i: u32,
-        variant: &'static str,
-        length: usize,
-    ) -> Result<Self::SerializeStructVariant, S::Error> {
-        self.0
-            .serialize_struct_variant(of, i, variant, length)
-            .map(Finite)
     }
 
     fn collect_str<T: fmt::Display + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {

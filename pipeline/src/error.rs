@@ -45,6 +45,11 @@ impl NodeExecutionError {
         }
     }
 
+    /// The failure of a node that was not run, for this reason.
+    pub(crate) fn refused(node: &str, refusal: Refusal) -> Self {
+        Self::of(node, Vec::new(), Arc::new(refusal))
+    }
+
     /// The name of the node that failed.
     pub fn node(&self) -> &str {
         &self.0.node

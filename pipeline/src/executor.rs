@@ -3,23 +3,22 @@
 //! No scheduler lives on: a read plans, runs and is over. Two reads of the same node meet in the node's cell.
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
-use tokio::task::futures::TaskLocalFuture;
 use tokio::task::{JoinSet, coop};
 use tracing::Instrument;
 
-use crate::error::{Cause, NodeExecutionError, Refusal, panicked};
-use crate::hook::{Call, Next, Parent};
-use crate::node::{Branch, Branches, Node, Outcome, Output, Places, Walk, Walked};
+use crate::data::Gathering;
+use crate::error::{Cause, NodeExecutionError, Refusal};
+use crate::flow::Here;
+use crate::node::{Function, Node, Parents, attempt};
 use crate::past::Past;
-use crate::run::{Birth, HERE, Here, Scope};
+use crate::run::Called;
+use crate::value::{Outcome, Output};
+use crate::walk::{Places, Walk, Walked};
 
 /// How many node bodies may read from within each other on one stack; the next read runs on a task, with a fresh one.
 const DEPTH_MAX: usize = 8;
@@ -30,7 +29,10 @@ const DEPTH_MAX: usize = 8;
 pub(crate) async fn materialise(target: &Arc<Node>) -> Result<Output, NodeExecutionError> {
     match target.once.get() {
         Some(value) => Ok(value),
-        None if Handle::try_current().is_err() => Err(refused(target, Refusal::NoRuntime)),
+        None if Handle::try_current().is_err() => Err(NodeExecutionError::refused(
+            target.name(),
+            Refusal::NoRuntime,
+        )),
         None => {
             let here = Here::now();
             let _reading = here.reading();
@@ -38,6 +40,36 @@ pub(crate) async fn materialise(target: &Arc<Node>) -> Result<Output, NodeExecut
             let read = Read::of(here, std::slice::from_ref(target), usize::MAX, false);
             read.run().boxed().await?.result(target)
         }
+    }
+}
+
+/// What came of a branch that was read.
+pub(crate) type Branch = Result<Output, NodeExecutionError>;
+
+/// Makes one value of what came of branches.
+pub(crate) type Gather = fn(Vec<Branch>) -> Branch;
+
+/// A fan-in that reads its branches itself: what it runs of them at once, and what a failure means, is its own affair.
+#[derive(Clone, Copy)]
+pub(crate) struct Branches {
+    pub(crate) at_once: usize,
+    /// Whether a branch that fails leaves the others running, and is a result like theirs.
+    pub(crate) to_the_end: bool,
+    /// The value, of the results of the branches: that of the parent `i` at `i`.
+    pub(crate) gather: Gather,
+}
+
+impl Function for Branches {
+    fn reads(&self) -> bool {
+        true
+    }
+
+    fn run(&self, parents: &Parents) -> BoxFuture<'static, Outcome> {
+        gather(parents.0.to_vec(), *self).boxed()
+    }
+
+    fn gather(&self, _: &Parents, into: &mut Gathering) {
+        into.add("contexts", None);
     }
 }
 
@@ -124,7 +156,6 @@ impl Read {
             .rev()
             .filter(|i| steps[*i].waiting == 0)
             .collect();
-        let (completed, failed, failure) = (Vec::new(), HashMap::new(), None);
         Read {
             here,
             at_once,
@@ -133,9 +164,9 @@ impl Read {
             edges,
             places,
             ready,
-            completed,
-            failed,
-            failure,
+            completed: Vec::new(),
+            failed: HashMap::new(),
+            failure: None,
         }
     }
 
@@ -154,13 +185,11 @@ impl Read {
                     let outcome = execute(node, &self.here).await;
                     self.note(i, outcome);
                 } else {
-                    let (node, here) = (
-                        node.clone(),
-                        Here {
-                            depth: 0,
-                            ..self.here.clone()
-                        },
-                    );
+                    let node = node.clone();
+                    let here = Here {
+                        depth: 0,
+                        ..self.here.clone()
+                    };
                     tasks.spawn(async move { (i, execute(&node, &here).await) }.in_current_span());
                 }
             }
@@ -265,159 +294,4 @@ impl Planned {
 /// The node's value; computed here, or by whoever computes it already.
 async fn execute(node: &Arc<Node>, reader: &Here) -> Outcome {
     node.once.get_or_compute(|| attempt(node, reader)).await
-}
-
-/// One computation of a node, with the hooks of the run it was called in, else of the run it is read in.
-pub(crate) struct Attempt {
-    node: Arc<Node>,
-    scope: Option<Arc<Scope>>,
-    /// Made by the first poll: what that takes, a copy of an argument for one, may panic.
-    work: Option<BoxFuture<'static, Outcome>>,
-    is_done: bool,
-}
-
-fn attempt(node: &Arc<Node>, reader: &Here) -> TaskLocalFuture<Here, Attempt> {
-    let scope = node
-        .birth
-        .as_ref()
-        .map(|birth| &birth.scope)
-        .or(reader.scope.as_ref())
-        .cloned();
-    let here = Here {
-        scope: None,
-        depth: reader.depth + 1,
-        held: reader.held.clone(),
-        node: Some(node.clone()),
-    };
-    HERE.scope(
-        here,
-        Attempt {
-            node: node.clone(),
-            scope,
-            work: None,
-            is_done: false,
-        },
-    )
-}
-
-impl Future for Attempt {
-    type Output = Outcome;
-
-    fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Outcome> {
-        let Attempt {
-            node, scope, work, ..
-        } = &mut *self;
-        let step = || {
-            work.get_or_insert_with(|| begin(node, scope.take()))
-                .as_mut()
-                .poll(task)
-        };
-        // A panic is a failure of the node it happened in, and of nothing else.
-        let outcome = match catch_unwind(AssertUnwindSafe(step)) {
-            Ok(outcome) => ready!(outcome),
-            Err(panic) => Err(Arc::new(panicked(&*panic)) as Cause),
-        };
-        if outcome.is_ok() {
-            node.remember();
-            self.is_done = true;
-        }
-        Poll::Ready(outcome)
-    }
-}
-
-/// Says to whoever looks at the node's pieces that no more come: it failed, or nobody waits for it.
-impl Drop for Attempt {
-    fn drop(&mut self) {
-        if !self.is_done {
-            self.node.end_saying();
-        }
-    }
-}
-
-fn begin(node: &Arc<Node>, scope: Option<Arc<Scope>>) -> BoxFuture<'static, Outcome> {
-    match scope {
-        Some(scope) => in_run(node.clone(), scope).boxed(),
-        None if node.limits().is_some() => run_body(node.clone()).boxed(),
-        None => node.body(),
-    }
-}
-
-async fn in_run(node: Arc<Node>, scope: Arc<Scope>) -> Outcome {
-    let place = node.birth.as_ref().and_then(Birth::place);
-    let within = scope.within(&node, place.clone());
-    let mut parents = Vec::new();
-    node.parents(|parent| {
-        parents.push(Parent {
-            past: parent.past.clone(),
-            birth: parent.birth.clone(),
-        })
-    });
-    let call = Call {
-        run: scope.run.id().clone(),
-        node,
-        parents,
-        place,
-    };
-    HERE.scope(
-        Here {
-            scope: Some(within),
-            ..Here::now()
-        },
-        through_hooks(call, scope),
-    )
-    .await
-}
-
-async fn through_hooks(call: Call, scope: Arc<Scope>) -> Outcome {
-    let output = Next {
-        hooks: scope.run.hooks(),
-        call: &call,
-    }
-    .run()
-    .await?;
-    if call.node.accepts(&output) {
-        Ok(output)
-    } else {
-        Err(Arc::new(Refusal::WrongAnswer))
-    }
-}
-
-/// Runs the body, within the limits of its node.
-pub(crate) async fn run_body(node: Arc<Node>) -> Outcome {
-    match node.limits() {
-        None => try_body(&node).await,
-        Some(limits) => limits.keep(|| try_body(&node)).await,
-    }
-}
-
-async fn try_body(node: &Node) -> Outcome {
-    match HERE
-        .try_with(|here| here.scope.as_ref().map(|scope| scope.again()))
-        .ok()
-        .flatten()
-    {
-        None => guarded(node).await,
-        scope => {
-            HERE.scope(
-                Here {
-                    scope,
-                    ..Here::now()
-                },
-                guarded(node),
-            )
-            .await
-        }
-    }
-}
-
-/// A body that panics has failed, and may be tried again.
-async fn guarded(node: &Node) -> Outcome {
-    let body = AssertUnwindSafe(async { node.body().await });
-    body.catch_unwind()
-        .await
-        .unwrap_or_else(|panic| Err(Arc::new(panicked(&*panic))))
-}
-
-fn refused(target: &Node, refusal: Refusal) -> NodeExecutionError {
-    NodeExecutionError::of(target.name(), Vec::new(), Arc::new(refusal))
 }

@@ -6,10 +6,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::Value;
 use crate::context::{Argument, Call, Context, Given, Pending};
 use crate::error::NodeExecutionError;
-use crate::node::{Branches, Gather, Kind, Output, Parents};
+use crate::executor::{Branch, Branches, Gather};
+use crate::node::Parents;
+use crate::value::{Kind, Output, Value};
 
 /// All of these, by index: the form of "map over N and reduce".
 ///
@@ -105,10 +106,8 @@ impl AtOnce {
     #[must_use = "a context does nothing until it is read"]
     pub fn all<T: Value>(self, contexts: impl IntoIterator<Item = Context<T>>) -> Context<Vec<T>> {
         self.read("all", contexts, false, |results| {
-            let values = results
-                .into_iter()
-                .map(|result| result.map(|output| output.value::<T>()));
-            values.collect::<Result<Vec<T>, _>>().map(Output::new)
+            let values = values::<T>(results).collect::<Result<Vec<T>, _>>();
+            values.map(Output::new)
         })
     }
 
@@ -119,10 +118,7 @@ impl AtOnce {
         contexts: impl IntoIterator<Item = Context<T>>,
     ) -> Context<Vec<Result<T, NodeExecutionError>>> {
         self.read("outcomes", contexts, true, |results| {
-            let outcomes = results
-                .into_iter()
-                .map(|result| result.map(|output| output.value::<T>()));
-            Ok(Output::new(outcomes.collect::<Vec<_>>()))
+            Ok(Output::new(values::<T>(results).collect::<Vec<_>>()))
         })
     }
 
@@ -142,6 +138,11 @@ impl AtOnce {
         };
         call.pending_by(Kind::of::<U>(None).transient(), branches)
     }
+}
+
+/// What became of branches, each with its type again.
+fn values<T: Value>(results: Vec<Branch>) -> impl Iterator<Item = Result<T, NodeExecutionError>> {
+    results.into_iter().map(|result| result.map(Output::value))
 }
 
 /// Takes contexts as parents of a call, in their order.

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::node::{Node, Walk, Walked};
+use crate::node::Node;
 use crate::past::Past;
+use crate::walk::{Walk, Walked};
 
 /// The nodes beneath a context, parents first, and which value goes where.
 ///

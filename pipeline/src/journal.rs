@@ -2,7 +2,6 @@
 //!
 //! The journal is a hook. Where it keeps its records is a trait, with a store in memory here and one in a [`file`].
 
-pub(crate) mod abandoned;
 pub(crate) mod file;
 
 use std::collections::HashMap;
@@ -10,16 +9,13 @@ use std::io;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::data::{ArgumentError, Arguments};
 use crate::error::Cause;
-use crate::hook::{Call, Hook, Next};
-use crate::node::Outcome;
-use crate::run::Birth;
+use crate::record::{JournalError, Record};
+use crate::run::{Birth, Call, Hook, Next, Scope};
 use crate::sync::Mutex;
-use abandoned::UnderWay;
+use crate::value::{Outcome, Output};
 
 /// Records every node of a run; what is recorded is not run again.
 ///
@@ -66,31 +62,6 @@ use abandoned::UnderWay;
 /// journal counts on.
 pub struct Journal<S>(S);
 
-/// What a journal keeps of one node.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
-    /// Where in the run: `2.1` is the first call in the body of the run's second, `/a.1` the first in the branch `a`.
-    pub place: String,
-    /// The node's name. Another one at the same place means that the run took another way.
-    pub node: String,
-    /// What it was called with. None in records of before arguments were recorded, which are refused.
-    #[serde(default)]
-    pub arguments: Option<Arguments>,
-    /// Which version of the node's body it was.
-    #[serde(default = "first")]
-    pub version: u32,
-    /// What it gave.
-    pub value: Json,
-    /// Whether it gave nothing: it failed, or nobody waited for it, and the run went on. Then it says only which call had this
-    /// place, and the call is run again.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub abandoned: bool,
-}
-
-fn first() -> u32 {
-    1
-}
-
 /// Where records are kept. When [`keep`](Self::keep) or [`forget`](Self::forget) returns, that must survive.
 #[async_trait]
 pub trait JournalStore: Send + Sync {
@@ -104,105 +75,10 @@ pub trait JournalStore: Send + Sync {
     async fn forget(&self, run: &str) -> io::Result<()>;
 }
 
-/// Why a node failed by its journal.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum JournalError {
-    /// Places are counted within a run.
-    #[error(
-        "the node was called outside of the run: call it inside of `Run::scope`, or in a task of `Run::spawn`, that it \
-         has a place there"
-    )]
-    OutsideTheRun,
-    /// Two flows of control that have no names.
-    #[error(
-        "`{node}` was called while another flow of the same scope was reading, so that timing decides that its place is \
-         {place}: give each flow a name of its own, `Run::branch(\"…\", …)`"
-    )]
-    NoName {
-        /// Where it would be.
-        place: String,
-        /// Which node.
-        node: String,
-    },
-    /// The type has no form as data.
-    #[error(
-        "its value cannot be recorded: derive Serialize and Deserialize for it, or say #[node(transient)]"
-    )]
-    NotData,
-    /// An argument has no form as data.
-    #[error("the call cannot be recorded: {0}")]
-    Argument(#[from] ArgumentError),
-    /// The code has changed since, or the way depends on something that is not recorded.
-    #[error("the run took another way: at {place} `{recorded}` is recorded, and now it is `{now}`")]
-    AnotherWay {
-        /// Where.
-        place: String,
-        /// Which node was there.
-        recorded: String,
-        /// Which node is there now.
-        now: String,
-    },
-    /// The run was begun with another input, or the way depends on something that is not recorded.
-    #[error(
-        "the run took another way: at {place} `{node}` is recorded with another `{}`; what is new begins under a new id, \
-         or after `JournalStore::forget`",
-        arguments.join("`, `")
-    )]
-    OtherArguments {
-        /// Where.
-        place: String,
-        /// Which node.
-        node: String,
-        /// The arguments that differ.
-        arguments: Vec<String>,
-    },
-    /// The node's body means something else since, as its author says.
-    #[error(
-        "at {place} `{node}` is recorded in version {recorded}, and now it is of version {now}"
-    )]
-    OtherVersion {
-        /// Where.
-        place: String,
-        /// Which node.
-        node: String,
-        /// The version then.
-        recorded: u32,
-        /// The version now.
-        now: u32,
-    },
-    /// Kept by an earlier version of this library.
-    #[error(
-        "the record of `{node}` at {place} is of the old form, which does not say what the node was called with: let the \
-         run begin anew, under a new id or after `JournalStore::forget`"
-    )]
-    OldForm {
-        /// Where.
-        place: String,
-        /// Which node.
-        node: String,
-    },
-    /// The run took another way before this call: where it is now, places mean nothing.
-    #[error("the journal has stopped this run: {0}")]
-    Stopped(Arc<JournalError>),
-    /// The value does not become data, or the data no value.
-    #[error("the record at {place} cannot be written or read: {source}")]
-    Data {
-        /// Where.
-        place: String,
-        /// What was wrong with it.
-        source: serde_json::Error,
-    },
-    /// The store itself.
-    #[error("the journal's store failed: {0}")]
-    Store(#[from] io::Error),
-}
-
 /// A call that can be recorded.
 struct Entry<'a> {
     call: &'a Call,
     birth: &'a Birth,
-    number: usize,
     /// What is said of it when it is abandoned.
     record: Record,
 }
@@ -212,7 +88,6 @@ impl<'a> Entry<'a> {
         let (Some(place), Some(birth)) = (call.place(), call.birth()) else {
             return Err(JournalError::OutsideTheRun);
         };
-        let number = birth.number.ok_or(JournalError::OutsideTheRun)?;
         let (place, node) = (place.to_owned(), call.node().to_owned());
         if birth.raced {
             return Err(JournalError::NoName { place, node });
@@ -220,19 +95,17 @@ impl<'a> Entry<'a> {
         if !call.is_data() {
             return Err(JournalError::NotData);
         }
-        let (arguments, version) = (Some(call.arguments()?), call.version());
         let record = Record {
             place,
             node,
-            arguments,
-            version,
+            arguments: Some(call.arguments()?),
+            version: call.version(),
             value: Json::Null,
             abandoned: true,
         };
         Ok(Entry {
             call,
             birth,
-            number,
             record,
         })
     }
@@ -244,12 +117,12 @@ impl<'a> Entry<'a> {
         }
     }
 
-    fn value(&self, data: Json) -> Result<crate::Output, JournalError> {
+    fn value(&self, data: Json) -> Result<Output, JournalError> {
         let output = self.call.decode(data).ok_or(JournalError::NotData)?;
         output.map_err(|source| self.unfit(source))
     }
 
-    fn recorded(&self, output: &crate::Output) -> Result<Record, JournalError> {
+    fn recorded(&self, output: &Output) -> Result<Record, JournalError> {
         let data = self.call.encode(output).ok_or(JournalError::NotData)?;
         let value = data.map_err(|source| self.unfit(source))?;
         // What could not be read again fails now, not when the run is taken up.
@@ -262,57 +135,13 @@ impl<'a> Entry<'a> {
     }
 }
 
-impl Record {
-    /// Whether this record, found at its place, is one of the call that has the place now.
-    fn check(&self, now: &Record) -> Result<(), JournalError> {
-        let (place, node) = (now.place.clone(), now.node.clone());
-        if self.node != node {
-            return Err(JournalError::AnotherWay {
-                place,
-                recorded: self.node.clone(),
-                now: node,
-            });
-        }
-        let (Some(arguments), Some(others)) = (&self.arguments, &now.arguments) else {
-            return Err(JournalError::OldForm { place, node });
-        };
-        let recorded = self.version;
-        if !self.abandoned && recorded != now.version {
-            return Err(JournalError::OtherVersion {
-                place,
-                node,
-                recorded,
-                now: now.version,
-            });
-        }
-        if let Some((module, other)) = arguments.modules(others) {
-            return Err(JournalError::AnotherWay {
-                place,
-                recorded: format!("{module}::{node}"),
-                now: format!("{other}::{node}"),
-            });
-        }
-        match arguments.differing(others) {
-            names if names.is_empty() => Ok(()),
-            names => {
-                let arguments = names.into_iter().map(str::to_owned).collect();
-                Err(JournalError::OtherArguments {
-                    place,
-                    node,
-                    arguments,
-                })
-            }
-        }
-    }
-}
-
 impl<S: JournalStore> Journal<S> {
     /// A journal that keeps its records here.
     pub fn new(store: S) -> Self {
         Journal(store)
     }
 
-    async fn answer(&self, entry: &Entry<'_>) -> Result<Option<crate::Output>, JournalError> {
+    async fn answer(&self, entry: &Entry<'_>) -> Result<Option<Output>, JournalError> {
         let record = self.0.find(entry.call.run(), &entry.record.place).await?;
         goes_on(entry.birth)?;
         let Some(record) = record else {
@@ -326,7 +155,7 @@ impl<S: JournalStore> Journal<S> {
         }
     }
 
-    async fn record(&self, entry: &Entry<'_>, output: &crate::Output) -> Result<(), JournalError> {
+    async fn record(&self, entry: &Entry<'_>, output: &Output) -> Result<(), JournalError> {
         goes_on(entry.birth)?;
         let record = entry.recorded(output)?;
         self.keep_abandoned(entry).await?;
@@ -341,7 +170,7 @@ impl<S: JournalStore> Journal<S> {
         }
         let _writing = abandoned.writing.lock().await;
         abandoned.forget(&entry.record.place);
-        for record in abandoned.before(entry.number) {
+        for record in abandoned.before(entry.birth.number) {
             // Nobody may have waited for what was found: it is never written over.
             match self.0.find(run, &record.place).await? {
                 Some(found) => found.check(&record)?,
@@ -389,18 +218,33 @@ fn refused(call: &Call, error: JournalError) -> Cause {
     error
 }
 
-impl JournalError {
-    /// Whether it is about which call this is.
-    fn is_another_way(&self) -> bool {
-        use JournalError::{AnotherWay, NoName, OldForm, OtherArguments, OtherVersion};
-        matches!(
-            self,
-            AnotherWay { .. }
-                | NoName { .. }
-                | OldForm { .. }
-                | OtherArguments { .. }
-                | OtherVersion { .. }
-        )
+/// A call under way; abandoned when this is dropped, unless it was told that it came to its end.
+struct UnderWay<'a> {
+    scope: &'a Scope,
+    record: Option<&'a Record>,
+}
+
+impl<'a> UnderWay<'a> {
+    /// `record`: what is said of it when it is abandoned.
+    fn begin(birth: &'a Birth, record: &'a Record) -> Self {
+        Self {
+            scope: &birth.scope,
+            record: Some(record),
+        }
+    }
+
+    fn end(mut self) {
+        self.record = None;
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if let Some(record) = self.record.take() {
+            self.scope
+                .abandoned
+                .add(self.scope.next_number(), record.clone());
+        }
     }
 }
 
@@ -421,14 +265,8 @@ fn found(records: &Records, run: &str, place: &str) -> Option<Record> {
 }
 
 /// Records in memory: for tests, and for runs that are tried again within one process. Clones share them.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct MemoryStore(Arc<Mutex<Records>>);
-
-impl Default for MemoryStore {
-    fn default() -> Self {
-        MemoryStore(Arc::new(Mutex::new(Records::new())))
-    }
-}
 
 #[async_trait]
 impl JournalStore for MemoryStore {

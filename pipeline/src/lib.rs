@@ -72,6 +72,7 @@
 //! No graph builder, no scheduler that lives on, no global state for pipelines. A context is a cell with parents; a
 //! read walks back from it. A cycle cannot be written: a context exists only after those it is made from.
 
+mod abandoned;
 mod blocking;
 mod cache;
 mod call;
@@ -81,10 +82,8 @@ mod data;
 mod error;
 mod executor;
 mod fan_in;
+mod flow;
 mod graph;
-#[cfg(feature = "grpc")]
-mod grpc;
-mod hook;
 mod journal;
 mod limits;
 mod node;
@@ -92,36 +91,41 @@ mod once;
 mod past;
 mod pieces;
 mod probe;
+mod record;
 mod replica;
 mod run;
 mod spans;
 mod stats;
 mod sync;
+mod value;
+mod walk;
 
 pub use async_trait::async_trait;
 pub use blocking::block_on;
 pub use cache::Cache;
 pub use call::{Wrapped, describe, wrap};
-pub use context::{Argument, Context, HasContext, Pending, Plain, Value};
+pub use context::{Argument, Context, HasContext, Pending, Plain};
 pub use control::repeat_until;
 pub use data::{ArgumentError, Arguments};
 pub use error::{Cause, NodeExecutionError, Refusal};
 pub use fan_in::{AtOnce, all, at_once, outcomes};
+pub use flow::{Branch, Task};
 pub use graph::{Graph, GraphNode, NodeState};
-#[cfg(feature = "grpc")]
-pub use grpc::server::{BoundServer, ReplicaServer};
-pub use hook::{Call, Hook, Next};
 pub use journal::file::FileStore;
-pub use journal::{Journal, JournalError, JournalStore, MemoryStore, Record};
-pub use node::{Outcome, Output};
+pub use journal::{Journal, JournalStore, MemoryStore};
 pub use pieces::{Piece, Pieces, say};
-pub use replica::backend::{Backend, Eventually, Factory, Instance, register_backend};
-pub use replica::data::{Data, DataError};
+pub use record::{JournalError, Record};
+pub use replica::backend::{Backend, Eventually, Instance, Pick, Spec};
+pub use replica::data::Data;
 pub use replica::error::{OwnError, ReplicaError};
-pub use replica::manager::{Config, Manager, runtime};
-pub use replica::pool::{Pick, Pool, Spec};
+pub use replica::manager::{Config, Factory, Manager, register_backend};
+pub use replica::pool::Pool;
+pub use replica::reader::DataError;
+pub use replica::runtime::runtime;
+#[cfg(feature = "grpc")]
+pub use replica::server::{BoundServer, ReplicaServer};
 pub use replica::{Proxy, Replica};
-pub use run::{Branch, Run, Task};
+pub use run::{Call, Hook, Next, Run};
 pub use spans::Spans;
 pub use stats::{NodeStats, Stats};
 /// Makes an async function a node: called with contexts, it returns a pending `Context` at once.
@@ -278,6 +282,7 @@ pub use unhurried_macros::node;
 /// A method that does not exist is the compiler's business, too; by [name](Proxy::call) it is an error that lists what
 /// there is.
 pub use unhurried_macros::replica;
+pub use value::{Outcome, Output, Value};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -289,14 +294,13 @@ pub mod support {
     pub use crate::call::outcome;
     pub use crate::context::{Call, Given};
     pub use crate::limits::Limits;
-    pub use crate::node::{Kind, Output};
     pub use crate::probe::{
         Immovable, Infallibly, Movable, NoContext, NotPending, Probe, Recordable, Returned,
         Unrecordable, Unwritten, Written, written_out,
     };
-    pub use crate::replica::backend::{answer, arguments, unknown_method};
-    pub use crate::replica::failed;
+    pub use crate::replica::backend::{answer, arguments, failed, unknown_method};
     pub use crate::replica::pool::Declared;
+    pub use crate::value::{Kind, Output};
     pub use inventory;
     pub use serde::Serialize;
     pub use serde::de::DeserializeOwned;

@@ -2,36 +2,25 @@
 //!
 //! Nodes are untyped inside, so that the executor is compiled once; [`Context`](crate::Context) adds the type.
 
-use std::any::Any;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use smallvec::SmallVec;
 use tokio::task::futures::TaskLocalFuture;
 
 use crate::data::{ArgumentError, Arguments, Gathering};
-use crate::error::{Cause, NodeExecutionError};
-use crate::executor::Attempt;
-use crate::limits::Limits;
+use crate::error::{Cause, Refusal, panicked};
+use crate::flow::{self, HERE, Here};
+use crate::limits::{Held, Limits};
 use crate::once::Once;
-use crate::past::Past;
+use crate::past::{Few, Past};
 use crate::pieces::{self, Saying};
-use crate::run::{self, Birth, Here};
-use crate::{Value, executor};
-
-/// The value of a node, shared by all who read it.
-#[derive(Clone)]
-pub struct Output(Arc<dyn Any + Send + Sync>);
-
-/// What came of a node: its value, or why there is none.
-pub type Outcome = Result<Output, Cause>;
-
-/// As many as a node commonly has arguments take no memory block of their own.
-pub(crate) type Few<T> = SmallVec<[T; 2]>;
+use crate::run::{Birth, Call, Called, Next, Parent, Scope};
+use crate::value::{Kind, Outcome, Output};
+use crate::walk::Walked;
 
 /// What of a node's arguments were contexts, in the order of the arguments; a context given twice is here twice.
 pub struct Parents(pub(crate) Few<Arc<Node>>);
@@ -48,36 +37,6 @@ pub(crate) trait Function: Send + Sync {
     fn gather(&self, parents: &Parents, into: &mut Gathering);
 }
 
-/// What came of a branch that was read.
-pub(crate) type Branch = Result<Output, NodeExecutionError>;
-
-/// Makes one value of what came of branches.
-pub(crate) type Gather = fn(Vec<Branch>) -> Branch;
-
-/// A fan-in that reads its branches itself: what it runs of them at once, and what a failure means, is its own affair.
-#[derive(Clone, Copy)]
-pub(crate) struct Branches {
-    pub(crate) at_once: usize,
-    /// Whether a branch that fails leaves the others running, and is a result like theirs.
-    pub(crate) to_the_end: bool,
-    /// The value, of the results of the branches: that of the parent `i` at `i`.
-    pub(crate) gather: Gather,
-}
-
-impl Function for Branches {
-    fn reads(&self) -> bool {
-        true
-    }
-
-    fn run(&self, parents: &Parents) -> BoxFuture<'static, Outcome> {
-        executor::gather(parents.0.to_vec(), *self).boxed()
-    }
-
-    fn gather(&self, _: &Parents, into: &mut Gathering) {
-        into.add("contexts", None);
-    }
-}
-
 impl Parents {
     /// The value of one of them, once they are done.
     pub(crate) fn value(&self, place: usize) -> Output {
@@ -85,30 +44,6 @@ impl Parents {
             .once
             .get()
             .unwrap_or_else(|| unreachable!("a node is run after its parents"))
-    }
-}
-
-impl Output {
-    /// A value as nodes hand it on.
-    pub fn new<T: Value>(value: T) -> Self {
-        Output(Arc::new(value))
-    }
-
-    /// The value, if it is of this type.
-    pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.0.downcast_ref()
-    }
-
-    /// The value for one who keeps it: a copy, if others have it.
-    pub(crate) fn value<T: Value>(self) -> T {
-        Arc::unwrap_or_clone(self.shared())
-    }
-
-    pub(crate) fn shared<T: Send + Sync + 'static>(self) -> Arc<T> {
-        // A context's type is its node's; an answer from a hook is checked before it becomes a value.
-        self.0
-            .downcast()
-            .unwrap_or_else(|_| unreachable!("a node holds another type than its context says"))
     }
 }
 
@@ -130,64 +65,32 @@ pub(crate) struct Recipe<F: ?Sized = dyn Function> {
     pub(crate) function: F,
 }
 
-/// What must be known of a value's type once the type is erased.
-#[derive(Clone, Copy)]
-pub struct Kind {
-    pub(crate) is: fn(&Output) -> bool,
-    pub(crate) codec: Option<Codec>,
-    pub(crate) transient: bool,
-    /// Of the body, as its author counts.
-    pub(crate) version: u32,
-    pub(crate) limits: Option<&'static Limits>,
-}
-
-/// How a value becomes data and returns.
-#[derive(Clone, Copy)]
-pub struct Codec {
-    pub(crate) encode: fn(&Output) -> serde_json::Result<serde_json::Value>,
-    pub(crate) decode: fn(serde_json::Value) -> serde_json::Result<Output>,
-}
-
-impl Kind {
-    pub(crate) fn of<T: Send + Sync + 'static>(codec: Option<Codec>) -> Self {
-        Kind {
-            is: |output| output.get::<T>().is_some(),
-            codec,
-            transient: false,
-            version: 1,
-            limits: None,
-        }
-    }
-}
-
 impl Node {
+    /// A given value.
     pub(crate) fn root(value: Output) -> Arc<Self> {
-        Arc::new(Node {
-            past: Past::of("value".into(), true),
-            kind: None,
-            once: Once::full(value),
-            birth: run::home(),
-        })
+        Self::given(value, None, flow::home())
     }
 
     /// A given value that comes from another node's.
     pub(crate) fn taken(value: Output, from: &Arc<Node>) -> Arc<Self> {
+        Self::given(value, Some(&from.past), from.birth.clone())
+    }
+
+    fn given(value: Output, from: Option<&Arc<Past>>, birth: Option<Birth>) -> Arc<Self> {
         let past = Past::of("value".into(), true);
-        past.remember(std::slice::from_ref(from));
+        if let Some(from) = from {
+            past.remember(std::iter::once(from));
+        }
         Arc::new(Node {
             past,
             kind: None,
             once: Once::full(value),
-            birth: from.birth.clone(),
+            birth,
         })
     }
 
     pub(crate) fn is_pending(&self) -> bool {
         !self.once.is_full()
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.past.name
     }
 
     /// Sees what must be done before this can be run. Whether this is pending at all.
@@ -226,7 +129,7 @@ impl Node {
     /// Where its pieces are said, until the value is there.
     pub(crate) fn saying(&self) -> Option<Saying> {
         self.once
-            .recipe(|recipe| recipe.saying.get_or_init(pieces::nothing).clone())
+            .recipe(|recipe| recipe.saying.get_or_init(Saying::default).clone())
     }
 
     /// Says that there is no computation of it any more.
@@ -236,8 +139,33 @@ impl Node {
         }
     }
 
-    /// What it is called with, as long as it is pending and once its parents are done.
-    pub(crate) fn arguments(&self) -> Result<Arguments, ArgumentError> {
+    /// Writes down what it was made of. To be done while that is still known.
+    pub(crate) fn remember(&self) {
+        self.once.recipe(|recipe| {
+            self.past
+                .remember(recipe.parents.0.iter().map(|parent| &parent.past));
+        });
+    }
+
+    pub(crate) fn limits(&self) -> Option<&'static Limits> {
+        self.kind?.limits
+    }
+}
+
+impl Called for Node {
+    fn name(&self) -> &str {
+        &self.past.name
+    }
+
+    fn kind(&self) -> Option<&Kind> {
+        self.kind.as_ref()
+    }
+
+    fn birth(&self) -> Option<&Birth> {
+        self.birth.as_ref()
+    }
+
+    fn arguments(&self) -> Result<Arguments, ArgumentError> {
         let mut gathering = Gathering::new();
         match self.recipe() {
             Some(recipe) => recipe.function.gather(&recipe.parents, &mut gathering),
@@ -246,90 +174,20 @@ impl Node {
         gathering.end()
     }
 
-    /// Writes down what it was made of. To be done while that is still known.
-    pub(crate) fn remember(&self) {
-        self.once
-            .recipe(|recipe| self.past.remember(&recipe.parents.0));
+    fn say(&self, piece: Output) {
+        if let Some(saying) = self.saying() {
+            pieces::add(&saying, piece);
+        }
     }
 
-    pub(crate) fn limits(&self) -> Option<&'static Limits> {
-        self.kind?.limits
-    }
-
-    /// Whether this could be the node's value.
-    pub(crate) fn accepts(&self, output: &Output) -> bool {
-        self.kind.is_none_or(|kind| (kind.is)(output))
-    }
-}
-
-/// Some of what is beneath others, and themselves: every parent before its children, arguments in their order.
-pub(crate) struct Walk<N> {
-    pub(crate) order: Vec<N>,
-    /// Where in that order each is, by its [key](Walked::key).
-    pub(crate) places: Places,
-}
-
-pub(crate) type Places = HashMap<usize, usize, BuildHasherDefault<Spread>>;
-
-/// What a walk goes by.
-pub(crate) trait Walked: Clone {
-    /// The same for the same node.
-    fn key(&self) -> usize;
-}
-
-/// Hashes an address: nobody chooses it, so nothing slower is needed.
-#[derive(Default)]
-pub(crate) struct Spread(u64);
-
-impl Hasher for Spread {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes
-            .iter()
-            .for_each(|byte| self.write_usize(usize::from(*byte)));
-    }
-
-    fn write_usize(&mut self, n: usize) {
-        self.0 = (self.0 ^ n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 32)
+    fn run(self: Arc<Self>) -> BoxFuture<'static, Outcome> {
+        run_body(self).boxed()
     }
 }
 
 impl Walked for Arc<Node> {
     fn key(&self) -> usize {
         Arc::as_ptr(&self.past).addr()
-    }
-}
-
-impl<N: Walked> Walk<N> {
-    /// Goes back from the `targets`. `before` adds what comes before a node, and says whether the node is wanted.
-    pub(crate) fn of(targets: &[N], before: impl Fn(&N, &mut Vec<N>) -> bool) -> Self {
-        let mut walk = Walk {
-            order: Vec::new(),
-            places: HashMap::default(),
-        };
-        // By hand, for chains longer than a stack is deep: a node is met before its parents and once more after them.
-        let mut stack = targets
-            .iter()
-            .rev()
-            .map(|target| (target.clone(), false))
-            .collect::<Vec<_>>();
-        let mut parents = Vec::new();
-        while let Some((node, parents_done)) = stack.pop() {
-            if parents_done {
-                walk.places.insert(node.key(), walk.order.len());
-                walk.order.push(node);
-            } else if let Entry::Vacant(new) = walk.places.entry(node.key())
-                && before(&node, &mut parents)
-            {
-                new.insert(usize::MAX);
-                stack.push((node, true));
-                stack.extend(parents.drain(..).rev().map(|parent| (parent, false)));
-            }
-        }
-        walk
     }
 }
 
@@ -353,4 +211,142 @@ impl Node {
         };
         self.once.recipe(recipe).flatten().unwrap_or_default()
     }
+}
+
+/// One computation of a node, with the hooks of the run it was called in, else of the run it is read in.
+pub(crate) struct Attempt {
+    node: Arc<Node>,
+    scope: Option<Arc<Scope>>,
+    /// Made by the first poll: what that takes, a copy of an argument for one, may panic.
+    work: Option<BoxFuture<'static, Outcome>>,
+    is_done: bool,
+}
+
+/// Nothing of it runs until it is polled.
+pub(crate) fn attempt(node: &Arc<Node>, reader: &Here) -> TaskLocalFuture<Here, Attempt> {
+    let scope = node
+        .birth
+        .as_ref()
+        .map(|birth| &birth.scope)
+        .or(reader.scope.as_ref())
+        .cloned();
+    let here = Here {
+        scope: None,
+        depth: reader.depth + 1,
+        held: reader.held.clone(),
+        node: Some(node.clone()),
+    };
+    HERE.scope(
+        here,
+        Attempt {
+            node: node.clone(),
+            scope,
+            work: None,
+            is_done: false,
+        },
+    )
+}
+
+impl Future for Attempt {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Outcome> {
+        let Attempt {
+            node, scope, work, ..
+        } = &mut *self;
+        let step = || {
+            work.get_or_insert_with(|| begin(node, scope.take()))
+                .as_mut()
+                .poll(task)
+        };
+        // A panic is a failure of the node it happened in, and of nothing else.
+        let outcome = match catch_unwind(AssertUnwindSafe(step)) {
+            Ok(outcome) => ready!(outcome),
+            Err(panic) => Err(Arc::new(panicked(&*panic)) as Cause),
+        };
+        if outcome.is_ok() {
+            node.remember();
+            self.is_done = true;
+        }
+        Poll::Ready(outcome)
+    }
+}
+
+/// Says to whoever looks at the node's pieces that no more come: it failed, or nobody waits for it.
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.node.end_saying();
+        }
+    }
+}
+
+fn begin(node: &Arc<Node>, scope: Option<Arc<Scope>>) -> BoxFuture<'static, Outcome> {
+    match scope {
+        Some(scope) => in_run(node.clone(), scope).boxed(),
+        None if node.limits().is_some() => run_body(node.clone()).boxed(),
+        None => node.body(),
+    }
+}
+
+async fn in_run(node: Arc<Node>, scope: Arc<Scope>) -> Outcome {
+    let place = node.birth.as_ref().and_then(Birth::place);
+    let body = scope.within(&*node, place.clone());
+    let mut parents = Vec::new();
+    node.parents(|parent| {
+        parents.push(Parent {
+            past: parent.past.clone(),
+            birth: parent.birth.clone(),
+        })
+    });
+    let call = Call {
+        run: scope.run.id.clone(),
+        node,
+        parents,
+        place,
+    };
+    flow::within(body, through_hooks(call, scope)).await
+}
+
+async fn through_hooks(call: Call, scope: Arc<Scope>) -> Outcome {
+    let next = Next {
+        hooks: &scope.run.hooks,
+        call: &call,
+    };
+    let output = next.run().await?;
+    match call.accepts(&output) {
+        true => Ok(output),
+        false => Err(Arc::new(Refusal::WrongAnswer)),
+    }
+}
+
+/// Runs the body, within the limits of its node.
+async fn run_body(node: Arc<Node>) -> Outcome {
+    let held = Here::now().held;
+    match node.limits() {
+        None => try_body(&node, held).await,
+        Some(limits) => limits.keep(held, |held| try_body(&node, held)).await,
+    }
+}
+
+async fn try_body(node: &Node, held: Option<Arc<Held>>) -> Outcome {
+    let here = Here::now();
+    let scope = here.scope.as_ref().map(|scope| scope.again());
+    HERE.scope(
+        Here {
+            scope,
+            held,
+            ..here
+        },
+        guarded(node),
+    )
+    .await
+}
+
+/// A body that panics has failed, and may be tried again.
+async fn guarded(node: &Node) -> Outcome {
+    let body = AssertUnwindSafe(async { node.body().await });
+    body.catch_unwind()
+        .await
+        .unwrap_or_else(|panic| Err(Arc::new(panicked(&*panic))))
 }

@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use crate::node::{Few, Node};
+use smallvec::SmallVec;
+
+/// As many as a node commonly has arguments take no memory block of their own.
+pub(crate) type Few<T> = SmallVec<[T; 2]>;
 
 /// How long a past may be, in arguments. Beyond, it begins anew: a loop of a million rounds has the memory of a short one.
 const PAST_MAX: usize = 1000;
@@ -42,16 +45,19 @@ impl Past {
         self.made.get().map_or(&[], |made| &made.of)
     }
 
-    pub(crate) fn remember(&self, parents: &[Arc<Node>]) {
+    pub(crate) fn remember<'a>(
+        &self,
+        parents: impl ExactSizeIterator<Item = &'a Arc<Past>> + Clone,
+    ) {
         self.made.get_or_init(|| {
             let before = parents
-                .iter()
-                .filter_map(|parent| Some(parent.past.made.get()?.length))
+                .clone()
+                .filter_map(|parent| Some(parent.made.get()?.length))
                 .max();
             let length = before.unwrap_or(0) + parents.len();
             match length {
                 0..=PAST_MAX => Made {
-                    of: parents.iter().map(|parent| parent.past.clone()).collect(),
+                    of: parents.cloned().collect(),
                     length,
                 },
                 _ => Made {
@@ -63,7 +69,7 @@ impl Past {
     }
 }
 
-/// Not by nested drops, like [`Node`].
+/// Not by nested drops, like a node.
 impl Drop for Past {
     fn drop(&mut self) {
         let mut falling = self.made.take().map_or(Few::new(), |made| made.of);

@@ -4,11 +4,11 @@ use std::marker::PhantomData;
 
 use tokio::sync::watch;
 
-use crate::Value;
-use crate::node::Output;
-use crate::run::HERE;
+use crate::flow::Here;
+use crate::value::{Output, Value};
 
 /// What was said of a value until now. It belongs to the recipe: when the value is there, it goes.
+#[derive(Default)]
 pub(crate) struct Said {
     /// Which try this is; none has begun at 0.
     attempt: usize,
@@ -17,14 +17,6 @@ pub(crate) struct Said {
 }
 
 pub(crate) type Saying = watch::Sender<Said>;
-
-pub(crate) fn nothing() -> Saying {
-    watch::Sender::new(Said {
-        attempt: 0,
-        is_over: false,
-        pieces: Vec::new(),
-    })
-}
 
 /// Says a piece of the value that the node's body around is making, to whoever [looks](crate::Context::pieces). Nobody has to; outside
 /// of a body, and where the body's code runs on a task of its own, nobody can, and nothing is said.
@@ -64,37 +56,33 @@ pub(crate) fn nothing() -> Saying {
 /// # }
 /// ```
 pub fn say<P: Value>(piece: P) {
-    let saying = HERE
-        .try_with(|here| here.node.as_ref()?.saying())
-        .ok()
-        .flatten();
-    if let Some(saying) = saying {
-        saying.send_modify(|said| {
-            said.attempt = said.attempt.max(1);
-            said.pieces.push(Output::new(piece));
-        });
+    if let Some(node) = Here::now().node {
+        node.say(Output::new(piece));
     }
+}
+
+/// Adds a piece of the try under way.
+pub(crate) fn add(saying: &Saying, piece: Output) {
+    saying.send_modify(|said| {
+        said.attempt = said.attempt.max(1);
+        said.pieces.push(piece);
+    });
 }
 
 /// A try begins: what an earlier one said does not count.
 pub(crate) fn begin(saying: &Saying) {
     saying.send_modify(|said| {
-        *said = Said {
-            attempt: said.attempt + 1,
-            is_over: false,
-            pieces: Vec::new(),
-        }
+        said.attempt += 1;
+        said.is_over = false;
+        said.pieces.clear();
     });
 }
 
 /// Nobody computes the value any more, and it is not there.
 pub(crate) fn end(saying: &Saying) {
     saying.send_modify(|said| {
-        *said = Said {
-            attempt: said.attempt.max(1),
-            is_over: true,
-            pieces: std::mem::take(&mut said.pieces),
-        }
+        said.attempt = said.attempt.max(1);
+        said.is_over = true;
     });
 }
 

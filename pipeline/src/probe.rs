@@ -11,8 +11,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::node::{Codec, Kind, Output};
-use crate::{Context, Value, data};
+use crate::context::Context;
+use crate::data;
+use crate::value::{Codec, Kind, Output, Value};
 
 /// What a function returned, as a `Result`. Which of the two it is says [`Probe`], by the type.
 pub trait Returned<const FALLIBLE: bool> {
@@ -156,8 +157,8 @@ pub struct NoContext;
 pub struct PendingContext;
 
 macro_rules! pending {
-    ($($held:ty),*) => { $(
-        impl<T> Probe<$held> {
+    ($(<$($parameter:ident),+> $held:ty;)*) => { $(
+        impl<$($parameter),+> Probe<$held> {
             /// It is, or holds, a pending context.
             pub fn pending(&self) -> PendingContext {
                 PendingContext
@@ -167,32 +168,20 @@ macro_rules! pending {
 }
 
 // A pointer is `Unpin` whatever it points to, so `Value` does not keep these out.
-pending!(
-    Context<T>,
-    Box<Context<T>>,
-    Arc<Context<T>>,
-    Box<[Context<T>]>,
-    Arc<[Context<T>]>,
-    Box<Vec<Context<T>>>,
-    Arc<Vec<Context<T>>>,
-    Vec<Box<Context<T>>>,
-    Vec<Arc<Context<T>>>,
-    Option<Box<Context<T>>>,
-    Option<Arc<Context<T>>>
-);
-
-impl<K, T> Probe<HashMap<K, Arc<Context<T>>>> {
-    /// It holds pending contexts.
-    pub fn pending(&self) -> PendingContext {
-        PendingContext
-    }
-}
-
-impl<K, T> Probe<BTreeMap<K, Arc<Context<T>>>> {
-    /// It holds pending contexts.
-    pub fn pending(&self) -> PendingContext {
-        PendingContext
-    }
+pending! {
+    <T> Context<T>;
+    <T> Box<Context<T>>;
+    <T> Arc<Context<T>>;
+    <T> Box<[Context<T>]>;
+    <T> Arc<[Context<T>]>;
+    <T> Box<Vec<Context<T>>>;
+    <T> Arc<Vec<Context<T>>>;
+    <T> Vec<Box<Context<T>>>;
+    <T> Vec<Arc<Context<T>>>;
+    <T> Option<Box<Context<T>>>;
+    <T> Option<Arc<Context<T>>>;
+    <K, T> HashMap<K, Arc<Context<T>>>;
+    <K, T> BTreeMap<K, Arc<Context<T>>>;
 }
 
 /// Any other type.

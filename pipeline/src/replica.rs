@@ -6,21 +6,26 @@ pub(crate) mod error;
 pub(crate) mod manager;
 pub(crate) mod pool;
 pub(crate) mod reader;
+#[cfg(feature = "grpc")]
+mod remote;
+pub(crate) mod runtime;
+#[cfg(feature = "grpc")]
+pub(crate) mod server;
+#[cfg(feature = "grpc")]
+mod wire;
 
 use std::any::Any;
 use std::error::Error;
-use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::future::Future;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::run::HERE;
-use backend::Instance;
-use error::{OwnError, ReplicaError};
+use crate::flow::HERE;
+use backend::{Instance, failed, guarded, packed};
+use error::ReplicaError;
+use manager::Config;
 use pool::Pool;
 
 /// A type declared by [`#[replica]`](crate::replica).
@@ -37,8 +42,8 @@ pub trait Replica: Instance + Sized {
     /// Makes the instances from these arguments, and remembers them. If they are there already, nothing changes.
     fn deploy(arguments: Self::Arguments) -> impl Future<Output = Result<(), ReplicaError>> + Send {
         // Into data first, so that the future need not hold the arguments by reference.
-        let data = backend::packed(Self::pool().spec().name, "new", &arguments);
-        async move { Self::pool().deploy_data(data?).await }
+        let data = packed(Self::pool().spec().name, "new", &arguments);
+        async move { Self::pool().deploy_data(Some(data?)).await }
     }
 
     /// Remembers what instances are to be built from, for whoever deploys them.
@@ -65,11 +70,11 @@ pub trait Replica: Instance + Sized {
     /// One instance for the caller alone, wherever `config` says: the pool does not know of it, and it ends with its last holder.
     /// For a program that holds several configurations at once, where a pool has one.
     fn alone(
-        config: manager::Config,
+        config: Config,
         arguments: Self::Arguments,
     ) -> impl Future<Output = Result<Self::Proxy, ReplicaError>> + Send {
         let spec = Self::pool().spec();
-        let data = backend::packed(spec.name, "new", &arguments);
+        let data = packed(spec.name, "new", &arguments);
         async move {
             let instances = config.open()?.scale(spec, &data?, Vec::new(), 1).await?;
             let instance = instances
@@ -121,7 +126,7 @@ impl<R: Instance> Proxy<R> {
             return Err(ReplicaError::Private(method.to_owned()));
         }
         let replica = self.pool.spec().name;
-        let arguments = backend::packed(replica, method, arguments)?;
+        let arguments = packed(replica, method, arguments)?;
         tell_hooks(self.pool, method);
         let answer = match &self.reach {
             Reach::Here(here) => {
@@ -134,11 +139,9 @@ impl<R: Instance> Proxy<R> {
             }
             Reach::There(there) => there.clone().call(method.to_owned(), arguments).await?,
         };
-        answer.read().map_err(|error| ReplicaError::Answer {
-            replica: replica.to_owned(),
-            method: method.to_owned(),
-            text: error.to_string(),
-        })
+        answer
+            .read()
+            .map_err(|error| ReplicaError::answer(replica, method, error))
     }
 
     /// The instance, if the call can be a plain one; the hooks of the run are told.
@@ -174,45 +177,8 @@ impl<R: Instance> Proxy<R> {
 fn tell_hooks(pool: &Pool, method: &str) {
     let _ = HERE.try_with(|here| {
         let Some(scope) = &here.scope else { return };
-        for hook in scope.run.hooks() {
+        for hook in &scope.run.hooks {
             hook.replica_called(pool.spec().name, method, scope.node.as_deref());
         }
     });
-}
-
-/// A method's own error, with where it comes from.
-#[doc(hidden)]
-pub fn failed(
-    replica: &str,
-    method: &str,
-    error: impl Into<Box<dyn Error + Send + Sync>>,
-) -> ReplicaError {
-    let error: crate::Cause = Arc::from(error.into());
-    let text = error.to_string();
-    ReplicaError::Failed {
-        replica: replica.to_owned(),
-        method: method.to_owned(),
-        text,
-        source: Some(OwnError(error)),
-    }
-}
-
-/// A panic is a failure of the method it happened in, and of nothing else.
-pub(crate) async fn guarded<T>(
-    work: impl Future<Output = Result<T, ReplicaError>>,
-    replica: &str,
-    method: &str,
-) -> Result<T, ReplicaError> {
-    let mut work = pin!(work);
-    let step = |task: &mut Context<'_>| {
-        let panicked = |panic: Box<dyn Any + Send>| {
-            Poll::Ready(Err(failed(
-                replica,
-                method,
-                crate::error::panicked(&*panic),
-            )))
-        };
-        catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(task))).unwrap_or_else(panicked)
-    };
-    poll_fn(step).await
 }

@@ -1,25 +1,23 @@
 //! A run of a pipeline: its id, its hooks, and the place of each call in it.
 //!
-//! A run is a scope of code. Every node that is called in it belongs to it, wherever and whenever it is read.
+//! A run is a scope of code. Every node that is called in it belongs to it, wherever and whenever it is read. Hooks wrap every
+//! node of a run: spans, statistics, the journal and the cache are hooks; you can write others.
 
-use std::collections::BTreeMap;
-use std::fmt::{Display, Write};
-use std::future::Future;
-use std::pin::Pin;
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
 
-use tokio::task::futures::TaskLocalFuture;
-use tokio::task::{JoinError, JoinHandle};
-use tracing::Instrument;
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use serde_json::Value as Json;
 
-use crate::hook::Hook;
-use crate::journal::JournalError;
-use crate::journal::abandoned::Abandoned;
-use crate::limits::Held;
-use crate::node::Node;
+use crate::abandoned::Abandoned;
+use crate::data::{ArgumentError, Arguments};
+use crate::past::Past;
+use crate::record::JournalError;
 use crate::sync::Mutex;
+use crate::value::{Codec, Kind, Outcome, Output};
 
 /// A named run with hooks around every node.
 ///
@@ -46,8 +44,8 @@ use crate::sync::Mutex;
 /// `tokio::spawn`, to the run in which one of its arguments was made, though it has no [place](crate::Call::place) there.
 /// One that has no such argument either is outside of every run: no hook sees it, unless a run reads it.
 pub struct Run {
-    id: Arc<str>,
-    hooks: Vec<Arc<dyn Hook>>,
+    pub(crate) id: Arc<str>,
+    pub(crate) hooks: Vec<Arc<dyn Hook>>,
     /// Why no record can be trusted to be of its call any more.
     pub(crate) astray: OnceLock<Arc<JournalError>>,
 }
@@ -67,117 +65,199 @@ impl Run {
         self.hooks.push(Arc::new(hook));
         self
     }
+}
 
-    /// Runs `pipeline` in this run.
-    pub async fn scope<F: Future>(self, pipeline: F) -> F::Output {
-        let scope = Scope::new(Arc::new(self), None, Some(String::new()), false);
-        HERE.scope(
-            Here {
-                scope: Some(Arc::new(scope)),
-                ..Here::now()
-            },
-            pipeline,
-        )
-        .await
+/// Stands around each node: sees its name, its start and its end, and may answer in its stead.
+///
+/// ```
+/// use unhurried::{Call, Context, Hook, Next, Outcome, Output, Run, node};
+///
+/// #[node]
+/// async fn ask_a_model(question: String) -> String {
+///     unreachable!("not in a test: {question}")
+/// }
+///
+/// struct Scripted;
+///
+/// #[unhurried::async_trait]
+/// impl Hook for Scripted {
+///     async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
+///         match call.node() {
+///             "ask_a_model" => Ok(Output::new("42".to_owned())),
+///             _ => next.run().await,
+///         }
+///     }
+/// }
+///
+/// let run = Run::new("test").hook(Scripted);
+/// let answer = unhurried::block_on(run.scope(async { ask_a_model(Context::new("Why?".to_owned())).await }));
+/// assert_eq!(answer.unwrap().unwrap(), "42");
+/// ```
+#[async_trait]
+pub trait Hook: Send + Sync {
+    /// Runs the node by `next.run()`, before, after or around what it does itself; or again, if it failed; or does not, and
+    /// answers.
+    async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
+        let _ = call;
+        next.run().await
     }
 
-    /// A flow of the run that is here, under a name of its own: what it calls is numbered by itself, so that flows side
-    /// by side do not change each other's [places](crate::Call::place), whichever of them is faster.
+    /// A replica is about to be called, by the body of `node` or from outside of any.
+    fn replica_called(&self, replica: &str, method: &str, node: Option<&str>) {
+        let _ = (replica, method, node);
+    }
+}
+
+/// A hook may be kept by who installs it.
+#[async_trait]
+impl<H: Hook + ?Sized> Hook for Arc<H> {
+    async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
+        (**self).around(call, next).await
+    }
+
+    fn replica_called(&self, replica: &str, method: &str, node: Option<&str>) {
+        (**self).replica_called(replica, method, node);
+    }
+}
+
+/// One execution of a node, as a hook sees it.
+pub struct Call {
+    pub(crate) node: Arc<dyn Called>,
+    pub(crate) parents: Vec<Parent>,
+    pub(crate) run: Arc<str>,
+    pub(crate) place: Option<String>,
+}
+
+/// A node, as runs and hooks know it.
+pub(crate) trait Called: Send + Sync {
+    fn name(&self) -> &str;
+
+    /// Of a value that is computed.
+    fn kind(&self) -> Option<&Kind>;
+
+    /// Where in a run it was called, if inside of one.
+    fn birth(&self) -> Option<&Birth>;
+
+    /// What it is called with, as long as it is pending and once its parents are done.
+    fn arguments(&self) -> Result<Arguments, ArgumentError>;
+
+    /// Says a piece of its value, as long as it is pending.
+    fn say(&self, piece: Output);
+
+    /// Runs the body, within its limits.
+    fn run(self: Arc<Self>) -> BoxFuture<'static, Outcome>;
+}
+
+/// What an argument of a call comes from.
+pub(crate) struct Parent {
+    pub(crate) past: Arc<Past>,
+    pub(crate) birth: Option<Birth>,
+}
+
+impl Call {
+    /// The node's name.
+    pub fn node(&self) -> &str {
+        self.node.name()
+    }
+
+    /// The id of the run.
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// Where in the run the node was called: `2` for the second call of the run, `2.1` for the first in its body,
+    /// `/apples.1` for the first in the [branch](crate::Run::branch) `apples`. The same in every run that takes the same
+    /// way, whatever the timing. None if it was called outside of the run.
+    pub fn place(&self) -> Option<&str> {
+        self.place.as_deref()
+    }
+
+    /// Where it was called, or one of its arguments was made, if in a run.
+    pub(crate) fn birth(&self) -> Option<&Birth> {
+        self.node.birth()
+    }
+
+    /// The names of what its arguments come from.
+    pub fn parents(&self) -> impl Iterator<Item = &str> {
+        self.parents.iter().map(|parent| &*parent.past.name)
+    }
+
+    /// The [places](Self::place) of the calls whose values flow into this one, each once, in the order of the arguments. A value that
+    /// was given has no place, unless it was [taken](crate::Context::taken) from one that has; nor has what another run computed.
     ///
-    /// Two flows at the same time have two names; a name is free again when its flow has ended. Outside of any run this is
-    /// `flow` and no more.
-    ///
-    /// ```
-    /// use unhurried::{Context, Journal, MemoryStore, NodeExecutionError, Run, node};
-    ///
-    /// #[node]
-    /// async fn think(about: String) -> String {
-    ///     format!("thoughts on {about}")
-    /// }
-    ///
-    /// async fn twice(about: &str) -> Result<String, NodeExecutionError> {
-    ///     let first = think(Context::new(about.to_owned())).await?;
-    ///     think(Context::new(first)).await
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() {
-    /// let run = Run::new("fruit").hook(Journal::new(MemoryStore::default()));
-    /// let both = run.scope(async {
-    ///     tokio::join!(Run::branch("apples", twice("apples")), Run::branch("pears", twice("pears")))
-    /// });
-    /// assert_eq!(both.await.1.unwrap(), "thoughts on thoughts on pears");
-    /// # }
-    /// ```
-    pub fn branch<F: Future>(name: impl Display, flow: F) -> Branch<F> {
-        let here = Here::now();
-        let (scope, taken) = match here
-            .scope
-            .clone()
-            .map(|scope| scope.branch(&name.to_string()))
-        {
-            Some((scope, taken)) => (Some(Arc::new(scope)), Some(taken)),
-            None => (None, None),
-        };
-        Branch {
-            flow: Box::pin(HERE.scope(Here { scope, ..here }, flow)),
-            taken,
+    /// What the code around has read and went by is not known here: that is no argument.
+    pub fn needs(&self) -> impl Iterator<Item = String> {
+        let mut seen = HashSet::new();
+        let births = self
+            .parents
+            .iter()
+            .filter_map(|parent| parent.birth.as_ref());
+        let places = births
+            .filter(|birth| birth.scope.run.id == self.run)
+            .filter_map(Birth::place);
+        places.filter(move |place| seen.insert(place.clone()))
+    }
+
+    /// Whether the node asked not to be recorded, by `#[node(transient)]`.
+    pub fn is_transient(&self) -> bool {
+        self.node.kind().is_some_and(|kind| kind.transient)
+    }
+
+    /// Which version of the node's body this is, by `#[node(version = 2)]`; the first if not said.
+    pub fn version(&self) -> u32 {
+        self.node.kind().map_or(1, |kind| kind.version)
+    }
+
+    /// What it was called with, contexts by their values, as far as `#[node(ignore(…))]` does not leave it out. Known before
+    /// the node has run.
+    pub fn arguments(&self) -> Result<Arguments, ArgumentError> {
+        self.node.arguments()
+    }
+
+    /// Whether its value has a form as data.
+    pub fn is_data(&self) -> bool {
+        self.codec().is_some()
+    }
+
+    /// The value as data, if its type is serializable.
+    pub fn encode(&self, output: &Output) -> Option<serde_json::Result<Json>> {
+        Some((self.codec()?.encode)(output))
+    }
+
+    /// A value of this node from data, if its type can be read.
+    pub fn decode(&self, data: Json) -> Option<serde_json::Result<Output>> {
+        Some((self.codec()?.decode)(data))
+    }
+
+    /// Whether this could be the node's value.
+    pub(crate) fn accepts(&self, output: &Output) -> bool {
+        self.node.kind().is_none_or(|kind| (kind.is)(output))
+    }
+
+    fn codec(&self) -> Option<Codec> {
+        self.node.kind()?.codec
+    }
+}
+
+/// The rest of the way to the node's body.
+pub struct Next<'a> {
+    pub(crate) hooks: &'a [Arc<dyn Hook>],
+    pub(crate) call: &'a Call,
+}
+
+impl<'a> Next<'a> {
+    /// Runs the node, or the hooks further in. Again, if it is called again.
+    pub fn run(&self) -> BoxFuture<'a, Outcome> {
+        match self.hooks.split_first() {
+            Some((hook, hooks)) => hook.around(
+                self.call,
+                Next {
+                    hooks,
+                    call: self.call,
+                },
+            ),
+            None => self.call.node.clone().run(),
         }
-    }
-
-    /// A [branch](Self::branch) on a task of its own: what `tokio::spawn` does, inside of the run. What nobody waits for
-    /// stops, as everywhere here: the task ends when what is returned is dropped.
-    pub fn spawn<F>(name: impl Display, flow: F) -> Task<F::Output>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
-        Task(tokio::spawn(Self::branch(name, flow).in_current_span()))
-    }
-
-    pub(crate) fn id(&self) -> &Arc<str> {
-        &self.id
-    }
-
-    pub(crate) fn hooks(&self) -> &[Arc<dyn Hook>] {
-        &self.hooks
-    }
-}
-
-/// A flow of a run with a name of its own, see [`Run::branch`].
-#[must_use = "a branch does nothing until it is awaited"]
-pub struct Branch<F> {
-    flow: Pin<Box<TaskLocalFuture<Here, F>>>,
-    taken: Option<Taken>,
-}
-
-impl<F: Future> Future for Branch<F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<F::Output> {
-        let polled = self.flow.as_mut().poll(task);
-        if polled.is_ready() {
-            self.taken = None;
-        }
-        polled
-    }
-}
-
-/// A branch on a task of its own, see [`Run::spawn`]. An error is a panic of it.
-#[must_use = "a task ends when nobody waits for it"]
-pub struct Task<T>(JoinHandle<T>);
-
-impl<T> Future for Task<T> {
-    type Output = Result<T, JoinError>;
-
-    fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0).poll(task)
-    }
-}
-
-impl<T> Drop for Task<T> {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 
@@ -192,7 +272,7 @@ pub(crate) struct Scope {
     raced: bool,
     next: AtomicUsize,
     /// How many reads are under way by the code of this scope.
-    reading: AtomicUsize,
+    pub(crate) reading: AtomicUsize,
     branches: Mutex<BTreeMap<String, Uses>>,
     pub(crate) abandoned: Abandoned,
 }
@@ -215,6 +295,15 @@ pub(crate) struct Birth {
 }
 
 impl Birth {
+    /// Of what belongs to the run of this scope, and was not called there.
+    pub(crate) fn astray(scope: Arc<Scope>) -> Self {
+        Birth {
+            scope,
+            number: None,
+            raced: false,
+        }
+    }
+
     /// `2` is the second call of the run, `2.1` the first one in the body of that, `/a.1` that of the branch `a`.
     pub(crate) fn place(&self) -> Option<String> {
         let number = self.number?;
@@ -226,75 +315,70 @@ impl Birth {
 }
 
 impl Scope {
-    fn new(run: Arc<Run>, node: Option<Arc<str>>, place: Option<String>, raced: bool) -> Self {
-        let (next, reading, branches) = (
-            AtomicUsize::new(1),
-            AtomicUsize::new(0),
-            Mutex::new(BTreeMap::new()),
-        );
-        Scope {
+    pub(crate) fn new(
+        run: Arc<Run>,
+        node: Option<Arc<str>>,
+        place: Option<String>,
+        raced: bool,
+    ) -> Arc<Self> {
+        Arc::new(Scope {
             run,
             node,
             place,
             raced,
-            next,
-            reading,
-            branches,
+            next: AtomicUsize::new(1),
+            reading: AtomicUsize::new(0),
+            branches: Mutex::default(),
             abandoned: Abandoned::default(),
-        }
+        })
     }
 
     /// The same body, run again: its calls have the same places.
     pub(crate) fn again(&self) -> Arc<Scope> {
-        Arc::new(Scope::new(
+        Scope::new(
             self.run.clone(),
             self.node.clone(),
             self.place.clone(),
             self.raced,
-        ))
+        )
     }
 
     /// The body of a node in this scope's run.
-    pub(crate) fn within(&self, node: &Node, place: Option<String>) -> Arc<Scope> {
-        let raced = node.birth.as_ref().is_some_and(|birth| birth.raced);
-        Arc::new(Scope::new(
-            self.run.clone(),
-            Some(node.name().into()),
-            place,
-            raced,
-        ))
+    pub(crate) fn within(&self, node: &dyn Called, place: Option<String>) -> Arc<Scope> {
+        let raced = node.birth().is_some_and(|birth| birth.raced);
+        Scope::new(self.run.clone(), Some(node.name().into()), place, raced)
     }
 
-    fn branch(self: Arc<Self>, name: &str) -> (Scope, Taken) {
+    pub(crate) fn branch(self: Arc<Self>, name: &str) -> (Arc<Scope>, Taken) {
         let name = written(name);
         let (ever, now) = self.branches.with(|branches| {
             let uses = branches.entry(name.clone()).or_default();
-            *uses = Uses {
-                ever: uses.ever + 1,
-                now: uses.now + 1,
-            };
+            uses.ever += 1;
+            uses.now += 1;
             (uses.ever, uses.now)
         });
         // Which of two is the first of their name would be timing's to say.
         let raced = self.raced || now > 1 || (ever > 1 && self.is_reading());
-        let again = if ever > 1 {
-            format!("~{ever}")
-        } else {
-            String::new()
-        };
-        let place = self
-            .place
-            .as_ref()
-            .map(|place| format!("{place}/{name}{again}"));
-        (
-            Scope::new(self.run.clone(), self.node.clone(), place, raced),
-            Taken { scope: self, name },
-        )
+        let place = self.place.as_ref().map(|place| match ever {
+            1 => format!("{place}/{name}"),
+            _ => format!("{place}/{name}~{ever}"),
+        });
+        let scope = Scope::new(self.run.clone(), self.node.clone(), place, raced);
+        (scope, Taken { scope: self, name })
     }
 
     /// The number of the call that is made next.
     pub(crate) fn next_number(&self) -> usize {
         self.next.load(Ordering::Relaxed)
+    }
+
+    /// The place of a call that is made now.
+    pub(crate) fn call(self: Arc<Self>) -> Birth {
+        Birth {
+            number: Some(self.next.fetch_add(1, Ordering::Relaxed)),
+            raced: self.raced || self.is_reading(),
+            scope: self,
+        }
     }
 
     fn is_reading(&self) -> bool {
@@ -317,7 +401,7 @@ fn written(name: &str) -> String {
 }
 
 /// A branch's name is taken until this is dropped.
-struct Taken {
+pub(crate) struct Taken {
     scope: Arc<Scope>,
     name: String,
 }
@@ -329,82 +413,5 @@ impl Drop for Taken {
                 uses.now -= 1;
             }
         });
-    }
-}
-
-/// Where the code that is running is.
-#[derive(Clone, Default)]
-pub(crate) struct Here {
-    pub(crate) scope: Option<Arc<Scope>>,
-    /// How many node bodies lie beneath on this stack.
-    pub(crate) depth: usize,
-    /// What the bodies around hold of what there is a limited number of.
-    pub(crate) held: Option<Arc<Held>>,
-    /// Whose body runs.
-    pub(crate) node: Option<Arc<Node>>,
-}
-
-tokio::task_local! {
-    pub(crate) static HERE: Here;
-}
-
-impl Here {
-    pub(crate) fn now() -> Here {
-        HERE.try_with(Here::clone).unwrap_or_default()
-    }
-
-    /// Says that this scope's code reads, as long as what is returned lives.
-    pub(crate) fn reading(&self) -> Option<Reading> {
-        let scope = self.scope.clone()?;
-        scope.reading.fetch_add(1, Ordering::Relaxed);
-        Some(Reading(scope))
-    }
-}
-
-/// A read under way.
-pub(crate) struct Reading(Arc<Scope>);
-
-impl Drop for Reading {
-    fn drop(&mut self) {
-        self.0.reading.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// The next place in the current scope; outside of any, the run of one of the parents.
-pub(crate) fn birth(parents: &[Arc<Node>]) -> Option<Birth> {
-    let here = HERE.try_with(|here| {
-        let scope = here.scope.clone()?;
-        let number = Some(scope.next.fetch_add(1, Ordering::Relaxed));
-        let raced = scope.raced || scope.is_reading();
-        Some(Birth {
-            scope,
-            number,
-            raced,
-        })
-    });
-    let theirs = || {
-        parents
-            .iter()
-            .find_map(|parent| parent.birth.as_ref())
-            .map(|birth| birth.scope.clone())
-    };
-    here.ok().flatten().or_else(|| theirs().map(Birth::astray))
-}
-
-/// The run that a given value belongs to, if it was given in one.
-pub(crate) fn home() -> Option<Birth> {
-    HERE.try_with(|here| here.scope.clone())
-        .ok()
-        .flatten()
-        .map(Birth::astray)
-}
-
-impl Birth {
-    fn astray(scope: Arc<Scope>) -> Self {
-        Birth {
-            scope,
-            number: None,
-            raced: false,
-        }
     }
 }

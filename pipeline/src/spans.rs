@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use tracing::Instrument;
 
-use crate::hook::{Call, Hook, Next};
-use crate::node::Outcome;
+use crate::run::{Call, Hook, Next};
+use crate::value::Outcome;
 
 /// Puts a span `node` (fields `name`, `run`, `place`) around every node, and says in it how it ended and how long it took.
 ///

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
-use crate::hook::{Call, Hook, Next};
-use crate::node::Outcome;
+use crate::run::{Call, Hook, Next};
 use crate::sync::Mutex;
+use crate::value::Outcome;
 
 /// Counts. Clones share the counts: install one, keep the other.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Stats(Arc<Mutex<Counts>>);
 
 #[derive(Default)]
@@ -38,10 +38,9 @@ impl NodeStats {
     /// Calls of this replica per execution.
     pub fn average_calls(&self, replica: &str) -> f64 {
         let calls = self.replica_calls.get(replica).copied().unwrap_or(0);
-        if self.executions == 0 {
-            0.0
-        } else {
-            calls as f64 / self.executions as f64
+        match self.executions {
+            0 => 0.0,
+            executions => calls as f64 / executions as f64,
         }
     }
 }
@@ -80,12 +79,6 @@ impl Stats {
     fn change(&self, node: &str, change: impl FnOnce(&mut NodeStats)) {
         self.0
             .with(|counts| change(counts.nodes.entry(node.to_owned()).or_default()));
-    }
-}
-
-impl Default for Stats {
-    fn default() -> Self {
-        Stats(Arc::new(Mutex::new(Counts::default())))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The cage is what a process gives up before it reads code that nobody trusts: new files, sockets, processes, memory beyond its
 //! share, and on Linux every system call that an engine does not need. None of it can be taken back.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, nice, setrlimit};
@@ -11,42 +12,44 @@ use crate::request::Limits;
 /// Memory of the process itself and of what it copies, beside the values of the code.
 const OWN_BYTES: u64 = 64 << 20;
 
+/// What the kernel did not let go.
+#[derive(Default)]
+struct Kept(Vec<String>);
+
+impl Kept {
+    fn give_up(&mut self, what: &str, result: Result<(), impl Display>) {
+        if let Err(error) = result {
+            self.0.push(format!("{what} ({error})"));
+        }
+    }
+}
+
 /// Gives up all that the kernel lets go, for good, and names what it did not let go. Only for a process with one thread.
 pub fn enter(limits: &Limits) -> Vec<String> {
-    let mut kept = Vec::new();
-    let mut give_up = |what: &str, result: Result<(), String>| {
-        if let Err(error) = result {
-            kept.push(format!("{what} ({error})"));
-        }
-    };
-    if let Err(error) = std::env::set_current_dir("/") {
-        give_up("the working directory", Err(error.to_string()));
-    }
+    let mut kept = Kept::default();
+    kept.give_up("the working directory", std::env::set_current_dir("/"));
     if limits.background {
         // The server goes first where both want to compute. Idle before nice: nobody becomes less nice again.
         #[cfg(target_os = "linux")]
-        give_up("its turn before the server's", linux::idle());
-        give_up(
-            "priority",
-            nice(19).map(drop).map_err(|error| error.to_string()),
-        );
+        kept.give_up("its turn before the server's", linux::idle());
+        kept.give_up("priority", nice(19).map(drop));
     }
-    give_up("memory", limit(Resource::As, address_space(limits)));
-    give_up("the size of files", limit(Resource::Fsize, 0));
-    give_up("core dumps", limit(Resource::Core, 0));
-    give_up("processes", limit(Resource::Nproc, 0));
+    kept.give_up("memory", limit(Resource::As, address_space(limits)));
+    kept.give_up("the size of files", limit(Resource::Fsize, 0));
+    kept.give_up("core dumps", limit(Resource::Core, 0));
+    kept.give_up("processes", limit(Resource::Nproc, 0));
     #[cfg(target_os = "linux")]
-    linux::before_files_go(&mut give_up);
+    linux::before_files_go(&mut kept);
     // No file that is open goes away by this, and no new one can be opened.
-    give_up("files", limit(Resource::Nofile, 0));
+    kept.give_up("files", limit(Resource::Nofile, 0));
     #[cfg(target_os = "linux")]
-    give_up("system calls", linux::filter());
+    kept.give_up("system calls", linux::filter());
     #[cfg(not(target_os = "linux"))]
-    give_up(
+    kept.give_up(
         "system calls",
-        Err("there is a filter for them on Linux only".to_owned()),
+        Err("there is a filter for them on Linux only"),
     );
-    kept
+    kept.0
 }
 
 /// Gives up root's rights, and the set from which a program could get some. A process without any has nothing to give up.
@@ -81,15 +84,13 @@ pub(crate) fn computed() -> Duration {
     )
 }
 
-fn limit(resource: Resource, most: u64) -> Result<(), String> {
-    setrlimit(
-        resource,
-        Rlimit {
-            current: Some(most),
-            maximum: Some(most),
-        },
-    )
-    .map_err(|error| error.to_string())
+fn limit(resource: Resource, most: u64) -> rustix::io::Result<()> {
+    let most = Some(most);
+    let limit = Rlimit {
+        current: most,
+        maximum: most,
+    };
+    setrlimit(resource, limit)
 }
 
 /// What the process has mapped already, which is mostly the program, and what is to come.
@@ -125,33 +126,29 @@ mod linux {
         set_thread_priority_and_policy, thread_native_id, thread_schedule_policy,
     };
 
+    use super::Kept;
+
     /// Lets everything else go first, at once: one that is only nicer computes on for some milliseconds when another one wakes.
-    pub(super) fn idle() -> Result<(), String> {
+    pub(super) fn idle() -> Result<(), thread_priority::Error> {
         let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
         let set = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
         // It also sets how nice it is, which fails where the server itself is nice.
-        if thread_schedule_policy().is_ok_and(|policy| policy == idle) {
-            return Ok(());
+        match thread_schedule_policy() {
+            Ok(policy) if policy == idle => Ok(()),
+            _ => set,
         }
-        set.map_err(|error| error.to_string())
     }
 
     /// What is given up by writing to a file, or is about those who look in from outside.
-    pub(super) fn before_files_go(give_up: &mut impl FnMut(&str, Result<(), String>)) {
+    pub(super) fn before_files_go(kept: &mut Kept) {
         // Where the machine runs out of memory the kernel ends a worker, not the server.
         let first = std::fs::write("/proc/self/oom_score_adj", "1000");
-        give_up(
-            "going first where memory ends",
-            first.map_err(|error| error.to_string()),
-        );
+        kept.give_up("going first where memory ends", first);
         // No other process of this user may look into it or attach to it.
         let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-        give_up(
-            "being looked into",
-            hidden.map_err(|error| error.to_string()),
-        );
+        kept.give_up("being looked into", hidden);
         // A second wall behind the filter: root without them is nobody in particular.
-        give_up("capabilities", super::give_up_capabilities());
+        kept.give_up("capabilities", no_capabilities());
     }
 
     pub(super) fn no_capabilities() -> Result<(), Errno> {

@@ -25,10 +25,12 @@ pub(crate) enum ToWorker {
 pub(crate) enum FromWorker {
     /// It has given up what it could and waits for a request. `kept` names what the kernel did not let it give up.
     Ready { kept: Vec<String> },
-    /// A run ended by itself. The value is JSON in a text: how deep it is nested is for the server to look at.
-    Done { value: String, printed: String },
-    /// It ended with an error of its own.
-    Thrown { thrown: Thrown, printed: String },
+    /// A run ended by itself, with a value or an error of its own. The value is JSON in a text: how deep it is nested is for the
+    /// server to look at.
+    Ended {
+        outcome: Result<String, Thrown>,
+        printed: String,
+    },
     /// It was stopped by the worker itself, which ends now.
     Stopped {
         reason: Reason,

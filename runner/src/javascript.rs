@@ -35,7 +35,7 @@ pub(crate) fn run(code: &str, input: &Json, limits: &Limits) -> (FromWorker, Opt
     let deadline = cage::computed().saturating_add(limits.time);
     let (answer, engine) = attempt(code, input, limits, deadline);
     // A `return` outside of any function: nothing of it ran, and as the body of one it would.
-    let returns = matches!(&answer, FromWorker::Thrown { thrown, .. } if thrown.message == RETURNS);
+    let returns = matches!(&answer, FromWorker::Ended { outcome: Err(thrown), .. } if thrown.message == RETURNS);
     if !returns {
         return (answer, engine);
     }
@@ -81,19 +81,14 @@ fn attempt(
         let value = evaluated(&ctx, code, input, limits, &watch);
         value.catch(&ctx).map_err(|error| failed(error, &watch))
     });
-    let printed = || watch.printed.take();
     let answer = match (watch.stopped.get(), outcome) {
         (Some(reason), _) => stopped(reason, &watch, limits),
         (None, Ok(value)) if value.len() as u64 > limits.output_bytes => {
             stopped(Reason::Output, &watch, limits)
         }
-        (None, Ok(value)) => FromWorker::Done {
-            value: well_formed(value),
-            printed: printed(),
-        },
-        (None, Err(thrown)) => FromWorker::Thrown {
-            thrown,
-            printed: printed(),
+        (None, outcome) => FromWorker::Ended {
+            outcome: outcome.map(well_formed),
+            printed: watch.printed.take(),
         },
     };
     (answer, Some(runtime))

@@ -75,13 +75,12 @@ impl Pool {
     /// Makes one; no worker is started yet.
     pub fn new(options: Options) -> Self {
         let places = Semaphore::new(options.workers.max(1));
-        let (is_swept, is_warned) = (AtomicBool::new(false), AtomicBool::new(false));
         Self(Arc::new(Inner {
             options,
             places,
             idle: Mutex::default(),
-            is_swept,
-            is_warned,
+            is_swept: AtomicBool::default(),
+            is_warned: AtomicBool::default(),
         }))
     }
 
@@ -234,12 +233,8 @@ impl Worker {
     }
 
     async fn run(&mut self, request: Request, limits: &Limits) -> Result<Answer, Error> {
-        if request
-            .code
-            .len()
-            .saturating_add(request.input.to_string().len())
-            > REQUEST_MAX / 2
-        {
+        let input = request.input.to_string().len();
+        if request.code.len().saturating_add(input) > REQUEST_MAX / 2 {
             return Ok(Answer {
                 outcome: Err(thrown("the code and its input are too long")),
                 printed: String::new(),
@@ -252,11 +247,7 @@ impl Worker {
             Ok(Err(error)) => Err(self.fallen(&error, language, limits).await),
             Err(_) => {
                 let detail = format!("it did not end within {} ms", until.as_millis());
-                Err(Error::Stopped {
-                    reason: Reason::Time,
-                    detail,
-                    printed: String::new(),
-                })
+                Err(stopped(Reason::Time, detail))
             }
         }
     }
@@ -293,11 +284,7 @@ impl Worker {
             Some(COMPUTED_TOO_LONG) => (Reason::Time, "it computed for too long".to_owned()),
             _ => (Reason::Crash, format!("its worker broke: {status}")),
         };
-        Error::Stopped {
-            reason,
-            detail,
-            printed: String::new(),
-        }
+        stopped(reason, detail)
     }
 }
 
@@ -315,16 +302,15 @@ fn signal_of(status: ExitStatus) -> Option<i32> {
 
 fn answered(answer: FromWorker) -> Result<Answer, Error> {
     match answer {
-        FromWorker::Done { value, printed } => {
-            let outcome = serde_json::from_str(&value).map_err(|error| {
-                thrown(&format!("the value cannot be handed on as JSON: {error}"))
-            });
-            Ok(Answer { outcome, printed })
+        FromWorker::Ended { outcome, printed } => {
+            let unreadable =
+                |error| thrown(&format!("the value cannot be handed on as JSON: {error}"));
+            let value = |text: String| serde_json::from_str(&text).map_err(unreadable);
+            Ok(Answer {
+                outcome: outcome.and_then(value),
+                printed,
+            })
         }
-        FromWorker::Thrown { thrown, printed } => Ok(Answer {
-            outcome: Err(thrown),
-            printed,
-        }),
         FromWorker::Stopped {
             reason,
             detail,
@@ -334,14 +320,19 @@ fn answered(answer: FromWorker) -> Result<Answer, Error> {
             detail,
             printed,
         }),
-        FromWorker::Ready { .. } => {
-            let detail = "its worker said nothing of it".to_owned();
-            Err(Error::Stopped {
-                reason: Reason::Crash,
-                detail,
-                printed: String::new(),
-            })
-        }
+        FromWorker::Ready { .. } => Err(stopped(
+            Reason::Crash,
+            "its worker said nothing of it".to_owned(),
+        )),
+    }
+}
+
+/// A run that was stopped; what it had printed is not known.
+fn stopped(reason: Reason, detail: String) -> Error {
+    Error::Stopped {
+        reason,
+        detail,
+        printed: String::new(),
     }
 }
 

@@ -60,7 +60,10 @@ pub(crate) fn run(code: &str, input: &Json, limits: &Limits) -> FromWorker {
             if value.len() as u64 > most {
                 too_much()
             } else {
-                FromWorker::Done { value, printed }
+                FromWorker::Ended {
+                    outcome: Ok(value),
+                    printed,
+                }
             }
         }
         Err(error)
@@ -71,8 +74,8 @@ pub(crate) fn run(code: &str, input: &Json, limits: &Limits) -> FromWorker {
                 format!("it ran for more than {} ms", limits.time.as_millis()),
             )
         }
-        Err(error) => FromWorker::Thrown {
-            thrown: thrown(&error),
+        Err(error) => FromWorker::Ended {
+            outcome: Err(thrown(&error)),
             printed,
         },
     }

@@ -42,24 +42,18 @@ pub fn main() -> io::Result<()> {
             Err(error) => return Err(error),
         };
         cage::compute_until(&limits);
-        if run(request, &limits)? {
+        if run(&request, &limits)? {
             return Ok(());
         }
     }
 }
 
 /// Runs it and writes the answer; whether this was the last one.
-fn run(
-    Request {
-        language,
-        code,
-        input,
-    }: Request,
-    limits: &Limits,
-) -> io::Result<bool> {
-    let (answer, engine) = match language {
-        Language::JavaScript => javascript::run(&code, &input, limits),
-        Language::Python => (python(&code, &input, limits), None),
+fn run(request: &Request, limits: &Limits) -> io::Result<bool> {
+    let (code, input) = (&request.code, &request.input);
+    let (answer, engine) = match request.language {
+        Language::JavaScript => javascript::run(code, input, limits),
+        Language::Python => (python(code, input, limits), None),
     };
     frame::write(&mut stdout(), &answer)?;
     // An engine that was stopped somewhere in the middle is not taken apart; it goes with its process.
@@ -79,8 +73,8 @@ fn python(_: &str, _: &serde_json::Value, _: &Limits) -> FromWorker {
         "the program that runs code here was built without Python",
         None,
     );
-    FromWorker::Thrown {
-        thrown,
+    FromWorker::Ended {
+        outcome: Err(thrown),
         printed: String::new(),
     }
 }

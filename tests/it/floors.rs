@@ -3,10 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::support::imports::{Module, code, files, floors, module_of, paths, sources};
+use crate::support::imports::{
+    Module, code, files, floors, handed_out, module_of, paths, paths_below, sources, sources_of,
+};
 
 /// The names of the floors, from the ground up.
 type Floors = Vec<String>;
+
+/// What uses what.
+type Uses = BTreeMap<String, BTreeSet<String>>;
 
 #[test]
 fn floors_look_down_only() {
@@ -49,6 +54,11 @@ fn floors_can_be_broken() {
         (
             "mind/submodule.rs",
             "use crate::tools::contacts;",
+            "meet in events",
+        ),
+        (
+            "mind/turn/driver.rs",
+            "use crate::tools::catalogue::think;",
             "meet in events",
         ),
         (
@@ -210,6 +220,161 @@ fn circles_are_found() {
 }
 
 #[test]
+fn files_of_a_crate_are_in_an_order() {
+    for folder in [
+        "pipeline/src",
+        "pipeline/macros/src",
+        "facts/src",
+        "language/src",
+        "runner/src",
+    ] {
+        let found = circles_in(&uses_of_files(&sources_of(folder, "rs")));
+        assert!(
+            found.is_empty(),
+            "{folder}: these files use one another: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn files_of_the_client_and_the_console_are_in_an_order() {
+    let mut all = BTreeMap::new();
+    for (folder, ending) in [
+        ("client/src", "ts"),
+        ("console/src", "ts"),
+        ("console/src", "svelte"),
+    ] {
+        let files = sources_of(folder, ending);
+        all.extend(
+            files
+                .into_iter()
+                .map(|(file, text)| (format!("{folder}/{file}"), text)),
+        );
+    }
+    let uses = uses_of_scripts(&all);
+    assert!(
+        uses["console/src/main.ts"].contains("console/src/App.svelte"),
+        "imports are read: {uses:?}"
+    );
+    let found = circles_in(&uses);
+    assert!(found.is_empty(), "these files use one another: {found:?}");
+}
+
+/// The files of `server/` that use their children, which use them. This list only becomes shorter.
+const BOTH_WAYS: [&str; 31] = [
+    "edge/console",
+    "edge/http",
+    "event/fact",
+    "log/append",
+    "log/index",
+    "log/postgres",
+    "log/projections",
+    "log/sqlite",
+    "log/words",
+    "mind/call",
+    "mind/decision",
+    "mind/submodule",
+    "mind/turn",
+    "mind/turn/ends",
+    "model/habits",
+    "model/openai",
+    "model/wire",
+    "model/written",
+    "program/command/doctor",
+    "program/settings",
+    "runtime/kinds/missions",
+    "runtime/kinds/trials",
+    "runtime/kinds/turns",
+    "runtime/kinds/turns/input",
+    "thread/history",
+    "tools/code",
+    "tools/mcp",
+    "tools/mcp/content",
+    "tools/mcp/wire",
+    "tools/schema",
+    "tools/toolbox",
+];
+
+#[test]
+fn files_and_their_children_use_one_another_in_known_places_only() {
+    let circles = circles_in(&uses_of_files(&sources()));
+    let head = |circle: &Vec<String>| circle.iter().min_by_key(|file| file.len()).cloned();
+    let found: BTreeSet<String> = circles.iter().filter_map(head).collect();
+    let known: BTreeSet<String> = BOTH_WAYS.map(str::to_owned).into();
+    let new: Vec<_> = found.difference(&known).collect();
+    assert!(
+        new.is_empty(),
+        "these files use their children, which use them: move what they share to a file of its own: {new:?}"
+    );
+    let gone: Vec<_> = known.difference(&found).collect();
+    assert!(gone.is_empty(), "take these out of BOTH_WAYS: {gone:?}");
+}
+
+#[test]
+fn circles_of_parents_and_children_are_found() {
+    let found = |files: &[(&str, &str)]| {
+        let files = files
+            .iter()
+            .map(|(file, text)| ((*file).to_owned(), (*text).to_owned()));
+        let circles = circles_in(&uses_of_files(&files.collect()));
+        circles
+            .iter()
+            .map(|circle| circle.join(" "))
+            .collect::<Vec<_>>()
+    };
+    let lib = ("lib.rs", "mod a;\npub use a::b::{X, Y};\npub use c::Z;");
+    let of = |a: &str, b: &str, c: &str| found(&[lib, ("a.rs", a), ("a/b.rs", b), ("c.rs", c)]);
+    for (a, b, c) in [
+        ("use b::X;", "use super::Y;", ""),
+        ("fn f() { b::g() }", "use crate::a::Y;", ""),
+        ("use self::b::X;", "fn f(y: super::Y) {}", ""),
+    ] {
+        assert_eq!(of(a, b, c), ["a a/b"], "{a:?} and {b:?}");
+    }
+    assert_eq!(of("", "use crate::Z;", "use crate::{X, a};"), ["a/b c"]);
+    for (a, b, c) in [
+        ("mod b;\nuse b::X;", "use crate::c::Z;", ""),
+        ("mod b;", "use super::Y;", "use crate::X;"),
+        ("// b::g\nfn b() { it.b::<X>() }", "use super::Y;", ""),
+    ] {
+        assert_eq!(of(a, b, c), [""; 0], "{a:?}, {b:?} and {c:?}");
+    }
+}
+
+#[test]
+fn circles_of_scripts_are_found() {
+    let found = |a: &str, b: &str| {
+        let files = [("x/a.ts", a), ("y/b.svelte", b)];
+        let files = files.map(|(file, text)| (file.to_owned(), text.to_owned()));
+        circles_in(&uses_of_scripts(&files.into()))
+    };
+    let both = [["x/a.ts".to_owned(), "y/b.svelte".to_owned()]];
+    assert_eq!(
+        found(
+            "import b from \"../y/b.svelte\";",
+            "  import { a } from '../x/a.js';"
+        ),
+        both
+    );
+    assert_eq!(
+        found(
+            "export * from \"../y/b.svelte\";",
+            "import type {\n  A,\n} from \"../x/a.ts\";"
+        ),
+        both
+    );
+    // What is loaded when it is wanted is no part of the order; nor is what a component draws of itself.
+    let none: [[String; 2]; 0] = [];
+    assert_eq!(
+        found(
+            "const b = () => import(\"../y/b.svelte\");",
+            "import \"../x/a.ts\";\nimport b from \"./b.svelte\";"
+        ),
+        none
+    );
+}
+
+#[test]
 fn both_databases_have_the_same_migrations() {
     let names = |database: &str| {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -284,7 +449,7 @@ fn offences(floors: &Floors, file: &str, text: &str) -> Vec<String> {
         .skip(1)
         .any(|rest| !known.iter().any(|it| rest.starts_with(it)));
     forbid(
-        folder == "mind" && !file.starts_with("mind/turn") && tools,
+        folder == "mind" && !MEETS.contains(&file) && tools,
         "knows a tool: minds and tools meet in events",
     );
     forbid(
@@ -331,6 +496,13 @@ fn offences(floors: &Floors, file: &str, text: &str) -> Vec<String> {
     wrong
 }
 
+/// The files of the turn that know a tool, or what tools stand on: a thought without words, a grant, the contacts after a turn.
+const MEETS: [&str; 3] = [
+    "mind/turn/acting.rs",
+    "mind/turn/closing.rs",
+    "mind/turn/granted.rs",
+];
+
 /// What the edge may name of the runtime: what it shows, and what it hands to a session.
 const SHOWN: [&str; 6] = [
     "runtime::refused::Refused",
@@ -353,7 +525,7 @@ fn circles(files: &[(String, String)]) -> Vec<(String, Vec<String>)> {
         .iter()
         .flat_map(|(module, _)| (1..=module.len()).map(|upto| &module[..upto]))
         .collect();
-    let mut uses: BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    let mut uses: BTreeMap<Module, Uses> = BTreeMap::new();
     for (module, text) in &all {
         for used in paths(module, &code(text)) {
             let common = module.iter().zip(&used).take_while(|(a, b)| a == b).count();
@@ -368,21 +540,99 @@ fn circles(files: &[(String, String)]) -> Vec<(String, Vec<String>)> {
     }
     let mut found = Vec::new();
     for (folder, uses) in uses {
-        let mut left: BTreeSet<&String> = uses.keys().collect();
-        while let Some(first) = left.pop_first() {
-            let within = |it: &&String| reaches(&uses, first, it) && reaches(&uses, it, first);
-            let circle: Vec<String> = uses.keys().filter(within).cloned().collect();
-            left.retain(|it| !circle.contains(it));
-            if !circle.is_empty() {
-                found.push((folder.join("/"), circle));
-            }
+        let named = |circle| (folder.join("/"), circle);
+        found.extend(circles_in(&uses).into_iter().map(named));
+    }
+    found
+}
+
+/// What uses one another in a circle.
+fn circles_in(uses: &Uses) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    let mut left: BTreeSet<&String> = uses.keys().collect();
+    while let Some(first) = left.pop_first() {
+        let within = |it: &&String| reaches(uses, first, it) && reaches(uses, it, first);
+        let circle: Vec<String> = uses.keys().filter(within).cloned().collect();
+        left.retain(|it| !circle.contains(it));
+        if !circle.is_empty() {
+            found.push(circle);
         }
     }
     found
 }
 
+/// Which files of a crate use which, a file and its children apart. What `lib.rs` hands out counts as its module.
+fn uses_of_files(files: &BTreeMap<String, String>) -> Uses {
+    let handed = files
+        .get("lib.rs")
+        .map_or(BTreeMap::new(), |lib| handed_out(lib));
+    let modules: BTreeSet<Module> = files
+        .keys()
+        .filter(|file| !["lib.rs", "main.rs"].contains(&file.as_str()))
+        .map(|file| module_of(file))
+        .collect();
+    let mut uses = Uses::new();
+    for module in &modules {
+        let text = code(&files[&format!("{}.rs", module.join("/"))]);
+        let mut named = paths(module, &text);
+        let children = modules.iter().filter(|it| it.starts_with(module));
+        for child in children.filter_map(|it| it.get(module.len())) {
+            named.extend(paths_below(module, child, &text));
+        }
+        let used = named.iter().filter_map(|path| {
+            let path = path.first().and_then(|it| handed.get(it)).unwrap_or(path);
+            let upto = (1..=path.len()).rev();
+            upto.map(|upto| &path[..upto])
+                .find(|it| modules.contains(*it))
+        });
+        let used = used.filter(|it| *it != &module[..]);
+        let used = used.map(|it| it.join("/")).collect();
+        uses.insert(module.join("/"), used);
+    }
+    uses
+}
+
+/// Which scripts import which when they are loaded: `from "./b.ts"`, `import "./b.ts"`.
+fn uses_of_scripts(files: &BTreeMap<String, String>) -> Uses {
+    let mut uses = Uses::new();
+    for (file, text) in files {
+        let text = code(text);
+        let mut used = BTreeSet::new();
+        for word in ["from \"", "from '", "import \"", "import '"] {
+            for (at, _) in text.match_indices(word) {
+                let rest = &text[at + word.len()..];
+                let path = rest.split(['"', '\'']).next().unwrap();
+                let to = beside(file, path);
+                // TypeScript may call a file by what is built of it.
+                let to = to
+                    .strip_suffix(".js")
+                    .map_or(to.clone(), |it| format!("{it}.ts"));
+                if path.starts_with('.') && files.contains_key(&to) && to != *file {
+                    used.insert(to);
+                }
+            }
+        }
+        uses.insert(file.clone(), used);
+    }
+    uses
+}
+
+/// A path that is written in a file, from where the names of files begin.
+fn beside(file: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = file.split('/').collect();
+    parts.pop();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()),
+            name => parts.push(name),
+        }
+    }
+    parts.join("/")
+}
+
 /// Whether one file uses another, itself or through others.
-fn reaches(uses: &BTreeMap<String, BTreeSet<String>>, from: &str, to: &str) -> bool {
+fn reaches(uses: &Uses, from: &str, to: &str) -> bool {
     let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
     while let Some(file) = next.pop() {
         for used in uses.get(file).into_iter().flatten() {

@@ -1,6 +1,6 @@
 //! The path of the library in the user's program: `crate = path`.
 
-use proc_macro2::{Group, TokenStream, TokenTree};
+use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::{Path, Result, parse_quote};
 
@@ -22,16 +22,25 @@ pub fn split(settings: TokenStream) -> Result<(TokenStream, Path)> {
 
 /// What an attribute has written, with the library in the place of the mark `__library`.
 pub fn named(written: TokenStream, library: &Path) -> TokenStream {
-    let named = |token| match token {
-        TokenTree::Ident(mark) if mark == "__library" => library.to_token_stream(),
+    replaced(written, "__library", &|_| library.to_token_stream())
+}
+
+/// Tokens, with others in the place of each of this name.
+pub fn replaced(
+    tokens: TokenStream,
+    name: &str,
+    other: &dyn Fn(Span) -> TokenStream,
+) -> TokenStream {
+    let replace = |token| match token {
+        TokenTree::Ident(ident) if ident == name => other(ident.span()),
         TokenTree::Group(group) => {
-            let mut inside = Group::new(group.delimiter(), named(group.stream(), library));
+            let mut inside = Group::new(group.delimiter(), replaced(group.stream(), name, other));
             inside.set_span(group.span());
             TokenTree::Group(inside).into()
         }
         token => token.into(),
     };
-    written.into_iter().flat_map(named).collect()
+    tokens.into_iter().flat_map(replace).collect()
 }
 
 fn is(token: &TokenTree, mark: char) -> bool {

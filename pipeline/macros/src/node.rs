@@ -1,33 +1,29 @@
 //! `#[node]` turns a function over values into one over contexts.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::{ToTokens, format_ident, quote};
+use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Error, FnArg, Generics, Ident, ImplItem, ItemFn, ItemImpl, LitInt, LitStr, Receiver,
-    ReceiverKind, Result, ReturnType, Signature, Type, parse_quote,
+    Attribute, Error, FnArg, GenericParam, Generics, Ident, ImplItem, ItemFn, ItemImpl, LitInt,
+    LitStr, Receiver, ReceiverKind, Result, ReturnType, Signature, Type, parse_quote,
 };
 
 use crate::plain;
 use crate::returned::Returned;
 
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Settings {
     name: Option<LitStr>,
     transient: bool,
     /// Parameters that are no part of what the node's record is compared by.
     ignore: Vec<Ident>,
     version: Option<u32>,
-    limits: Limits,
-}
-
-/// What its body may take. 0 is what was not said.
-#[derive(Clone, Copy, Default)]
-struct Limits {
-    retry: u64,
+    /// What its body may take. 0 is what was not said.
+    retry: u32,
     time_ms: u64,
-    at_once: u64,
+    at_once: usize,
 }
 
 pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
@@ -37,17 +33,11 @@ pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
     }
     let function = syn::parse2::<ItemFn>(item)?;
     let name = settings.name(&function.sig.ident);
-    let ItemFn {
-        attrs,
-        vis,
-        sig,
-        block,
-        ..
-    } = function;
-    let node = Node::of(sig, name, &settings, &Generics::default())?;
+    let (attrs, vis, block) = (&function.attrs, &function.vis, &function.block);
+    let node = Node::of(function.sig.clone(), name, &settings, &Generics::default())?;
     let (head, call) = (node.head(), node.call());
     let body = node.body_signature();
-    let unused = unused(&attrs);
+    let unused = unused(attrs);
     Ok(quote! {
         #unused #(#attrs)* #vis #head {
             #body #block
@@ -85,24 +75,14 @@ fn object(settings: &Settings, mut block: ItemImpl) -> Result<TokenStream> {
             "the method of a node object takes `&self`: its settings",
         ));
     }
-    let (head, call, body, code) = (
-        node.head(),
-        node.call(),
-        node.body_signature(),
-        &method.block,
-    );
-    let (attrs, vis) = (&method.attrs, &method.vis);
+    let (head, call, body) = (node.head(), node.call(), node.body_signature());
+    let (attrs, vis, code) = (&method.attrs, &method.vis, &method.block);
     // The body stays a method, under a hidden name, so that `self` in it means what it says.
     let unused = unused(attrs);
-    let replacement: ImplItem = parse_quote! { #unused #(#attrs)* #vis #head { #call } };
-    let hidden: ImplItem = parse_quote! { #[doc(hidden)] #body #code };
-    for item in &mut block.items {
-        if matches!(item, ImplItem::Fn(method) if method.sig.asyncness.is_some()) {
-            *item = replacement.clone();
-        }
-    }
+    let hidden = parse_quote! { #[doc(hidden)] #body #code };
+    *method = parse_quote! { #unused #(#attrs)* #vis #head { #call } };
     block.items.push(hidden);
-    Ok(quote! { #block })
+    Ok(block.into_token_stream())
 }
 
 impl Settings {
@@ -114,11 +94,11 @@ impl Settings {
             } else if meta.path.is_ident("transient") {
                 settings.transient = true;
             } else if meta.path.is_ident("retry") {
-                settings.limits.retry = number(&meta, u64::from(u32::MAX))?;
+                settings.retry = number(&meta, u32::MAX.into())? as u32;
             } else if meta.path.is_ident("time_ms") {
-                settings.limits.time_ms = number(&meta, u64::MAX)?;
+                settings.time_ms = number(&meta, u64::MAX)?;
             } else if meta.path.is_ident("at_once") {
-                settings.limits.at_once = number(&meta, u64::from(u32::MAX >> 3))?;
+                settings.at_once = number(&meta, (u32::MAX >> 3).into())? as usize;
             } else if meta.path.is_ident("ignore") {
                 meta.parse_nested_meta(|parameter| {
                     settings
@@ -127,7 +107,7 @@ impl Settings {
                     Ok(())
                 })?;
             } else if meta.path.is_ident("version") {
-                settings.version = Some(number(&meta, u64::from(u32::MAX))? as u32);
+                settings.version = Some(number(&meta, u32::MAX.into())? as u32);
             } else {
                 return Err(meta.error(
                     "a node has `name = \"…\"`, `transient`, `ignore(…)`, `version = …`, `retry = …`, `time_ms = …` and \
@@ -143,7 +123,7 @@ impl Settings {
     fn name(&self, ident: &Ident) -> String {
         self.name
             .as_ref()
-            .map_or_else(|| unraw(ident), LitStr::value)
+            .map_or_else(|| ident.unraw().to_string(), LitStr::value)
     }
 }
 
@@ -160,13 +140,10 @@ fn number(meta: &ParseNestedMeta<'_>, most: u64) -> Result<u64> {
 }
 
 /// A function that is to be a node.
-struct Node {
+struct Node<'s> {
     signature: Signature,
     name: String,
-    transient: bool,
-    ignore: Vec<Ident>,
-    version: Option<u32>,
-    limits: Limits,
+    settings: &'s Settings,
     has_self: bool,
     parameters: Vec<Parameter>,
     returned: Returned,
@@ -183,12 +160,12 @@ struct Parameter {
     check: Option<TokenStream>,
 }
 
-impl Node {
+impl<'s> Node<'s> {
     /// `around` are the type parameters of the impl block, if it is in one.
     fn of(
         signature: Signature,
         name: String,
-        settings: &Settings,
+        settings: &'s Settings,
         around: &Generics,
     ) -> Result<Self> {
         if signature.asyncness.is_none() {
@@ -197,7 +174,8 @@ impl Node {
                 "a node is an `async fn`",
             ));
         }
-        let has_self = check_self(&signature)?;
+        let why = "a node object is shared by all its calls: take `&self`";
+        let has_self = check_self(&signature, why)?;
         let parameters = signature
             .inputs
             .iter()
@@ -223,20 +201,10 @@ impl Node {
                 ));
             }
         }
-        let Settings {
-            transient,
-            ignore,
-            version,
-            limits,
-            ..
-        } = settings.clone();
         Ok(Node {
             signature,
             name,
-            transient,
-            ignore,
-            version,
-            limits,
+            settings,
             has_self,
             parameters,
             returned,
@@ -282,7 +250,7 @@ impl Node {
     fn body_name(&self) -> Ident {
         format_ident!(
             "__{}_body",
-            unraw(&self.signature.ident),
+            self.signature.ident.unraw(),
             span = self.signature.ident.span()
         )
     }
@@ -303,7 +271,7 @@ impl Node {
                 false => quote!(::std::sync::Arc::unwrap_or_clone(#name)),
             },
         );
-        let turbofish = self.turbofish();
+        let turbofish = turbofish(self.signature.generics.clone());
         let (keep_self, this, clone_self, body) = match self.has_self {
             true => (
                 quote!(::std::clone::Clone::clone(self),),
@@ -322,8 +290,9 @@ impl Node {
             .cloned()
             .chain(self.returned.check())
             .chain(self.check_value());
-        let transient = self.transient.then(|| quote!(.transient()));
+        let transient = self.settings.transient.then(|| quote!(.transient()));
         let version = self
+            .settings
             .version
             .iter()
             .map(|version| quote!(.version(#version)));
@@ -355,7 +324,7 @@ impl Node {
 
     /// Says of each argument what it is as data, and in which module the function is.
     fn gathered(&self) -> TokenStream {
-        let wanted = |name: &Ident| !self.ignore.contains(name);
+        let wanted = |name: &Ident| !self.settings.ignore.contains(name);
         let this = self
             .has_self
             .then(|| format_ident!("self"))
@@ -363,7 +332,7 @@ impl Node {
             .map(|_| quote!(__into.add("self", (&__library::support::Probe::<Self>::new()).data(__this));));
         let arguments = self.parameters.iter().filter(|parameter| wanted(&parameter.name)).map(|parameter| {
             let Parameter { name, value, .. } = parameter;
-            let said = unraw(name);
+            let said = name.unraw().to_string();
             quote!(__into.add(#said, (&__library::support::Probe::<#value>::new()).data(&*#name.value(__parents)));)
         });
         quote!(__into.module(::std::module_path!()); #this #(#arguments)*)
@@ -371,13 +340,13 @@ impl Node {
 
     /// The limits are one for all calls of the function.
     fn limited(&self) -> Option<TokenStream> {
-        let Limits {
+        let Settings {
             retry,
             time_ms,
             at_once,
-        } = self.limits;
-        let (retry, at_once) = (retry as u32, at_once as usize);
-        (retry > 0 || time_ms > 0 || at_once > 0).then(|| {
+            ..
+        } = self.settings;
+        (*retry > 0 || *time_ms > 0 || *at_once > 0).then(|| {
             quote!(.limited({
                 static __LIMITS: __library::support::Limits =
                     __library::support::Limits::new(#retry, #time_ms, #at_once);
@@ -394,42 +363,32 @@ impl Node {
             _ => None,
         }
     }
-
-    fn turbofish(&self) -> TokenStream {
-        let generics =
-            self.signature
-                .generics
-                .params
-                .iter()
-                .filter_map(|parameter| match parameter {
-                    syn::GenericParam::Type(parameter) => Some(&parameter.ident),
-                    syn::GenericParam::Const(parameter) => Some(&parameter.ident),
-                    syn::GenericParam::Lifetime(_) => None,
-                });
-        let generics = generics.collect::<Vec<_>>();
-        if generics.is_empty() {
-            quote!()
-        } else {
-            quote!(::<#(#generics),*>)
-        }
-    }
 }
 
-fn check_self(signature: &Signature) -> Result<bool> {
+/// The type arguments of a function; its lifetimes are the compiler's to find.
+fn turbofish(mut generics: Generics) -> TokenStream {
+    let is_named = |it: &GenericParam| !matches!(it, GenericParam::Lifetime(_));
+    generics.params = generics.params.into_iter().filter(is_named).collect();
+    generics
+        .split_for_impl()
+        .1
+        .as_turbofish()
+        .into_token_stream()
+}
+
+/// Whether it takes `self`; if so it has to be `&self`, for this reason.
+pub fn check_self(signature: &Signature, why: &str) -> Result<bool> {
     match signature.receiver() {
         None => Ok(false),
         Some(Receiver {
             kind: ReceiverKind::Reference(_, _, None),
             ..
         }) => Ok(true),
-        Some(this) => Err(Error::new(
-            this.span(),
-            "a node object is shared by all its calls: take `&self`",
-        )),
+        Some(this) => Err(Error::new(this.span(), why)),
     }
 }
 
-fn typed(argument: &FnArg) -> Option<&syn::PatType> {
+pub fn typed(argument: &FnArg) -> Option<&syn::PatType> {
     match argument {
         FnArg::Typed(argument) => Some(argument),
         FnArg::Receiver(_) => None,
@@ -437,7 +396,7 @@ fn typed(argument: &FnArg) -> Option<&syn::PatType> {
 }
 
 fn parameter((i, argument): (usize, &syn::PatType)) -> Result<Parameter> {
-    let name = named(&argument.pat, i);
+    let name = name_of(&argument.pat, i);
     plain::check_parameter(&name, &argument.ty)?;
     let (value, by_reference) = match &*argument.ty {
         Type::Reference(reference) => (owned(&reference.elem), true),
@@ -455,7 +414,7 @@ fn parameter((i, argument): (usize, &syn::PatType)) -> Result<Parameter> {
 }
 
 /// The parameter's name, or one for a pattern that has none.
-pub fn named(pattern: &syn::Pat, i: usize) -> Ident {
+pub fn name_of(pattern: &syn::Pat, i: usize) -> Ident {
     match pattern {
         syn::Pat::Ident(pattern) => pattern.ident.clone(),
         _ => format_ident!("argument_{i}"),
@@ -482,9 +441,4 @@ pub fn type_ident(ty: &Type) -> Result<&Ident> {
     };
     last.map(|last| &last.ident)
         .ok_or_else(|| Error::new(ty.span(), "a struct is expected here"))
-}
-
-fn unraw(ident: &Ident) -> String {
-    let name = ident.to_string();
-    name.strip_prefix("r#").unwrap_or(&name).to_owned()
 }

@@ -124,17 +124,19 @@ fn parts_of<'a>(ty: &'a Type, parts: &mut Vec<&'a Type>) {
     }
 }
 
+/// Values without parameters that nobody makes an alias of.
+pub const PRIMITIVES: [&str; 17] = [
+    "String", "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8",
+    "u16", "u32", "u64", "u128", "usize",
+];
+
 /// A type without parameters that nobody makes an alias of: no question is needed.
 pub fn surely(ty: &Type) -> bool {
-    const KNOWN: &[&str] = &[
-        "String", "str", "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize",
-        "u8", "u16", "u32", "u64", "u128", "usize",
-    ];
     match ty {
         Type::Path(path) => path
             .path
             .get_ident()
-            .is_some_and(|ident| KNOWN.iter().any(|known| ident == known)),
+            .is_some_and(|ident| ident == "str" || PRIMITIVES.iter().any(|known| ident == known)),
         Type::Reference(reference) => surely(&reference.elem),
         Type::Slice(slice) => surely(&slice.elem),
         Type::Tuple(tuple) => tuple.elems.iter().all(surely),

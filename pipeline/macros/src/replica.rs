@@ -1,21 +1,22 @@
 //! `#[replica]` turns an impl block into a declaration, a proxy and a table of methods.
 
-use proc_macro2::{Group, TokenStream, TokenTree};
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Error, Expr, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, LitInt, Receiver,
-    ReceiverKind, Result, Signature, Type, Visibility,
+    Attribute, Error, Expr, Ident, ImplItem, ImplItemFn, ItemImpl, LitInt, Result, Signature, Type,
+    Visibility,
 };
 
-use crate::node::{named, owned, type_ident};
+use crate::naming::replaced;
+use crate::node::{check_self, name_of, owned, type_ident, typed};
 use crate::plain;
 use crate::returned::Returned;
 
 struct Settings {
     n: LitInt,
-    manager: Option<Expr>,
-    least_busy: bool,
+    manager: TokenStream,
+    pick: TokenStream,
 }
 
 pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
@@ -36,29 +37,29 @@ pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
 
 impl Settings {
     fn parse(tokens: TokenStream) -> Result<Self> {
-        let (mut n, mut manager, mut least_busy) = (None, None, false);
+        let mut settings = Settings {
+            n: LitInt::new("1", Span::call_site()),
+            manager: quote!(__library::Manager::standard()),
+            pick: quote!(RoundRobin),
+        };
         let parser = syn::meta::parser(|meta| {
             if meta.path.is_ident("n") {
-                n = Some(meta.value()?.parse::<LitInt>()?);
+                settings.n = meta.value()?.parse()?;
             } else if meta.path.is_ident("manager") {
-                manager = Some(meta.value()?.parse()?);
+                settings.manager = meta.value()?.parse::<Expr>()?.into_token_stream();
             } else if meta.path.is_ident("least_busy") {
-                least_busy = true;
+                settings.pick = quote!(LeastBusy);
             } else {
                 return Err(meta.error("a replica has `n = …`, `manager = …` and `least_busy`"));
             }
             Ok(())
         });
         syn::parse::Parser::parse2(parser, tokens)?;
-        let n = n.unwrap_or_else(|| LitInt::new("1", proc_macro2::Span::call_site()));
-        if n.base10_parse::<usize>()? == 0 {
-            return Err(Error::new(n.span(), "a replica has at least one instance"));
+        if settings.n.base10_parse::<usize>()? == 0 {
+            let text = "a replica has at least one instance";
+            return Err(Error::new(settings.n.span(), text));
         }
-        Ok(Settings {
-            n,
-            manager,
-            least_busy,
-        })
+        Ok(settings)
     }
 }
 
@@ -99,7 +100,10 @@ impl Service {
                     constructor
                 };
             } else if matches!(method.vis, Visibility::Public(_)) {
-                check_shared(&method.sig)?;
+                check_self(
+                    &method.sig,
+                    "an instance is shared by all its callers: take `&self`, and keep what changes behind a lock or an atomic",
+                )?;
                 methods.push(Method::of(method, &name)?);
             }
         }
@@ -122,32 +126,14 @@ impl Service {
     }
 
     fn declaration(&self, settings: &Settings) -> TokenStream {
-        let (name, proxy, n) = (&self.name, self.proxy_name(), &settings.n);
-        let pick = if settings.least_busy {
-            quote!(LeastBusy)
-        } else {
-            quote!(RoundRobin)
-        };
-        let manager = match &settings.manager {
-            Some(manager) => quote!(#manager),
-            None => quote!(__library::Manager::standard()),
-        };
+        let (name, proxy) = (&self.name, self.proxy_name());
+        let Settings { n, manager, pick } = settings;
         let methods = self
             .methods
             .iter()
             .map(|method| method.signature.ident.to_string());
         let types = self.constructor.owned_types();
-        let arguments = if let [one] = &types[..] {
-            quote!(#one)
-        } else {
-            quote!((#(#types),*))
-        };
         let names = self.constructor.names();
-        let decoded = if let [one] = &names[..] {
-            quote!(#one)
-        } else {
-            quote!((#(#names),*))
-        };
         let built = self.constructor.call(quote!(<#name>::new));
         let built = self
             .constructor
@@ -165,7 +151,7 @@ impl Service {
                 ) -> __library::Eventually<::std::sync::Arc<dyn __library::Instance>> {
                     ::std::boxed::Box::pin(async move {
                         #[allow(unused_parens)]
-                        let #decoded: #arguments = __library::support::arguments(__SPEC_NAME, "new", &__data)?;
+                        let (#(#names),*): (#(#types),*) = __library::support::arguments(__SPEC_NAME, "new", &__data)?;
                         #[allow(unused_mut)]
                         let mut __instance: #name = #built;
                         #initialise
@@ -187,7 +173,7 @@ impl Service {
 
                 impl __library::Replica for #name {
                     #[allow(unused_parens)]
-                    type Arguments = #arguments;
+                    type Arguments = (#(#types),*);
                     type Proxy = #proxy;
 
                     fn pool() -> &'static __library::Pool {
@@ -299,23 +285,18 @@ impl Service {
 impl Method {
     /// `replica` is what `Self` means in it, and would not mean in what is made of it.
     fn of(method: &ImplItemFn, replica: &Ident) -> Result<Self> {
-        let signature =
-            syn::parse2::<Signature>(without_self(method.sig.to_token_stream(), replica))?;
+        let named = |span| Ident::new(&replica.to_string(), span).into_token_stream();
+        let signature = replaced(method.sig.to_token_stream(), "Self", &named);
+        let signature = syn::parse2::<Signature>(signature)?;
         if !signature.generics.params.is_empty() {
             return Err(Error::new(
                 signature.generics.span(),
                 "a method of a replica has no type parameters: it is called by name",
             ));
         }
-        let parameters = signature
-            .inputs
-            .iter()
-            .filter_map(|argument| match argument {
-                FnArg::Typed(argument) => Some(argument),
-                FnArg::Receiver(_) => None,
-            });
-        let parameters = parameters.enumerate().map(|(i, argument)| {
-            let name = named(&argument.pat, i);
+        let parameters = signature.inputs.iter().filter_map(typed).enumerate();
+        let parameters = parameters.map(|(i, argument)| {
+            let name = name_of(&argument.pat, i);
             plain::check_data(&name, &argument.ty)?;
             Ok((name, (*argument.ty).clone()))
         });
@@ -366,14 +347,9 @@ impl Method {
     }
 
     fn through_proxy(&self, replica: &Ident) -> TokenStream {
-        let Method {
-            documentation,
-            parameters,
-            ..
-        } = self;
-        let name = &self.signature.ident;
+        let (documentation, name) = (&self.documentation, &self.signature.ident);
         let text = name.to_string();
-        let (names, types) = (self.names(), parameters.iter().map(|(_, ty)| ty));
+        let (names, types) = (self.names(), self.parameters.iter().map(|(_, ty)| ty));
         let value = self.returned.value();
         let wait = self.signature.asyncness.map(|_| quote!(.await));
         let here = self
@@ -398,38 +374,10 @@ impl Method {
     }
 }
 
-fn check_shared(signature: &Signature) -> Result<()> {
-    match signature.receiver() {
-        Some(Receiver {
-            kind: ReceiverKind::Reference(_, _, None),
-            ..
-        }) => Ok(()),
-        this => {
-            let text = "an instance is shared by all its callers: take `&self`, and keep what changes behind a lock or an atomic";
-            Err(Error::new(this.span(), text))
-        }
-    }
-}
-
 fn take_mark(method: &mut ImplItemFn, mark: &str) -> bool {
     let before = method.attrs.len();
     method
         .attrs
         .retain(|attribute| !attribute.path().is_ident(mark));
     method.attrs.len() < before
-}
-
-fn without_self(tokens: TokenStream, replica: &Ident) -> TokenStream {
-    let replaced = tokens.into_iter().map(|token| match token {
-        TokenTree::Ident(ident) if ident == "Self" => {
-            TokenTree::Ident(Ident::new(&replica.to_string(), ident.span()))
-        }
-        TokenTree::Group(group) => {
-            let mut inside = Group::new(group.delimiter(), without_self(group.stream(), replica));
-            inside.set_span(group.span());
-            TokenTree::Group(inside)
-        }
-        token => token,
-    });
-    replaced.collect()
 }

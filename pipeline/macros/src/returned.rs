@@ -4,6 +4,8 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::quote;
 use syn::{GenericParam, Generics, ReturnType, Type};
 
+use crate::plain::PRIMITIVES;
+
 pub struct Returned {
     ty: TokenStream,
     how: How,
@@ -94,16 +96,17 @@ impl Returned {
 
 /// What nobody makes an alias of: said as it is, signatures stay readable in the documentation.
 fn no_alias(ty: &Type) -> bool {
-    const KNOWN: &[&str] = &[
-        "Self", "String", "Vec", "Option", "Box", "Arc", "HashMap", "HashSet", "BTreeMap",
-        "BTreeSet", "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8",
-        "u16", "u32", "u64", "u128", "usize",
+    const KNOWN: [&str; 9] = [
+        "Self", "Vec", "Option", "Box", "Arc", "HashMap", "HashSet", "BTreeMap", "BTreeSet",
     ];
     match ty {
         Type::Path(path) => {
             path.qself.is_none()
                 && path.path.segments.len() == 1
-                && KNOWN.iter().any(|known| last_is(ty, known))
+                && KNOWN
+                    .iter()
+                    .chain(&PRIMITIVES)
+                    .any(|known| last_is(ty, known))
         }
         Type::Tuple(_) | Type::Array(_) | Type::Reference(_) => true,
         _ => false,

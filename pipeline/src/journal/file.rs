@@ -1,5 +1,6 @@
 //! A journal's records in a file: appended, forgotten by a line that says so, and compacted once most of it is dead.
 
+use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use super::{JournalStore, Record, Records, found, put};
+use super::{JournalStore, Records, found, put};
+use crate::record::Record;
 use crate::sync::Mutex;
 
 /// Records in a file, one line of JSON each, on disk before the node's value is handed on. Clones share the file.
@@ -126,10 +128,7 @@ fn flush_folder(path: &Path) -> io::Result<()> {
 
 impl OpenFile {
     fn keep(&self, run: String, record: Record) -> io::Result<()> {
-        let text = serde_json::to_string(&Line {
-            run: run.clone(),
-            record: &record,
-        })? + "\n";
+        let text = line(&run, &record)?;
         self.file.with(|log| {
             log.append(text.as_bytes())?;
             self.records.with(|records| put(records, run, record));
@@ -154,45 +153,36 @@ impl OpenFile {
     /// Writes the file anew when most of its lines are dead: often enough to be small, seldom enough to cost little.
     fn compact_if_due(&self) -> io::Result<()> {
         self.file.with(|log| {
-            let live = self
-                .records
-                .with(|records| records.values().map(|run| run.len()).sum::<usize>());
-            if log.lines - live > live {
-                self.compact(log, live)
-            } else {
-                Ok(())
+            let live = |records: &mut Records| records.values().map(HashMap::len).sum::<usize>();
+            let live = self.records.with(live);
+            if log.lines - live <= live {
+                return Ok(());
             }
+            let mut beside = self.path.as_os_str().to_owned();
+            beside.push(".new");
+            let mut file = File::create(&beside)?;
+            file.write_all(self.records.with(|records| text(records))?.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&beside, &self.path)?;
+            *log = Log { file, lines: live };
+            flush_folder(&self.path)
         })
-    }
-
-    fn compact(&self, log: &mut Log, lines: usize) -> io::Result<()> {
-        let mut beside = self.path.as_os_str().to_owned();
-        beside.push(".new");
-        let mut file = File::create(&beside)?;
-        file.write_all(&self.records.with(|records| text(records))?)?;
-        file.sync_all()?;
-        fs::rename(&beside, &self.path)?;
-        *log = Log { file, lines };
-        flush_folder(&self.path)
     }
 }
 
-fn text(records: &Records) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    for (run, record) in records
-        .iter()
-        .flat_map(|(run, records)| records.values().map(move |record| (run, record)))
-    {
-        serde_json::to_writer(
-            &mut text,
-            &Line {
-                run: run.clone(),
-                record,
-            },
-        )?;
-        text.push(b'\n');
-    }
-    Ok(text)
+fn line(run: &str, record: &Record) -> serde_json::Result<String> {
+    let run = run.to_owned();
+    Ok(serde_json::to_string(&Line { run, record })? + "\n")
+}
+
+fn text(records: &Records) -> serde_json::Result<String> {
+    let of_run = |(run, records): (&String, &HashMap<String, Record>)| {
+        records
+            .values()
+            .map(|record| line(run, record))
+            .collect::<Result<String, _>>()
+    };
+    records.iter().map(of_run).collect()
 }
 
 impl Log {

@@ -1,19 +1,21 @@
 //! A backend is where instances live; pools reach instances through it.
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::error::Error;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::error::{Cause, panicked};
 use crate::replica::data::Data;
-use crate::replica::error::ReplicaError;
-use crate::replica::guarded;
-use crate::replica::pool::Spec;
-use crate::sync::Mutex;
+use crate::replica::error::{OwnError, ReplicaError};
 
 /// What a replica will have answered.
 pub type Eventually<T> = BoxFuture<'static, Result<T, ReplicaError>>;
@@ -22,6 +24,55 @@ pub type Eventually<T> = BoxFuture<'static, Result<T, ReplicaError>>;
 pub trait Instance: Any + Send + Sync {
     /// Calls a method by name. The arguments are a list, in their order.
     fn call(self: Arc<Self>, method: String, arguments: Data) -> Eventually<Data>;
+}
+
+/// What a declaration says of a replica.
+#[non_exhaustive]
+pub struct Spec {
+    /// The full path of the type.
+    pub name: &'static str,
+    /// How many instances it shall have.
+    pub n: usize,
+    /// Which of them a caller gets.
+    pub pick: Pick,
+    /// What can be called.
+    pub methods: &'static [&'static str],
+    /// Builds an instance from the arguments of its constructor, as data, and calls its initialiser.
+    pub construct: fn(Data) -> Eventually<Arc<dyn Instance>>,
+}
+
+/// Which instance a caller gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Pick {
+    /// One after the other.
+    RoundRobin,
+    /// The one that the fewest callers hold; of these the first.
+    LeastBusy,
+}
+
+impl Spec {
+    #[doc(hidden)]
+    pub const fn of(
+        name: &'static str,
+        n: usize,
+        pick: Pick,
+        methods: &'static [&'static str],
+        construct: fn(Data) -> Eventually<Arc<dyn Instance>>,
+    ) -> Self {
+        Spec {
+            name,
+            n,
+            pick,
+            methods,
+            construct,
+        }
+    }
+
+    /// The type's own name, without the path.
+    pub fn short_name(&self) -> &'static str {
+        self.name.rsplit("::").next().unwrap_or(self.name)
+    }
 }
 
 /// A place where instances can live.
@@ -42,6 +93,39 @@ pub trait Backend: Send + Sync {
 
     /// Ends all instances of a replica. Also called when there are none.
     async fn shutdown(&self, spec: &'static Spec) -> Result<(), ReplicaError>;
+}
+
+/// A method's own error, with where it comes from.
+#[doc(hidden)]
+pub fn failed(
+    replica: &str,
+    method: &str,
+    error: impl Into<Box<dyn Error + Send + Sync>>,
+) -> ReplicaError {
+    let error: Cause = Arc::from(error.into());
+    let text = error.to_string();
+    ReplicaError::Failed {
+        replica: replica.to_owned(),
+        method: method.to_owned(),
+        text,
+        source: Some(OwnError(error)),
+    }
+}
+
+/// A panic is a failure of the method it happened in, and of nothing else.
+pub(crate) async fn guarded<T>(
+    work: impl Future<Output = Result<T, ReplicaError>>,
+    replica: &str,
+    method: &str,
+) -> Result<T, ReplicaError> {
+    let mut work = pin!(work);
+    let step = |task: &mut Context<'_>| {
+        let panicked = |panic: Box<dyn Any + Send>| {
+            Poll::Ready(Err(failed(replica, method, panicked(&*panic))))
+        };
+        catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(task))).unwrap_or_else(panicked)
+    };
+    poll_fn(step).await
 }
 
 /// Instances in this process: the default.
@@ -68,49 +152,6 @@ impl Backend for Local {
     }
 }
 
-/// Makes a backend from its options.
-pub type Factory = fn(&serde_json::Value) -> Result<Arc<dyn Backend>, ReplicaError>;
-
-static FURTHER: Mutex<BTreeMap<String, Factory>> = Mutex::new(BTreeMap::new());
-
-/// Makes a further backend known, to be chosen by this name. `local` and, with the feature, `grpc` are known.
-pub fn register_backend(name: impl Into<String>, factory: Factory) {
-    FURTHER.with(|further| further.insert(name.into(), factory));
-}
-
-pub(crate) fn by_name(
-    name: &str,
-    options: &serde_json::Value,
-) -> Result<Arc<dyn Backend>, ReplicaError> {
-    let mut known = FURTHER.with(|further| further.clone());
-    known.insert("local".to_owned(), local);
-    #[cfg(feature = "grpc")]
-    known.insert("grpc".to_owned(), crate::grpc::client::backend);
-    match known.get(name) {
-        Some(factory) => factory(options),
-        None => Err(ReplicaError::UnknownBackend {
-            name: name.to_owned(),
-            known: known.into_keys().collect(),
-        }),
-    }
-}
-
-fn local(options: &serde_json::Value) -> Result<Arc<dyn Backend>, ReplicaError> {
-    match options.as_object() {
-        Some(options) if !options.is_empty() => {
-            let text = format!(
-                "it has none, and was given {}",
-                options.keys().cloned().collect::<Vec<_>>().join(", ")
-            );
-            Err(ReplicaError::Options {
-                backend: "local".to_owned(),
-                text,
-            })
-        }
-        _ => Ok(Arc::new(Local)),
-    }
-}
-
 /// Reads the arguments of a call.
 #[doc(hidden)]
 pub fn arguments<T: DeserializeOwned>(
@@ -118,11 +159,8 @@ pub fn arguments<T: DeserializeOwned>(
     method: &str,
     data: &Data,
 ) -> Result<T, ReplicaError> {
-    data.read().map_err(|error| ReplicaError::Arguments {
-        replica: replica.to_owned(),
-        method: method.to_owned(),
-        text: error.to_string(),
-    })
+    data.read()
+        .map_err(|error| ReplicaError::arguments(replica, method, error))
 }
 
 /// Writes the arguments of a call.
@@ -131,21 +169,13 @@ pub(crate) fn packed(
     method: &str,
     values: &impl Serialize,
 ) -> Result<Data, ReplicaError> {
-    Data::of(values).map_err(|error| ReplicaError::Arguments {
-        replica: replica.to_owned(),
-        method: method.to_owned(),
-        text: error.to_string(),
-    })
+    Data::of(values).map_err(|error| ReplicaError::arguments(replica, method, error))
 }
 
 /// Writes the answer of a call.
 #[doc(hidden)]
 pub fn answer<T: Serialize>(replica: &str, method: &str, value: &T) -> Result<Data, ReplicaError> {
-    Data::of(value).map_err(|error| ReplicaError::Answer {
-        replica: replica.to_owned(),
-        method: method.to_owned(),
-        text: error.to_string(),
-    })
+    Data::of(value).map_err(|error| ReplicaError::answer(replica, method, error))
 }
 
 /// There is no such method.

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use rmp_serde::config::BytesMode;
-use serde::de::{DeserializeOwned, Visitor};
+use serde::de::{DeserializeOwned, Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::replica::reader;
+use crate::replica::reader::{self, DataError};
 
 /// Arguments and answers on their way: data, never code.
 ///
@@ -24,11 +24,6 @@ use crate::replica::reader;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Data(Vec<u8>);
 
-/// Why a value is no data, or data is not the value that was asked for.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct DataError(String);
-
 impl Data {
     /// A value as data.
     pub fn of(value: &(impl Serialize + ?Sized)) -> Result<Self, DataError> {
@@ -37,9 +32,7 @@ impl Data {
             .with_struct_map()
             .with_human_readable()
             .with_bytes(BytesMode::ForceAll);
-        value
-            .serialize(&mut writer)
-            .map_err(|error| DataError(error.to_string()))?;
+        value.serialize(&mut writer).map_err(DataError::custom)?;
         Ok(Data(bytes))
     }
 
@@ -56,12 +49,6 @@ impl Data {
     /// As it travels.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
-    }
-}
-
-impl serde::de::Error for DataError {
-    fn custom<T: fmt::Display>(text: T) -> Self {
-        DataError(text.to_string())
     }
 }
 

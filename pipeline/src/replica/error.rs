@@ -148,6 +148,26 @@ pub enum ReplicaError {
     BlockIsOpen,
 }
 
+impl ReplicaError {
+    /// Arguments of this call that do not decode.
+    pub(crate) fn arguments(replica: &str, method: &str, why: impl fmt::Display) -> Self {
+        ReplicaError::Arguments {
+            replica: replica.to_owned(),
+            method: method.to_owned(),
+            text: why.to_string(),
+        }
+    }
+
+    /// An answer of this call that does not decode.
+    pub(crate) fn answer(replica: &str, method: &str, why: impl fmt::Display) -> Self {
+        ReplicaError::Answer {
+            replica: replica.to_owned(),
+            method: method.to_owned(),
+            text: why.to_string(),
+        }
+    }
+}
+
 /// Two are equal that say the same: all they hold is in it, but for a method's own error, which may be of any type.
 impl PartialEq for ReplicaError {
     fn eq(&self, other: &Self) -> bool {

@@ -1,15 +1,14 @@
-//! A manager is a registry of replicas with one backend, and the scope in which all of them are deployed.
+//! A manager has one backend for all replicas registered with it; a configuration names the backend.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
-use crate::replica::backend::{self, Backend, Local};
+use crate::replica::backend::{Backend, Local};
 use crate::replica::error::ReplicaError;
-use crate::replica::pool::{Declared, Pool};
 use crate::sync::Mutex;
 
 /// Which backend, and its options: `{"backend": "grpc", "url": "http://127.0.0.1:7433"}`.
@@ -74,21 +73,60 @@ impl Config {
 
     /// The backend itself, for whoever wants it without a manager. An unknown name lists the known ones.
     pub fn open(self) -> Result<Arc<dyn Backend>, ReplicaError> {
-        backend::by_name(&self.backend, &Json::Object(self.options))
+        by_name(&self.backend, &Json::Object(self.options))
     }
+}
+
+/// Makes a backend from its options.
+pub type Factory = fn(&serde_json::Value) -> Result<Arc<dyn Backend>, ReplicaError>;
+
+static FURTHER: Mutex<BTreeMap<String, Factory>> = Mutex::new(BTreeMap::new());
+
+/// Makes a further backend known, to be chosen by this name. `local` and, with the feature, `grpc` are known.
+pub fn register_backend(name: impl Into<String>, factory: Factory) {
+    FURTHER.with(|further| further.insert(name.into(), factory));
+}
+
+pub(crate) fn by_name(
+    name: &str,
+    options: &serde_json::Value,
+) -> Result<Arc<dyn Backend>, ReplicaError> {
+    let mut known = FURTHER.with(|further| further.clone());
+    known.insert("local".to_owned(), in_process);
+    #[cfg(feature = "grpc")]
+    known.insert("grpc".to_owned(), crate::replica::remote::backend);
+    match known.get(name) {
+        Some(factory) => factory(options),
+        None => Err(ReplicaError::UnknownBackend {
+            name: name.to_owned(),
+            known: known.into_keys().collect(),
+        }),
+    }
+}
+
+fn in_process(options: &serde_json::Value) -> Result<Arc<dyn Backend>, ReplicaError> {
+    let given = options.as_object().into_iter().flat_map(Map::keys);
+    let given = given.cloned().collect::<Vec<_>>();
+    if given.is_empty() {
+        return Ok(Arc::new(Local));
+    }
+    Err(ReplicaError::Options {
+        backend: "local".to_owned(),
+        text: format!("it has none, and was given {}", given.join(", ")),
+    })
 }
 
 /// A registry of replicas with one backend. There is a default one; an explicit one is a `static` of yours, named in
 /// `#[replica(n = 2, manager = &MINE)]`.
 pub struct Manager {
-    state: Mutex<State>,
+    pub(crate) state: Mutex<State>,
     instances_max: usize,
 }
 
-struct State {
+pub(crate) struct State {
     /// None is local.
-    backend: Option<Arc<dyn Backend>>,
-    block_is_open: bool,
+    pub(crate) backend: Option<Arc<dyn Backend>>,
+    pub(crate) block_is_open: bool,
 }
 
 static DEFAULT: Manager = Manager::new();
@@ -124,75 +162,6 @@ impl Manager {
         Ok(())
     }
 
-    /// The replicas registered here, by their full names.
-    pub fn replicas(&'static self) -> Vec<&'static Pool> {
-        let declared = inventory::iter::<Declared>
-            .into_iter()
-            .map(|declared| (declared.0)());
-        let mut mine = declared
-            .filter(|pool| std::ptr::eq(pool.manager(), self))
-            .collect::<Vec<_>>();
-        mine.sort_by_key(|pool| pool.spec().name);
-        mine
-    }
-
-    /// A replica by its full path, or by its short name if no other has it.
-    pub fn find(&'static self, name: &str) -> Result<&'static Pool, ReplicaError> {
-        let mut all = self.replicas();
-        let full = |pool: &&Pool| pool.spec().name == name;
-        let exact = all.iter().copied().filter(full).collect::<Vec<_>>();
-        if exact.is_empty() {
-            let known = names(&all);
-            all.retain(|pool| pool.spec().short_name() == name);
-            if all.is_empty() {
-                return Err(ReplicaError::Unknown {
-                    name: name.to_owned(),
-                    known,
-                });
-            }
-        } else {
-            all = exact;
-        }
-        match all.as_slice() {
-            [one] => Ok(one),
-            several => Err(ReplicaError::Ambiguous {
-                name: name.to_owned(),
-                candidates: names(several),
-            }),
-        }
-    }
-
-    /// Makes the instances of every replica registered here, from what each remembers.
-    pub async fn deploy_all(&'static self) -> Result<(), ReplicaError> {
-        for pool in self.replicas() {
-            pool.deploy_remembered().await?;
-        }
-        Ok(())
-    }
-
-    /// Ends all instances. One that cannot be ended does not keep the others; the first such failure is returned.
-    pub async fn shutdown_all(&'static self) -> Result<(), ReplicaError> {
-        let mut result = Ok(());
-        for pool in self.replicas() {
-            result = result.and(pool.shutdown().await);
-        }
-        result
-    }
-
-    /// Runs `work` with every replica of this manager deployed by `config`, and ends them all when it is over: by a
-    /// result, an error, a panic or because it is dropped. Then the backend is what it was. See [`runtime`].
-    pub async fn runtime<F: Future>(
-        &'static self,
-        config: Config,
-        work: F,
-    ) -> Result<F::Output, ReplicaError> {
-        let block = Block::open(self, config.open()?)?;
-        self.deploy_all().await?;
-        let output = work.await;
-        block.close().await;
-        Ok(output)
-    }
-
     pub(crate) fn backend(&self) -> Arc<dyn Backend> {
         self.state
             .with(|state| state.backend.clone())
@@ -201,94 +170,5 @@ impl Manager {
 
     pub(crate) fn limit(&self) -> usize {
         self.instances_max
-    }
-}
-
-fn names(pools: &[&Pool]) -> Vec<String> {
-    pools
-        .iter()
-        .map(|pool| pool.spec().name.to_owned())
-        .collect()
-}
-
-/// Runs `work` with every replica of the standard manager deployed first and shut down always.
-///
-/// One such block at a time has a manager; a second one is refused. What was deployed before it is shut down first, so
-/// that inside everything is where `config` says.
-///
-/// ```standalone_crate
-/// use unhurried::{Config, Context, Replica, ReplicaError, node, replica, runtime};
-///
-/// struct Greeter;
-///
-/// #[replica(n = 2)]
-/// impl Greeter {
-///     pub fn new() -> Self {
-///         Greeter
-///     }
-///
-///     pub fn greet(&self, name: String) -> String {
-///         format!("Hello {name}")
-///     }
-/// }
-///
-/// #[node]
-/// async fn welcome(name: String) -> Result<String, ReplicaError> {
-///     Greeter::get().await?.greet(name).await
-/// }
-///
-/// let config = Config::default(); // or `Config::new("grpc").option("url", …)`: nothing else changes
-/// let told = unhurried::block_on(runtime(config, async { welcome(Context::new("Ada".to_owned())).await }));
-/// assert_eq!(told.unwrap().unwrap().unwrap(), "Hello Ada");
-/// ```
-pub async fn runtime<F: Future>(config: Config, work: F) -> Result<F::Output, ReplicaError> {
-    Manager::standard().runtime(config, work).await
-}
-
-/// An open `runtime` block. However it ends, its instances end and the backend is what it was before.
-struct Block {
-    manager: &'static Manager,
-    before: Option<Arc<dyn Backend>>,
-}
-
-impl Block {
-    fn open(manager: &'static Manager, backend: Arc<dyn Backend>) -> Result<Self, ReplicaError> {
-        let before = manager.state.with(|state| {
-            if std::mem::replace(&mut state.block_is_open, true) {
-                return Err(ReplicaError::BlockIsOpen);
-            }
-            Ok(state.backend.replace(backend))
-        })?;
-        let block = Block { manager, before };
-        block.abandon();
-        Ok(block)
-    }
-
-    async fn close(self) {
-        // A server that is gone has no instances either; the work is done and its result counts.
-        if let Err(error) = self.manager.shutdown_all().await {
-            tracing::warn!(%error, "a replica could not be shut down");
-        }
-    }
-
-    /// Without waiting: local instances end here, others on a task of their own, or before the pool is deployed again.
-    /// What is being deployed just now finds itself forgotten when it is done, and is deployed anew by the backend there
-    /// is by then.
-    fn abandon(&self) {
-        for pool in self.manager.replicas() {
-            if let (true, Ok(handle)) = (pool.forget(), tokio::runtime::Handle::try_current()) {
-                handle.spawn(pool.end_forgotten());
-            }
-        }
-    }
-}
-
-impl Drop for Block {
-    fn drop(&mut self) {
-        // In this order: whoever deploys from here on does so outside of the block, and no other block is hit.
-        let before = self.before.take();
-        self.manager.state.with(|state| state.backend = before);
-        self.abandon();
-        self.manager.state.with(|state| state.block_is_open = false);
     }
 }

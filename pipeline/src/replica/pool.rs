@@ -5,60 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
 
-use crate::replica::backend::{self, Backend, Eventually, Instance};
+use crate::replica::backend::{Backend, Instance, Pick, Spec, packed};
 use crate::replica::data::Data;
 use crate::replica::error::ReplicaError;
 use crate::replica::manager::Manager;
 use crate::sync::Mutex;
-
-/// What a declaration says of a replica.
-#[non_exhaustive]
-pub struct Spec {
-    /// The full path of the type.
-    pub name: &'static str,
-    /// How many instances it shall have.
-    pub n: usize,
-    /// Which of them a caller gets.
-    pub pick: Pick,
-    /// What can be called.
-    pub methods: &'static [&'static str],
-    /// Builds an instance from the arguments of its constructor, as data, and calls its initialiser.
-    pub construct: fn(Data) -> Eventually<Arc<dyn Instance>>,
-}
-
-/// Which instance a caller gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Pick {
-    /// One after the other.
-    RoundRobin,
-    /// The one that the fewest callers hold; of these the first.
-    LeastBusy,
-}
-
-impl Spec {
-    #[doc(hidden)]
-    pub const fn of(
-        name: &'static str,
-        n: usize,
-        pick: Pick,
-        methods: &'static [&'static str],
-        construct: fn(Data) -> Eventually<Arc<dyn Instance>>,
-    ) -> Self {
-        Spec {
-            name,
-            n,
-            pick,
-            methods,
-            construct,
-        }
-    }
-
-    /// The type's own name, without the path.
-    pub fn short_name(&self) -> &'static str {
-        self.name.rsplit("::").next().unwrap_or(self.name)
-    }
-}
 
 /// The handle of a replica: `deploy`, `shutdown`, `scale`, `get`. Made by `#[replica]`, one for each.
 pub struct Pool {
@@ -121,7 +72,7 @@ impl Pool {
 
     /// Remembers what instances are to be built from. Changes nothing that is deployed.
     pub fn remember(&self, arguments: &impl Serialize) -> Result<(), ReplicaError> {
-        let data = backend::packed(self.spec.name, "new", arguments)?;
+        let data = packed(self.spec.name, "new", arguments)?;
         self.deployed
             .with(|deployed| deployed.arguments = Some(data));
         Ok(())
@@ -129,28 +80,29 @@ impl Pool {
 
     /// Makes the instances from these arguments, and remembers them. If they are there already, nothing changes.
     pub async fn deploy(&'static self, arguments: &impl Serialize) -> Result<(), ReplicaError> {
-        self.deploy_data(backend::packed(self.spec.name, "new", arguments)?)
-            .await
-    }
-
-    pub(crate) async fn deploy_data(&'static self, arguments: Data) -> Result<(), ReplicaError> {
-        let _change = self.change.lock().await;
-        if self.deployed() > 0 {
-            return Ok(());
-        }
-        self.deployed
-            .with(|deployed| deployed.arguments = Some(arguments));
-        self.bring_to(self.spec.n).await
+        let data = packed(self.spec.name, "new", arguments)?;
+        self.deploy_data(Some(data)).await
     }
 
     /// Makes the instances, if they are not there, from what is remembered.
     pub async fn deploy_remembered(&'static self) -> Result<(), ReplicaError> {
+        self.deploy_data(None).await
+    }
+
+    /// Makes the instances, if they are not there, from these arguments, or from what is remembered.
+    pub(crate) async fn deploy_data(
+        &'static self,
+        arguments: Option<Data>,
+    ) -> Result<(), ReplicaError> {
         let _change = self.change.lock().await;
         if self.deployed() > 0 {
-            Ok(())
-        } else {
-            self.bring_to(self.spec.n).await
+            return Ok(());
         }
+        if arguments.is_some() {
+            self.deployed
+                .with(|deployed| deployed.arguments = arguments);
+        }
+        self.bring_to(self.spec.n).await
     }
 
     /// Makes more instances, or ends the last ones. The others keep their state. One that is scaled away is handed to nobody
@@ -285,7 +237,7 @@ impl Pool {
         let arguments = match arguments {
             Some(arguments) => arguments,
             // A constructor without parameters reads nothing out of this; another says what it lacks.
-            None => backend::packed(self.spec.name, "new", &())?,
+            None => packed(self.spec.name, "new", &())?,
         };
         let built = backend.scale(&self.spec, &arguments, existing, n).await;
         let instances = built.map_err(|error| self.without_arguments(error))?;

@@ -1,13 +1,24 @@
 //! A reader of MessagePack. It gives bytes as a list of numbers unless bytes are asked for, as serde's buffered enums and
 //! `Vec<u8>` expect: an untagged enum may take bytes for a text.
 
+use std::fmt;
+
 use serde::de::value::{BorrowedStrDeserializer, SeqDeserializer};
 use serde::de::{
     DeserializeSeed, EnumAccess, Error as _, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 
-use crate::replica::data::DataError;
+/// Why a value is no data, or data is not the value that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct DataError(String);
+
+impl serde::de::Error for DataError {
+    fn custom<T: fmt::Display>(text: T) -> Self {
+        DataError(text.to_string())
+    }
+}
 
 /// As deep as JSON may be: a stack has an end.
 const DEPTH_MAX: usize = 128;
@@ -46,19 +57,21 @@ pub(crate) fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Data
     }
 }
 
+fn too_early() -> DataError {
+    DataError::custom("it ends too early")
+}
+
 impl<'de> Reader<'de> {
     fn take(&mut self, n: usize) -> Result<&'de [u8], DataError> {
-        let (taken, rest) = self
-            .rest
-            .split_at_checked(n)
-            .ok_or_else(|| DataError::custom("it ends too early"))?;
+        let (taken, rest) = self.rest.split_at_checked(n).ok_or_else(too_early)?;
         self.rest = rest;
         Ok(taken)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], DataError> {
-        let taken = self.take(N)?;
-        Ok(std::array::from_fn(|i| taken[i]))
+        let (taken, rest) = self.rest.split_first_chunk().ok_or_else(too_early)?;
+        self.rest = rest;
+        Ok(*taken)
     }
 
     /// A length or a number of so many bytes.
@@ -108,13 +121,36 @@ impl<'de> Reader<'de> {
         })
     }
 
-    /// What comes next, without taking it.
-    fn peek(&self) -> Result<Item<'de>, DataError> {
-        Reader {
+    /// Takes what comes next, if it is wanted.
+    fn next_if<T>(
+        &mut self,
+        wanted: impl FnOnce(Item<'de>) -> Option<T>,
+    ) -> Result<Option<T>, DataError> {
+        let mut ahead = Reader {
             rest: self.rest,
             depth: 0,
+        };
+        let taken = wanted(ahead.next()?);
+        if taken.is_some() {
+            self.rest = ahead.rest;
         }
-        .next()
+        Ok(taken)
+    }
+
+    /// Takes bytes, if bytes come next.
+    fn bytes(&mut self) -> Result<Option<&'de [u8]>, DataError> {
+        self.next_if(|item| match item {
+            Item::Bytes(value) => Some(value),
+            _ => None,
+        })
+    }
+
+    /// Takes a number of sixteen bytes, if one comes next.
+    fn wide(&mut self) -> Result<Option<[u8; 16]>, DataError> {
+        self.next_if(|item| match item {
+            Item::Bytes(value) => value.try_into().ok(),
+            _ => None,
+        })
     }
 
     fn deeper<T>(
@@ -175,12 +211,9 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DataError> {
-        match self.peek()? {
-            Item::Bytes(value) => {
-                self.next()?;
-                visitor.visit_borrowed_bytes(value)
-            }
-            _ => self.deserialize_any(visitor),
+        match self.bytes()? {
+            Some(value) => visitor.visit_borrowed_bytes(value),
+            None => self.deserialize_any(visitor),
         }
     }
 
@@ -189,12 +222,9 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DataError> {
-        match self.peek()? {
-            Item::Nil => {
-                self.next()?;
-                visitor.visit_none()
-            }
-            _ => visitor.visit_some(self),
+        match self.next_if(|item| matches!(item, Item::Nil).then_some(()))? {
+            Some(()) => visitor.visit_none(),
+            None => visitor.visit_some(self),
         }
     }
 
@@ -212,12 +242,9 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         _: &str,
         visitor: V,
     ) -> Result<V::Value, DataError> {
-        match self.peek()? {
-            Item::List(0) => {
-                self.next()?;
-                visitor.visit_unit()
-            }
-            _ => self.deserialize_any(visitor),
+        match self.next_if(|item| matches!(item, Item::List(0)).then_some(()))? {
+            Some(()) => visitor.visit_unit(),
+            None => self.deserialize_any(visitor),
         }
     }
 
@@ -235,24 +262,17 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         }
     }
 
-    /// Sixteen bytes.
     fn deserialize_i128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DataError> {
-        match self.peek()? {
-            Item::Bytes(value) if value.len() == 16 => {
-                self.next()?;
-                visitor.visit_i128(i128::from_be_bytes(std::array::from_fn(|i| value[i])))
-            }
-            _ => self.deserialize_any(visitor),
+        match self.wide()? {
+            Some(bytes) => visitor.visit_i128(i128::from_be_bytes(bytes)),
+            None => self.deserialize_any(visitor),
         }
     }
 
     fn deserialize_u128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DataError> {
-        match self.peek()? {
-            Item::Bytes(value) if value.len() == 16 => {
-                self.next()?;
-                visitor.visit_u128(u128::from_be_bytes(std::array::from_fn(|i| value[i])))
-            }
-            _ => self.deserialize_any(visitor),
+        match self.wide()? {
+            Some(bytes) => visitor.visit_u128(u128::from_be_bytes(bytes)),
+            None => self.deserialize_any(visitor),
         }
     }
 

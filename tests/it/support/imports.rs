@@ -32,6 +32,28 @@ pub fn paths(module: &[String], code: &str) -> Vec<Module> {
     found
 }
 
+/// The paths that begin with a child of the module, which its text names without `self::`: `child::f()`.
+pub fn paths_below(module: &[String], child: &str, code: &str) -> Vec<Module> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices(&format!("{child}::")) {
+        let inside = |before: char| before.is_alphanumeric() || "_:.".contains(before);
+        if !code[..at].ends_with(inside) {
+            read_path(&code[at..], module.to_vec(), &mut found);
+        }
+    }
+    found
+}
+
+/// What `lib.rs` hands out of its modules, by its last name: `pub use a::b::{C, D};`.
+pub fn handed_out(lib: &str) -> BTreeMap<String, Module> {
+    let mut found = Vec::new();
+    for (at, word) in lib.match_indices("\npub use ") {
+        read_path(&lib[at + word.len()..], Module::new(), &mut found);
+    }
+    let named = |path: Module| Some((path.last()?.clone(), path));
+    found.into_iter().filter_map(named).collect()
+}
+
 /// Reads a path, or the group it ends with, and returns what is left of the text.
 fn read_path<'a>(mut text: &'a str, mut path: Module, found: &mut Vec<Module>) -> &'a str {
     loop {
@@ -113,7 +135,12 @@ pub fn floors(lib: &str) -> Vec<Floor> {
 
 /// The files of the server by their names below `server/`, with their texts.
 pub fn sources() -> BTreeMap<String, String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("server");
+    sources_of("server", "rs")
+}
+
+/// The files of a folder with this ending by their names below it, with their texts.
+pub fn sources_of(folder: &str, ending: &str) -> BTreeMap<String, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let read = |file: &PathBuf| {
         let name = file
             .strip_prefix(&root)
@@ -123,7 +150,7 @@ pub fn sources() -> BTreeMap<String, String> {
             .to_owned();
         (name, std::fs::read_to_string(file).unwrap())
     };
-    files(&root, "rs").iter().map(read).collect()
+    files(&root, ending).iter().map(read).collect()
 }
 
 /// All files below a folder with this ending, sorted.

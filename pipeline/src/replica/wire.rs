@@ -1,4 +1,4 @@
-//! The messages between client and server, and their encoding.
+//! The messages between the backend `grpc` and its server, and their encoding. One unary method carries everything.
 
 use std::ops::Range;
 
@@ -65,29 +65,24 @@ pub(crate) fn packed(
     (replica, method): (&str, &str),
     limit: usize,
 ) -> Result<Bytes, ReplicaError> {
-    let names = || (replica.to_owned(), method.to_owned());
-    let bytes = Data::of(message).map_err(|error| {
-        let (replica, method) = names();
-        ReplicaError::Answer {
-            replica,
-            method,
-            text: error.to_string(),
-        }
-    })?;
-    let bytes = bytes.into_bytes();
+    let bytes = Data::of(message)
+        .map_err(|error| ReplicaError::answer(replica, method, error))?
+        .into_bytes();
     if bytes.len() > limit {
-        let text = format!(
-            "the {what} has {} bytes, and `message_bytes_max` is {limit}",
-            bytes.len()
-        );
-        let (replica, method) = names();
-        return Err(ReplicaError::TooLarge {
-            replica,
-            method,
-            text,
-        });
+        let n = bytes.len();
+        let text = format!("the {what} has {n} bytes, and `message_bytes_max` is {limit}");
+        return Err(too_large(replica, method, text));
     }
     Ok(bytes.into())
+}
+
+/// A message of this call above a limit.
+pub(crate) fn too_large(replica: &str, method: &str, text: String) -> ReplicaError {
+    ReplicaError::TooLarge {
+        replica: replica.to_owned(),
+        method: method.to_owned(),
+        text,
+    }
 }
 
 /// The other way.

@@ -1,8 +1,10 @@
-//! The backend `grpc`: asks a server for instances and is their proxy here.
+//! The backend `grpc`: asks a server for instances and is their proxy here. A client has a session; its instances are its own.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeSet, HashMap};
+use std::error::Error;
 use std::hash::BuildHasher;
+use std::iter::successors;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +17,12 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request, Status};
 
-use crate::grpc::wire::{Ask, MESSAGE_BYTES_MAX, PATH, Packed, Reply, packed, unpacked};
-use crate::replica::backend::{Backend, Eventually, Instance};
+use crate::replica::backend::{Backend, Eventually, Instance, Spec};
 use crate::replica::data::Data;
 use crate::replica::error::ReplicaError;
-use crate::replica::pool::Spec;
+use crate::replica::wire::{
+    Ask, MESSAGE_BYTES_MAX, PATH, Packed, Reply, packed, too_large, unpacked,
+};
 use crate::sync::Mutex;
 
 /// A server that says nothing for this long, though asked, is gone.
@@ -200,11 +203,10 @@ impl Link {
             Code::Unauthenticated => ReplicaError::Refused(address),
             Code::Cancelled | Code::DeadlineExceeded => self.timed_out(),
             // What gRPC has for a message above the limit: the server's for a call, ours for an answer.
-            Code::OutOfRange => ReplicaError::TooLarge {
-                replica: replica.to_owned(),
-                method: method.to_owned(),
-                text: format!("{} (see `message_bytes_max`)", status.message()),
-            },
+            Code::OutOfRange => {
+                let text = format!("{} (see `message_bytes_max`)", status.message());
+                too_large(replica, method, text)
+            }
             _ => {
                 // Whatever became of the connection: the next call has a new one.
                 self.channel.with(|channel| *channel = None);
@@ -230,18 +232,13 @@ impl Link {
         arguments: Data,
         instances: Vec<Range<u64>>,
     ) -> Result<(), ReplicaError> {
-        let (session, replica) = (self.session.clone(), spec.name.to_owned());
-        self.ask(
-            &Ask::Scale {
-                session,
-                replica,
-                arguments,
-                instances,
-            },
-            (spec.name, "new"),
-        )
-        .await
-        .map(drop)
+        let ask = Ask::Scale {
+            session: self.session.clone(),
+            replica: spec.name.to_owned(),
+            arguments,
+            instances,
+        };
+        self.ask(&ask, (spec.name, "new")).await.map(drop)
     }
 
     /// Deploys again what the server no longer has: it was restarted, or has not heard of us for too long. An instance that
@@ -265,13 +262,7 @@ impl Link {
 
     /// Nobody here holds this instance any more. The server is told soon, of all that were let go by then.
     fn let_go(self: &Arc<Self>, spec: &'static Spec, instance: u64) {
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return self.deployed.with(|deployed| {
-                deployed
-                    .get_mut(spec.name)
-                    .map(|fleet| fleet.alive.remove(&instance));
-            });
-        };
+        let runtime = tokio::runtime::Handle::try_current();
         let tell = self.deployed.with(|deployed| {
             let Some(fleet) = deployed.get_mut(spec.name) else {
                 return false;
@@ -279,9 +270,10 @@ impl Link {
             // Whoever lets go of all of them shuts them down, which is another message.
             fleet.alive.remove(&instance)
                 && !fleet.alive.is_empty()
+                && runtime.is_ok()
                 && !std::mem::replace(&mut fleet.telling, true)
         });
-        if tell {
+        if let (true, Ok(runtime)) = (tell, runtime) {
             let link = self.clone();
             runtime.spawn(async move { link.tell(spec).await });
         }
@@ -300,10 +292,9 @@ impl Link {
         };
         match self.have(spec, arguments, instances).await {
             Ok(()) => self.deployed.with(|deployed| {
-                deployed
-                    .get_mut(spec.name)
-                    .into_iter()
-                    .for_each(|fleet| fleet.told = n);
+                if let Some(fleet) = deployed.get_mut(spec.name) {
+                    fleet.told = n;
+                }
             }),
             // The next change tells it, too; and a server that is gone has none of them.
             Err(error) => {
@@ -315,13 +306,10 @@ impl Link {
 
 /// A status's text is often only half of it.
 fn whole(status: &Status) -> String {
-    let mut text = status.message().to_owned();
-    let mut source = std::error::Error::source(status);
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
+    let sources = successors(status.source(), |&error| error.source());
+    sources.fold(status.message().to_owned(), |text, error| {
+        format!("{text}: {error}")
+    })
 }
 
 /// Nobody else's name. The standard library's hasher is seeded by the system; this needs no more.
@@ -400,24 +388,19 @@ impl Instance for Remote {
     fn call(self: Arc<Self>, method: String, arguments: Data) -> Eventually<Data> {
         Box::pin(async move {
             let (link, spec) = (&self.link, self.spec);
-            let (session, replica, instance) =
-                (link.session.clone(), spec.name.to_owned(), self.instance);
             let ask = Ask::Call {
-                session,
-                replica,
-                instance,
-                method,
+                session: link.session.clone(),
+                replica: spec.name.to_owned(),
+                instance: self.instance,
+                method: method.clone(),
                 arguments,
-            };
-            let Ask::Call { method, .. } = &ask else {
-                unreachable!("made in the line above")
             };
             let of = (spec.name, method.as_str());
             let message = packed(&ask, "call", of, link.message_bytes_max)?;
             match link.send(message.clone(), of).await {
                 // It was not run: it may be asked again.
                 Err(ReplicaError::NotDeployed(_)) => {
-                    link.restore(spec, instance).await?;
+                    link.restore(spec, self.instance).await?;
                     link.send(message, of).await
                 }
                 answer => answer,

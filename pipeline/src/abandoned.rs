@@ -1,14 +1,14 @@
 //! Abandoned calls ended without a value: they failed, or nobody waited for them. They have no record, yet they had places;
 //! without a trace of them an unnamed flow that is called in another order the next time would find its place free.
 
-use crate::journal::Record;
-use crate::run::{Birth, Scope};
+use crate::record::Record;
 use crate::sync::Mutex;
 
 /// Most of a scope that are remembered: a loop may fail for ever. The oldest are forgotten first.
 const MOST: usize = 1000;
 
 /// The abandoned calls of one scope that the store does not know yet.
+#[derive(Default)]
 pub(crate) struct Abandoned {
     calls: Mutex<Vec<Call>>,
     /// Held by who writes them: what is recorded meanwhile after all waits, and stands behind them.
@@ -21,23 +21,14 @@ struct Call {
     record: Record,
 }
 
-impl Default for Abandoned {
-    fn default() -> Self {
-        Self {
-            calls: Mutex::new(Vec::new()),
-            writing: tokio::sync::Mutex::new(()),
-        }
-    }
-}
-
 impl Abandoned {
     pub(crate) fn is_empty(&self) -> bool {
         self.calls.with(|calls| calls.is_empty())
     }
 
     /// Those that had ended when the call of this number was made: for its record they stand in the way that was taken.
-    pub(crate) fn before(&self, number: usize) -> Vec<Record> {
-        let before = |call: &&Call| call.next <= number;
+    pub(crate) fn before(&self, number: Option<usize>) -> Vec<Record> {
+        let before = |call: &&Call| number.is_some_and(|number| call.next <= number);
         self.calls.with(|calls| {
             calls
                 .iter()
@@ -53,44 +44,14 @@ impl Abandoned {
             .with(|calls| calls.retain(|call| call.record.place != place));
     }
 
-    fn add(&self, call: Call) {
+    /// Adds a call that came to nothing; `next` is the number of the first call that was made after it had.
+    pub(crate) fn add(&self, next: usize, record: Record) {
         self.calls.with(|calls| {
-            calls.retain(|other| other.record.place != call.record.place);
+            calls.retain(|other| other.record.place != record.place);
             if calls.len() >= MOST {
                 calls.remove(0);
             }
-            calls.push(call);
+            calls.push(Call { next, record });
         });
-    }
-}
-
-/// A call under way; abandoned when this is dropped, unless it was told that it came to its end.
-pub(super) struct UnderWay<'a> {
-    scope: &'a Scope,
-    record: Option<&'a Record>,
-}
-
-impl<'a> UnderWay<'a> {
-    /// `record`: what is said of it when it is abandoned.
-    pub(super) fn begin(birth: &'a Birth, record: &'a Record) -> Self {
-        Self {
-            scope: &birth.scope,
-            record: Some(record),
-        }
-    }
-
-    pub(super) fn end(mut self) {
-        self.record = None;
-    }
-}
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        if let Some(record) = self.record.take() {
-            self.scope.abandoned.add(Call {
-                next: self.scope.next_number(),
-                record: record.clone(),
-            });
-        }
     }
 }

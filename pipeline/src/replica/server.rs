@@ -7,14 +7,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either, select};
+use subtle::ConstantTimeEq;
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tonic::body::Body;
 use tonic::codegen::{Service, http};
 use tonic::server::UnaryService;
@@ -22,13 +22,11 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic::{Request, Response, Status};
 
-use crate::grpc::wire::{Ask, MESSAGE_BYTES_MAX, PATH, Packed, Reply, packed, unpacked};
-use crate::replica::backend::{Backend, Instance, Local};
+use crate::replica::backend::{Backend, Instance, Local, Spec, answer, guarded};
 use crate::replica::data::Data;
 use crate::replica::error::ReplicaError;
-use crate::replica::guarded;
 use crate::replica::manager::Manager;
-use crate::replica::pool::Spec;
+use crate::replica::wire::{Ask, MESSAGE_BYTES_MAX, PATH, Packed, Reply, packed, unpacked};
 use crate::sync::Mutex;
 
 /// How long calls that run may take to finish after the server was told to stop.
@@ -68,15 +66,13 @@ pub struct ReplicaServer {
 impl ReplicaServer {
     /// Offers the replicas registered with this manager.
     pub fn of(manager: &'static Manager) -> Self {
-        let silent_for = Duration::from_secs(3600);
-        let (instances_max, message_bytes_max) = (1000, MESSAGE_BYTES_MAX);
         ReplicaServer {
             manager,
             token: None,
             identity: None,
-            instances_max,
-            message_bytes_max,
-            silent_for,
+            instances_max: 1000,
+            message_bytes_max: MESSAGE_BYTES_MAX,
+            silent_for: Duration::from_secs(3600),
         }
     }
 
@@ -144,21 +140,18 @@ impl BoundServer {
     }
 
     /// Serves until `stop`; then finishes what runs, within five seconds. Every instance ends with it.
-    pub async fn serve(self, stop: impl Future<Output = ()> + Send) -> io::Result<()> {
+    pub async fn serve(mut self, stop: impl Future<Output = ()> + Send) -> io::Result<()> {
         let mut builder = Server::builder().http2_keepalive_interval(Some(SWEEP_EVERY));
-        if let Some(identity) = self.server.identity {
+        if let Some(identity) = self.server.identity.take() {
             builder = builder
                 .tls_config(ServerTlsConfig::new().identity(identity))
                 .map_err(io::Error::other)?;
         }
+        let places = self.server.instances_max.min(Semaphore::MAX_PERMITS);
         let desk = Arc::new(Desk {
-            manager: self.server.manager,
-            token: self.server.token,
-            instances_max: self.server.instances_max,
-            places: Arc::new(Places(AtomicUsize::new(self.server.instances_max))),
-            message_bytes_max: self.server.message_bytes_max,
-            silent_for: self.server.silent_for,
-            sessions: Mutex::new(HashMap::new()),
+            server: self.server,
+            places: Arc::new(Semaphore::new(places)),
+            sessions: Mutex::default(),
         });
         let incoming = TcpIncoming::from(self.listener).with_nodelay(Some(true));
         let (stopping, stopped) = oneshot::channel();
@@ -187,12 +180,9 @@ impl BoundServer {
 
 /// What the server holds.
 struct Desk {
-    manager: &'static Manager,
-    token: Option<String>,
-    instances_max: usize,
-    places: Arc<Places>,
-    message_bytes_max: usize,
-    silent_for: Duration,
+    server: ReplicaServer,
+    /// How many instances there may still be.
+    places: Arc<Semaphore>,
     sessions: Mutex<HashMap<String, Session>>,
 }
 
@@ -201,34 +191,10 @@ struct Session {
     instances: HashMap<&'static str, BTreeMap<u64, Held>>,
 }
 
-/// An instance, and the place it takes.
+/// An instance, and the place it takes: before it is built, and until it ends, or never is.
 struct Held {
     instance: Arc<dyn Instance>,
-    _place: Place,
-}
-
-/// How many instances there may still be.
-struct Places(AtomicUsize);
-
-/// Taken before the instance is built, free again when it ends, or never is.
-struct Place(Arc<Places>);
-
-impl Places {
-    /// All of these places at once, or none.
-    fn take(self: &Arc<Self>, n: usize) -> Option<Vec<Place>> {
-        self.0
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |free| {
-                free.checked_sub(n)
-            })
-            .ok()?;
-        Some((0..n).map(|_| Place(self.clone())).collect())
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.0.fetch_add(1, Ordering::SeqCst);
-    }
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 impl Desk {
@@ -270,40 +236,45 @@ impl Desk {
         arguments: Data,
         wanted: Vec<Range<u64>>,
     ) -> Reply {
-        let spec = self.manager.find(replica)?.spec();
+        let spec = self.server.manager.find(replica)?.spec();
         let too_many = |n| ReplicaError::TooMany {
             replica: replica.to_owned(),
             n,
-            limit: self.instances_max,
+            limit: self.server.instances_max,
         };
         let n = count(&wanted).ok_or(too_many(usize::MAX))?;
         if n == 0 {
             return Err(ReplicaError::NoInstances(replica.to_owned()));
         }
-        if n > self.instances_max {
+        if n > self.server.instances_max {
             return Err(too_many(n));
         }
         let wanted = wanted.into_iter().flatten().collect::<BTreeSet<_>>(); // not before it is known to be short
         let missing = self.missing(&session, spec, &wanted);
-        let places = self.places.take(missing.len()).ok_or(too_many(n))?;
+        // All of these places at once, or none.
+        let places = u32::try_from(missing.len()).ok();
+        let places = places.and_then(|n| self.places.clone().try_acquire_many_owned(n).ok());
+        let mut places = places.ok_or(too_many(n))?;
         let built = Local
             .scale(spec, &arguments, Vec::new(), missing.len())
             .await?;
-        let built = built
-            .into_iter()
-            .zip(places)
-            .map(|(instance, _place)| Held { instance, _place });
-        self.in_session(session, |session| {
+        let built = built.into_iter().map(|instance| Held {
+            instance,
+            _place: places.split(1),
+        });
+        let over = self.sessions.with(|sessions| {
+            let heard = Instant::now();
+            let new = || Session {
+                heard,
+                instances: HashMap::new(),
+            };
+            let session = sessions.entry(session).or_insert_with(new);
+            session.heard = heard;
             let held = session.instances.entry(spec.name).or_default();
-            let gone = held
-                .keys()
-                .copied()
-                .filter(|id| !wanted.contains(id))
-                .collect::<Vec<_>>();
-            let ended = gone
-                .iter()
-                .filter_map(|id| held.remove(id))
-                .collect::<Vec<_>>();
+            let (kept, ended): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(held)
+                .into_iter()
+                .partition(|(id, _)| wanted.contains(id));
+            *held = kept;
             // The same may have been asked twice, after a time-out: who was first is called already, and stays.
             let late = missing.into_iter().zip(built).filter_map(|(id, new)| {
                 match held.contains_key(&id) {
@@ -311,8 +282,9 @@ impl Desk {
                     false => held.insert(id, new),
                 }
             });
-            late.chain(ended).collect::<Vec<_>>()
+            late.chain(ended.into_values()).collect::<Vec<_>>()
         });
+        drop(over); // not under the lock: their cleanup is not ours
         nothing()
     }
 
@@ -353,26 +325,13 @@ impl Desk {
         drop(ended); // not under the lock: their cleanup is not ours
     }
 
-    fn in_session<R>(&self, session: String, change: impl FnOnce(&mut Session) -> R) {
-        let replaced = self.sessions.with(|sessions| {
-            let new = || Session {
-                heard: Instant::now(),
-                instances: HashMap::new(),
-            };
-            let session = sessions.entry(session).or_insert_with(new);
-            session.heard = Instant::now();
-            change(session)
-        });
-        drop(replaced);
-    }
-
     /// Ends what belongs to clients that are gone.
     async fn sweep(&self) {
         loop {
-            tokio::time::sleep(SWEEP_EVERY.min(self.silent_for)).await;
+            tokio::time::sleep(SWEEP_EVERY.min(self.server.silent_for)).await;
             let silent = self.sessions.with(|sessions| {
                 sessions
-                    .extract_if(|_, session| session.heard.elapsed() > self.silent_for)
+                    .extract_if(|_, session| session.heard.elapsed() > self.server.silent_for)
                     .collect::<Vec<_>>()
             });
             drop(silent);
@@ -381,17 +340,13 @@ impl Desk {
 
     /// The token is compared whole, that the time taken tells nothing of it.
     fn admits(&self, shown: Option<&str>) -> bool {
-        let Some(token) = &self.token else {
+        let Some(token) = &self.server.token else {
             return true;
         };
         let Some(shown) = shown.and_then(|shown| shown.strip_prefix("Bearer ")) else {
             return false;
         };
-        let differing = token
-            .bytes()
-            .zip(shown.bytes())
-            .fold(0, |differing, (a, b)| differing | (a ^ b));
-        token.len() == shown.len() && std::hint::black_box(differing) == 0
+        token.as_bytes().ct_eq(shown.as_bytes()).into()
     }
 }
 
@@ -419,7 +374,7 @@ fn count(ranges: &[Range<u64>]) -> Option<usize> {
 }
 
 fn nothing() -> Reply {
-    crate::replica::backend::answer("", "", &())
+    answer("", "", &())
 }
 
 /// The one method of the service, as tonic's generated code would have it.
@@ -449,7 +404,7 @@ impl Service<http::Request<Body>> for Front {
             if !front.0.admits(shown) {
                 return Ok(Status::unauthenticated("the token is missing or wrong").into_http());
             }
-            let limit = front.0.message_bytes_max;
+            let limit = front.0.server.message_bytes_max;
             // An answer that is too large becomes a short one that says so; so only what is read has tonic's limit.
             let mut grpc = tonic::server::Grpc::new(Packed)
                 .max_decoding_message_size(limit)
@@ -470,7 +425,7 @@ impl UnaryService<Bytes> for Front {
             drop(request);
             let of = ask.of();
             let reply = desk.answer(ask).await;
-            let limit = desk.message_bytes_max;
+            let limit = desk.server.message_bytes_max;
             let bytes = packed(&reply, "answer", (&of.0, &of.1), limit).or_else(|refused| {
                 packed(&Reply::Err(refused), "answer", (&of.0, &of.1), usize::MAX)
             });
