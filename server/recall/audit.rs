@@ -128,7 +128,6 @@ fn look_at(view: &View, all: &mut [Sought], (from, count): (Doc, Doc), most: usi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::statement::{Status, Valid};
     use crate::recall::held::Held;
 
     /// A held statement without an edge.
@@ -138,18 +137,7 @@ mod tests {
             ["telescope", "mirror"][number as usize % 2],
             number / 7
         );
-        let (id, status) = (number.to_string(), Status::Surviving);
-        Held {
-            id,
-            number,
-            changed: number,
-            text,
-            triple: None,
-            valid: Valid::default(),
-            status,
-            reflection_only: false,
-            said_by: None,
-        }
+        Held::plain(number.to_string(), number, text)
     }
 
     #[test]

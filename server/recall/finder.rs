@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
+use serde::Serialize;
 use uuid::Uuid;
 
 use super::choices::Choices;
@@ -95,13 +96,13 @@ pub struct Look {
     pub limit: usize,
 }
 
-/// What there is in the graph.
-#[derive(Debug, Clone)]
-pub struct Seen {
-    /// The statements: the nearest first, or those along the way.
-    pub held: Vec<Held>,
+/// A part of the graph: each statement is an edge from its subject to its object.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct GraphPart {
+    /// The edges: the nearest first, or those along the way.
+    pub items: Vec<Held>,
     /// Nothing was left out.
-    pub is_whole: bool,
+    pub complete: bool,
 }
 
 /// Why nothing can be recalled.
@@ -250,9 +251,9 @@ impl Recall {
         let back: BTreeSet<String> = back.into_iter().flatten().collect();
         found.hits.retain(|hit| !back.contains(&hit.held.id));
         for hit in &mut found.hits {
-            let count = hit.against.len();
-            hit.against.retain(|held| !back.contains(&held.id));
-            hit.against_count -= count - hit.against.len();
+            let count = hit.contested_by.len();
+            hit.contested_by.retain(|held| !back.contains(&held.id));
+            hit.contested_by_count -= count - hit.contested_by.len();
         }
         Ok(found)
     }
@@ -305,11 +306,11 @@ impl Recall {
     }
 
     /// What is around a name in the graph, or between two.
-    pub async fn look(&self, space: &Space, look: &Look) -> Result<Option<Seen>, Error> {
+    pub async fn look(&self, space: &Space, look: &Look) -> Result<Option<GraphPart>, Error> {
         let _place = self.places.take(space).await;
         let (slot, look) = (self.shelf.of(space), look.clone());
         let find = move |view: &View| looked(view, &look);
-        let shown = |seen: &Option<Seen>| looked_at(seen.iter().flat_map(|seen| &seen.held));
+        let shown = |part: &Option<GraphPart>| looked_at(part.iter().flat_map(|it| &it.items));
         self.believed(space, &slot, find, shown).await
     }
 
@@ -402,10 +403,10 @@ pub(super) async fn apart<T: Send + 'static>(
 }
 
 /// What a view has around a name, or between two; none: it has no such name.
-fn looked(view: &View, look: &Look) -> Option<Seen> {
+fn looked(view: &View, look: &Look) -> Option<GraphPart> {
     let graph = view.graph();
     let from = graph.named(&look.from)?;
-    let (docs, is_whole): (Vec<Doc>, bool) = match &look.to {
+    let (docs, complete): (Vec<Doc>, bool) = match &look.to {
         None => graph.around(from, look.depth, look.limit),
         Some(to) => {
             let (way, is_whole) = graph.ways(&[from], look.depth).to(&[graph.named(to)?]);
@@ -413,8 +414,8 @@ fn looked(view: &View, look: &Look) -> Option<Seen> {
         }
     };
     let held = docs.into_iter().filter_map(|doc| view.held(doc).cloned());
-    Some(Seen {
-        held: held.collect(),
-        is_whole,
+    Some(GraphPart {
+        items: held.collect(),
+        complete,
     })
 }

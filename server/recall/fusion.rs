@@ -3,17 +3,30 @@
 
 use std::cmp::Ordering;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// What each leg says of a statement, 0 to 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Scores {
     /// How much of what is asked it says in the same words.
+    #[serde(serialize_with = "thousandths")]
     pub words: f32,
     /// How far its meaning stands out from that of others; null: it has no vector, or the question has none.
+    #[serde(serialize_with = "thousandths")]
     pub vectors: Option<f32>,
     /// How near it is in the graph to the names in the question and to what the other legs found; null: it is no edge.
+    #[serde(serialize_with = "thousandths")]
     pub graph: Option<f32>,
+}
+
+/// Writes what a leg says in thousandths.
+fn thousandths<S: Serializer>(
+    score: &(impl Copy + Into<Option<f32>>),
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let score: Option<f32> = (*score).into();
+    let score = score.map(|score| (score * 1000.0).round() / 1000.0);
+    score.serialize(serializer)
 }
 
 impl Scores {

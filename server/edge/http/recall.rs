@@ -7,13 +7,16 @@ use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 
 use super::needs::{Needs, Read};
-use super::params::{self, Params};
+use super::params::Params;
 use super::world_model::name;
 use super::{Resource, bounds};
 use crate::edge::problem::{Problem, Slug};
-use crate::recall::finder::{DEPTH_MAX, EDGES_MAX, Found, HITS_MAX, Look, Question, TOKENS_MAX};
-use crate::recall::memories::{Memory, Other};
-use crate::recall::shown::{HeldStatement, Recalled};
+use crate::recall::finder::{
+    DEPTH_MAX, EDGES_MAX, Found, GraphPart, HITS_MAX, Look, Question, TOKENS_MAX,
+};
+use crate::recall::held::Memory;
+use crate::recall::memories::Other;
+use crate::recall::view::finding::Hit;
 use crate::words::id::INTEGER_MAX;
 
 #[derive(OpenApi)]
@@ -41,7 +44,7 @@ const EDGES: i64 = 50;
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Recollection {
     /// The statements: tested ones before those that only reflection has tested, then by score. Empty: nothing relevant is held.
-    pub items: Vec<Recalled>,
+    pub items: Vec<Hit>,
     /// How many more are relevant and have no room.
     pub left_out: usize,
     /// The notes, thoughts and frameworks that are relevant, by score; they claim nothing of the world. Empty where `in` does not ask for them.
@@ -59,15 +62,6 @@ fn among(query: &mut Params) -> Result<Vec<Memory>, Problem> {
     let read: Result<Vec<Memory>, _> = text.split(',').map(read).collect();
     let known = || format!("any of {} between commas", Memory::WORDS.join(", "));
     read.map_err(|_| Problem::parameter("in", known()))
-}
-
-/// A part of the graph: each statement is an edge from its subject to its object.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct GraphPart {
-    /// The edges: the nearest first, or those along the way.
-    pub items: Vec<HeldStatement>,
-    /// Nothing was left out.
-    pub complete: bool,
 }
 
 /// Statements that are held and relevant to a question, best first: by its words, its meaning and the graph of names. Nothing relevant is an empty list.
@@ -109,7 +103,7 @@ pub async fn recall(
     };
     let (others, more) = session.recall_others(&question, &among).await?;
     Ok(axum::Json(Recollection {
-        items: found.hits.into_iter().map(Recalled::from).collect(),
+        items: found.hits,
         others,
         left_out: found.left_out + more,
         without_vectors: found.without_vectors,
@@ -141,11 +135,8 @@ pub async fn graph(
         limit: whole(limit.unwrap_or(EDGES)),
     };
     let missing = || Problem::new(Slug::NotFound, "nothing that is held names this");
-    let seen = session.look(&look).await?.ok_or_else(missing)?;
-    Ok(axum::Json(GraphPart {
-        items: seen.held.into_iter().map(HeldStatement::from).collect(),
-        complete: seen.is_whole,
-    }))
+    let part = session.look(&look).await?.ok_or_else(missing)?;
+    Ok(axum::Json(part))
 }
 
 fn whole(number: i64) -> usize {
@@ -154,22 +145,21 @@ fn whole(number: i64) -> usize {
 
 /// What the parameters may be.
 fn draw_bounds(document: &mut Value) {
-    let words = json!({ "pattern": bounds::WORDS, "minLength": 1, "maxLength": params::WORDS_MAX });
+    let limit = |most: u32| ("limit", json!({ "minimum": 1, "maximum": most }));
     let any = Memory::WORDS.join("|");
-    for (path, limit) in [("/recall", HITS_MAX), ("/world-model/graph", EDGES_MAX)] {
-        let parameters = document["paths"][path]["get"]["parameters"].as_array_mut();
-        for parameter in parameters.into_iter().flatten() {
-            let bound = match parameter["name"].as_str() {
-                Some("entity" | "to") => words.clone(),
-                Some("limit") => json!({ "minimum": 1, "maximum": limit }),
-                Some("in") => json!({ "pattern": format!("^({any})(,({any}))*$") }),
-                Some("tokens") => json!({ "minimum": 1, "maximum": TOKENS_MAX }),
-                Some("depth") => json!({ "minimum": 1, "maximum": DEPTH_MAX }),
-                Some("at") => json!({ "format": "date-time" }),
-                Some("as_of") => json!({ "minimum": 0, "maximum": INTEGER_MAX }),
-                _ => continue,
-            };
-            bounds::put(&mut parameter["schema"], bound);
-        }
-    }
+    let bounds = [
+        limit(HITS_MAX),
+        ("in", json!({ "pattern": format!("^({any})(,({any}))*$") })),
+        ("tokens", json!({ "minimum": 1, "maximum": TOKENS_MAX })),
+        ("at", json!({ "format": "date-time" })),
+        ("as_of", json!({ "minimum": 0, "maximum": INTEGER_MAX })),
+    ];
+    bounds::of_query(document, "/recall", bounds);
+    let bounds = [
+        ("entity", bounds::asked()),
+        ("to", bounds::asked()),
+        limit(EDGES_MAX),
+        ("depth", json!({ "minimum": 1, "maximum": DEPTH_MAX })),
+    ];
+    bounds::of_query(document, "/world-model/graph", bounds);
 }

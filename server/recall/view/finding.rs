@@ -1,11 +1,13 @@
 //! Hits of a question among the statements of a view, each with what shows why it is found.
 
+use serde::Serialize;
+
 use super::View;
 use crate::event::statement::Status;
 use crate::recall::bm25::Asked;
-use crate::recall::fusion::{Candidate, Scores, keep_first, ranked};
+use crate::recall::fusion::{Candidate, Scores, keep_first, ranked, share};
 use crate::recall::graph::{Doc, Node, Ways};
-use crate::recall::held::{Held, Saying};
+use crate::recall::held::{Held, Memory, Saying};
 use crate::recall::pagerank::spread;
 use crate::recall::vectors::Vector;
 use crate::words::id::Seq;
@@ -23,33 +25,49 @@ const WAY_MAX: usize = 3;
 /// What the legs say of each statement by its number; none: it is no candidate. An array, since a common word makes candidates of most statements.
 type ByDoc = Vec<Option<Scores>>;
 
-/// A statement that a question found, and why.
-#[derive(Debug, Clone)]
+/// A statement that is relevant and held, or recalled on a person's word. Nothing is ever proven: a held one is a hypothesis
+/// that no test has refuted so far.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[schema(as = Recalled)]
 pub struct Hit {
+    /// What it is: `statements`.
+    pub kind: Memory,
+    /// The event that claimed it.
+    #[schema(value_type = i64, example = 41)]
+    pub seq: Seq,
     /// The statement.
+    #[serde(flatten)]
     pub held: Held,
-    /// What all legs say, in thousandths.
-    pub score: i64,
+    /// How relevant it is, 0 to 1: the same for every question.
+    pub score: f64,
+    /// Why it is here.
+    pub why: Why,
+    /// The ids of others that say the same of the same time.
+    pub same: Vec<String>,
+    /// What contradicts it and is held, too: the first 8.
+    pub contested_by: Vec<Held>,
+    /// How many contradict it.
+    pub contested_by_count: usize,
+}
+
+/// Why a statement was found.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct Why {
     /// What each leg says.
+    #[serde(flatten)]
     pub scores: Scores,
     /// The words of the question that it has.
-    pub words: Vec<String>,
-    /// The names in the question that it is about.
+    pub matched: Vec<String>,
+    /// The names in the question that it is about, folded.
     pub names: Vec<String>,
-    /// The statements by which one comes to it from a name in the question, this one last; empty: there is no such way.
-    pub way: Vec<String>,
-    /// Others that say the same.
-    pub same: Vec<String>,
-    /// What contradicts it and is held, too: the first few.
-    pub against: Vec<Held>,
-    /// How many there are.
-    pub against_count: usize,
+    /// The ids of the statements by which one comes to it from a name in the question, this one last; empty: there is no such way.
+    pub path: Vec<String>,
 }
 
 impl Hit {
     /// Returns all statements that it shows.
     pub fn shown(&self) -> impl Iterator<Item = &Held> {
-        std::iter::once(&self.held).chain(&self.against)
+        std::iter::once(&self.held).chain(&self.contested_by)
     }
 }
 
@@ -202,17 +220,21 @@ impl View {
         };
         let against = against.into_iter().filter_map(|doc| self.held(doc));
         Hit {
-            score: candidate.score(),
-            scores: candidate.scores,
-            words: self.words.matched(doc, asked),
-            names: about
-                .map(|name| self.graph.key_of(*name).to_owned())
-                .collect(),
-            way: self.way(doc, names, ways),
-            same: Vec::new(),
-            against: against.cloned().collect(),
-            against_count,
+            kind: Memory::Statements,
+            seq: held.number,
             held: held.clone(),
+            score: share(candidate.score()),
+            why: Why {
+                scores: candidate.scores,
+                matched: self.words.matched(doc, asked),
+                names: about
+                    .map(|name| self.graph.key_of(*name).to_owned())
+                    .collect(),
+                path: self.way(doc, names, ways),
+            },
+            same: Vec::new(),
+            contested_by: against.cloned().collect(),
+            contested_by_count: against_count,
         }
     }
 

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::recall::finder::{Error, Found, HITS_MAX, QUESTION_MAX, Question, Recall as Finder};
-use crate::recall::memories::{self, Memory};
+use crate::recall::held::Memory;
+use crate::recall::memories;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::{Failure, FailureKind};
