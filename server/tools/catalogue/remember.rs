@@ -22,9 +22,9 @@ use crate::log::query::{Query, Show};
 use crate::log::shown_to_models::shown_to_models;
 use crate::tools::contacts::unreadable;
 use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
+use crate::tools::tool::{CallSite, Effect, Output, Typed, invalid, refused};
 use crate::tools::word::{self, Held, person};
-use crate::words::failure::{Failure, FailureKind};
+use crate::words::failure::Failure;
 use crate::words::id::{self, Seq};
 
 /// Events of a thread among which a quote is looked for.
@@ -68,7 +68,7 @@ impl Remember {
         if !quote.iter().all(speaks) {
             let text =
                 "quote: it says nothing of the statement; copy the words that do, or give null";
-            return Err(invalid(text, "quote-not-found"));
+            return Err(refused(text, "quote-not-found"));
         }
         let root = site.so_far.purse.root();
         let events = self.heard(site, root).await?;
@@ -85,7 +85,7 @@ impl Remember {
                 "quote: these words do not stand in the last {HEARD} events of this thread, as a person or a tool \
                  said them; copy them letter by letter, or give null"
             );
-            return Err(invalid(text, "quote-not-found"));
+            return Err(refused(text, "quote-not-found"));
         }
         // A word is that of the person to whom the turn goes back, where their own message says all of the statement.
         let speaker = events.iter().find(|it| Some(it.seq) == root);
@@ -202,7 +202,7 @@ impl Typed for Remember {
         let count = quote.iter().flat_map(|quote| quote.chars()).count();
         if count > SENTENCE_MAX {
             let text = format!("a quote has at most {SENTENCE_MAX} characters");
-            return Err(invalid(text, "text-too-large"));
+            return Err(refused(text, "text-too-large"));
         }
         let (mut source, is_own) = self.source(site, &text, quote).await?;
         // What is concluded is nobody's word.
@@ -229,22 +229,22 @@ impl Remember {
     async fn check(&self, site: &CallSite, text: &str, from: &[String]) -> Result<(), Failure> {
         let count = text.chars().count();
         if count == 0 {
-            return Err(invalid("the statement says nothing", "empty-input"));
+            return Err(refused("the statement says nothing", "empty-input"));
         }
         if count > STATEMENT_MAX {
             let text =
                 format!("a statement has at most {STATEMENT_MAX} characters; this one has {count}");
-            return Err(invalid(text, "text-too-large"));
+            return Err(refused(text, "text-too-large"));
         }
         if from.len() > PREMISES_MAX {
             let text = format!("a statement is derived from {PREMISES_MAX} others at most");
-            return Err(invalid(text, "invalid_arguments"));
+            return Err(invalid(text));
         }
         for premise in from {
             let row = self.store.statement(&site.space, premise).await;
             if row.map_err(unreadable)?.is_none() {
                 let text = format!("derived_from: there is no statement {premise}");
-                return Err(invalid(text, "invalid_arguments"));
+                return Err(invalid(text));
             }
         }
         Ok(())
@@ -263,7 +263,7 @@ impl Remember {
         };
         let of = (what.trim(), claim);
         let ended = word::replaced(&*self.store, &site.space, of, site.now).await;
-        let wrong = |why| invalid(format!("replaces: {why}"), "invalid_arguments");
+        let wrong = |why| invalid(format!("replaces: {why}"));
         ended.map_err(unreadable)?.map(Some).map_err(wrong)
     }
 
@@ -316,7 +316,7 @@ impl Remember {
             let text = format!(
                 "{most} claims wait for their trial already (memory.waiting): claim it later"
             );
-            return Err(invalid(text, "too-many-claims"));
+            return Err(refused(text, "too-many-claims"));
         }
         let mut drafts = Draft::claimed(&site.thread, id, claim);
         if room == Room::Scarce {
@@ -325,8 +325,4 @@ impl Remember {
         }
         Ok(drafts.into())
     }
-}
-
-fn invalid(text: impl Into<String>, reason: &str) -> Failure {
-    Failure::new(FailureKind::Tool, text).with(json!({ "reason": reason }))
 }
