@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::View;
 use crate::event::statement::Status;
 use crate::recall::bm25::Asked;
-use crate::recall::fusion::{Candidate, Scores, keep_first, ranked, share};
+use crate::recall::fusion::{Candidate, Scores, keep_first, rank, share};
 use crate::recall::graph::{Doc, Node, Ways};
 use crate::recall::held::{Held, Memory, Saying};
 use crate::recall::pagerank::spread;
@@ -80,18 +80,16 @@ impl View {
     /// The same, with the vector of the question.
     pub fn find_meant(&self, question: &str, vector: Option<&Vector>, limit: usize) -> Vec<Hit> {
         let (asked, names) = self.asked(question);
-        let candidates = self.candidates(vector, &asked, &names);
-        let ranked = ranked(candidates, self.words.relevant(&asked), RANKED_MAX);
-        self.hits(ranked, limit, &asked, &names)
+        let mut candidates = self.candidates(vector, &asked, &names);
+        rank(&mut candidates, self.words.relevant(&asked), RANKED_MAX);
+        self.hits(candidates, limit, &asked, &names)
     }
 
     /// What each leg says of all that may be relevant, in no order: nothing, where the question is not answered.
     pub fn scored(&self, question: &str, vector: Option<&Vector>) -> Vec<(&Held, Scores)> {
         let (asked, names) = self.asked(question);
         let candidates = self.candidates(vector, &asked, &names).into_iter();
-        candidates
-            .filter_map(|it| Some((self.held(it.doc)?, it.scores)))
-            .collect()
+        candidates.map(|it| (it.held, it.scores)).collect()
     }
 
     /// Returns the words of a question, and the names of the graph in it, of those that tell of something.
@@ -103,7 +101,12 @@ impl View {
         (asked, names)
     }
 
-    fn candidates(&self, vector: Option<&Vector>, asked: &Asked, names: &[Node]) -> Vec<Candidate> {
+    fn candidates(
+        &self,
+        vector: Option<&Vector>,
+        asked: &Asked,
+        names: &[Node],
+    ) -> Vec<Candidate<'_>> {
         let words = self.words.scores(asked);
         let relevant = self.words.relevant(asked);
         let near = self.near(vector, relevant);
@@ -136,13 +139,7 @@ impl View {
             if scores.graph.is_none() && !self.graph.ends(doc).is_empty() {
                 scores.graph = Some(0.0);
             }
-            Some(Candidate {
-                doc,
-                number: held.number,
-                place: held.place(),
-                scores,
-                fused: scores.fused(),
-            })
+            Some(Candidate { doc, held, scores })
         };
         (0..).zip(scores).filter_map(candidate).collect()
     }
@@ -180,7 +177,7 @@ impl View {
     /// Candidates as hits, without those that say the same as a better one.
     pub(super) fn hits(
         &self,
-        candidates: Vec<Candidate>,
+        candidates: Vec<Candidate<'_>>,
         limit: usize,
         asked: &Asked,
         names: &[Node],
@@ -188,14 +185,12 @@ impl View {
         let mut hits: Vec<(Saying, Hit)> = Vec::new();
         let mut ways = self.graph.ways(names, WAY_MAX);
         for candidate in candidates {
-            let Some(held) = self.held(candidate.doc) else {
-                continue;
-            };
+            let held = candidate.held;
             let saying = held.saying(&self.names);
             if let Some((_, hit)) = hits.iter_mut().find(|(other, _)| other.is_same(&saying)) {
                 hit.same.push(held.id.clone());
             } else if hits.len() < limit {
-                hits.push((saying, self.hit(candidate, held, asked, (names, &mut ways))));
+                hits.push((saying, self.hit(candidate, asked, names, &mut ways)));
             } else {
                 break;
             }
@@ -205,12 +200,12 @@ impl View {
 
     fn hit(
         &self,
-        candidate: Candidate,
-        held: &Held,
+        candidate: Candidate<'_>,
         asked: &Asked,
-        (names, ways): (&[Node], &mut Ways),
+        names: &[Node],
+        ways: &mut Ways<'_>,
     ) -> Hit {
-        let doc = candidate.doc;
+        let Candidate { doc, held, .. } = candidate;
         let about = names
             .iter()
             .filter(|name| self.graph.ends(doc).contains(name));
