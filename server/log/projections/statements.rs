@@ -376,17 +376,13 @@ pub struct Asked {
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
-    async fn read_statements(&self, select: Select) -> Result<Vec<StatementRow>, StoreError> {
-        self.select(select).await?.iter().map(read).collect()
-    }
-
     /// One statement.
     pub async fn statement(
         &self,
         space: &Space,
         id: &str,
     ) -> Result<Option<StatementRow>, StoreError> {
-        Ok(self.read_statements(of_id(space, id)).await?.pop())
+        self.read_first(of_id(space, id), read).await
     }
 
     /// Statements in the order in which they were claimed.
@@ -411,7 +407,7 @@ impl dyn Store + '_ {
             }
         }
         let select = select.after("number", asked.after).order_by(&["number"]);
-        self.read_statements(select.first(asked.limit)).await
+        self.read(select.first(asked.limit), read).await
     }
 
     /// Statements that changed behind a position, in the order in which they did; at most `limit`.
@@ -425,7 +421,7 @@ impl dyn Store + '_ {
             .after("changed", after)
             .order_by(&["changed"])
             .first(limit);
-        self.read_statements(select).await
+        self.read(select, read).await
     }
 
     /// Statements with the same text, in the order in which they were claimed; at most `limit`.
@@ -439,7 +435,7 @@ impl dyn Store + '_ {
             .equal("folded", saying(text))
             .order_by(&["number"])
             .first(limit);
-        self.read_statements(select).await
+        self.read(select, read).await
     }
 
     /// Statements of a status that were tested, at this time or later, the ones whose test was first before the others; at most `limit`.
@@ -455,7 +451,7 @@ impl dyn Store + '_ {
             .at_least("tested", since)
             .order_by(&["tested", "number"])
             .first(limit);
-        self.read_statements(select).await
+        self.read(select, read).await
     }
 
     /// Whether one more claim has room where at most `most` wait, for a trial now or later. It reads two rows, however many wait.
@@ -481,7 +477,6 @@ impl dyn Store + '_ {
     /// The spaces that have statements.
     pub async fn spaces_with_statements(&self) -> Result<Vec<Space>, StoreError> {
         let select = Select::of_all_spaces(&TABLE).distinct(&["space"]);
-        let rows = self.select(select).await?;
-        rows.iter().map(|row| row.space("space")).collect()
+        self.read(select, |row| row.space("space")).await
     }
 }
