@@ -20,8 +20,6 @@ use super::uses::Uses;
 use super::vectors::BUILT_IN;
 use super::view::View;
 use super::view::finding::Hit;
-use crate::event::fact::Fact;
-use crate::event::fact::statement::{Said, StatementFact};
 use crate::event::statement::Source;
 use crate::event::trial::News;
 use crate::log::error::StoreError;
@@ -284,14 +282,8 @@ impl Recall {
             return Ok(None);
         };
         let event = self.store.event(space, id).await?;
-        Ok(event.and_then(|event| match event.fact() {
-            Fact::Statement(StatementFact {
-                what: Said::News(news),
-                ..
-            }) => match *news {
-                News::Claimed(claim) => Some(claim.source),
-                _ => None,
-            },
+        Ok(event.and_then(|event| match event.fact().news()? {
+            (_, News::Claimed(claim)) => Some(claim.source),
             _ => None,
         }))
     }
