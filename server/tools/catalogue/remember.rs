@@ -119,13 +119,6 @@ impl Remember {
 
     /// The event that a turn goes back to, and the last ones of its thread, as far as models may see them.
     async fn heard(&self, site: &CallSite, root: Option<Seq>) -> Result<Vec<Event>, Failure> {
-        let root = root.map(|root| Query {
-            after: Some(root - 1),
-            before: Some(root + 1),
-            show: Show::All,
-            limit: 1,
-            ..Query::default()
-        });
         let here = Query {
             thread: Some(site.thread.clone()),
             show: Show::Visible,
@@ -133,7 +126,7 @@ impl Remember {
             ..Query::default()
         };
         let mut events = Vec::new();
-        for query in root.into_iter().chain([here]) {
+        for query in root.map(Query::at).into_iter().chain([here]) {
             let found = self.store.events(&site.space, &query).await;
             events.extend(found.map_err(unreadable)?);
         }
