@@ -26,7 +26,7 @@ use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::shown_to_models::is_taken_back;
 use crate::model::embedding::Embedder;
-use crate::tasks::share::Places;
+use crate::tasks::share::{Places, cores};
 use crate::words::id::{Seq, Space};
 use crate::words::time::Timestamp;
 
@@ -172,8 +172,7 @@ impl Found {
 impl Recall {
     /// Recalls from a store. Of the places for it a space has at most `share`.
     pub fn new(store: Arc<dyn Store>, options: Options, share: f64) -> Self {
-        let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
-        let places = Places::new("recalls", u32::try_from(cores).unwrap_or(2), share);
+        let places = Places::new("recalls", cores(), share);
         let pasts = Places::new("past_recalls", PAST_AT_ONCE, share);
         let (shelf, frameworks) = shelves(&options, View::default);
         Self {
