@@ -13,7 +13,7 @@ use crate::event::entity::Names;
 use crate::event::method;
 use crate::event::statement::{Status, Triple, folded};
 use crate::log::projections::statements::{Asked, StatementRow};
-use crate::recall::audit::{Alike, Likenesses};
+use crate::recall::audit::{Likenesses, Near};
 use crate::recall::finder;
 use crate::words::id::Seq;
 use crate::words::time::Timestamp;
@@ -54,28 +54,6 @@ pub struct DoubtfulStatement {
     pub same: Vec<String>,
     /// Others that are held and look alike, the nearest first, at most five: candidates, which nothing merges.
     pub near: Vec<Near>,
-}
-
-/// A statement that looks like another one.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Near {
-    /// Its id.
-    #[schema(format = "uuid")]
-    pub id: String,
-    /// What it says.
-    pub text: String,
-    /// How alike the two are: the cosine of their vectors.
-    pub likeness: f64,
-}
-
-impl From<Alike> for Near {
-    fn from(Alike { held, likeness }: Alike) -> Self {
-        Self {
-            id: held.id,
-            text: held.text,
-            likeness: (f64::from(likeness) * 1000.0).round() / 1000.0,
-        }
-    }
 }
 
 impl Session {
@@ -143,7 +121,7 @@ impl Session {
                     doubts,
                     recalled,
                     same,
-                    near: near.into_iter().map(Near::from).collect(),
+                    near,
                 });
             }
         }
