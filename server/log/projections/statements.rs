@@ -162,13 +162,10 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
             .chain([("changed", event.seq.into())])
             .collect()
     };
+    let alter = |cells: Cells| Change::Alter(row(cells));
     let news = match &fact.what {
-        Said::Sourced(sources) => {
-            return Some(Change::Alter(row(vec![("sources", list(sources))])));
-        }
-        Said::Grounded(premises) => {
-            return Some(Change::Alter(row(ground(premises, event.seq).into())));
-        }
+        Said::Sourced(sources) => return Some(alter(vec![("sources", list(sources))])),
+        Said::Grounded(premises) => return Some(alter(ground(premises, event.seq).into())),
         Said::News(news) => &**news,
     };
     Some(match news {
@@ -191,13 +188,13 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         }
         News::Derived(derived) => {
             let edge = edge(derived.triple.as_ref()).into_iter();
-            Change::Alter(row(edge.chain(times(derived.valid)).collect()))
+            alter(edge.chain(times(derived.valid)).collect())
         }
         // Until somebody has answered there is nothing to do, and then at once.
         News::Read(reading) => {
             let answered = (reading.instrument == Instrument::User).then_some(event.ts);
             let due = reading.until.or(answered).into_iter();
-            Change::Alter(row(due.map(|due| ("due", due.into())).collect()))
+            alter(due.map(|due| ("due", due.into())).collect())
         }
         News::Judged(judged) => match judged.outcome {
             Outcome::Refused | Outcome::Joined => Change::Remove(row(Vec::new())),
@@ -209,7 +206,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
                 ];
                 cells.extend(times(judged.valid));
                 cells.extend(judged.tried.then(|| ("tested", event.ts.into())));
-                Change::Alter(row(cells))
+                alter(cells)
             }
         },
     })
