@@ -225,7 +225,7 @@ impl View {
                 names: about
                     .map(|name| self.graph.key_of(*name).to_owned())
                     .collect(),
-                path: self.way(doc, names, ways),
+                path: self.way(doc, ways),
             },
             same: Vec::new(),
             contested_by: against.cloned().collect(),
@@ -233,17 +233,14 @@ impl View {
         }
     }
 
-    /// The statements by which one comes to a statement from the names in a question.
-    fn way(&self, doc: Doc, names: &[Node], ways: &mut Ways) -> Vec<String> {
+    /// The statements by which one comes to a statement from the names in a question; none: there is no such way.
+    fn way(&self, doc: Doc, ways: &mut Ways<'_>) -> Vec<String> {
         let ends = self.graph.ends(doc);
-        if names.is_empty() || ends.is_empty() {
-            return Vec::new();
-        }
-        let Some(way) = ways.to(ends).0 else {
-            return Vec::new();
-        };
-        let way = way.into_iter().filter(|step| *step != doc).chain([doc]);
-        way.filter_map(|step| Some(self.held(step)?.id.clone()))
+        let way = (!ends.is_empty()).then(|| ways.to(ends).0).flatten();
+        let before = way.iter().flatten().filter(|step| **step != doc);
+        let steps = before.copied().chain(way.is_some().then_some(doc));
+        steps
+            .filter_map(|step| Some(self.held(step)?.id.clone()))
             .collect()
     }
 }
