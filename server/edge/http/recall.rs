@@ -9,7 +9,7 @@ use utoipa::{OpenApi, ToSchema};
 use super::needs::{Needs, Read};
 use super::params::Params;
 use super::world_model::name;
-use super::{Resource, bounds};
+use super::{Answer, Resource, bounds};
 use crate::edge::problem::{Problem, Slug};
 use crate::recall::finder::{
     DEPTH_MAX, EDGES_MAX, Found, GraphPart, HITS_MAX, Look, Question, TOKENS_MAX,
@@ -73,10 +73,7 @@ fn among(query: &mut Params) -> Result<Vec<Memory>, Problem> {
         ("as_of" = Option<i64>, Query, description = "as it was when the event of this seq was the last one"),
         ("in" = Option<String>, Query, description = "what is looked through, between commas: `statements`, `notes`, `thoughts`, `frameworks`; statements alone when absent. `at` and `as_of` are of statements alone"),),
     responses((status = 200, body = Recollection)))]
-pub async fn recall(
-    session: Needs<Read>,
-    mut query: Params,
-) -> Result<axum::Json<Recollection>, Problem> {
+pub async fn recall(session: Needs<Read>, mut query: Params) -> Answer<Recollection> {
     let text = query
         .question()?
         .ok_or_else(|| Problem::parameter("q", "is missing: what is to be recalled?"))?;
@@ -117,10 +114,7 @@ pub async fn recall(
         ("depth" = Option<u32>, Query, description = "so many steps; 1 when absent, 4 with `to`"),
         ("limit" = Option<u32>, Query, description = "50 when absent"),),
     responses((status = 200, body = GraphPart)))]
-pub async fn graph(
-    session: Needs<Read>,
-    mut query: Params,
-) -> Result<axum::Json<GraphPart>, Problem> {
+pub async fn graph(session: Needs<Read>, mut query: Params) -> Answer<GraphPart> {
     let from = name(&mut query, "entity")?
         .ok_or_else(|| Problem::parameter("entity", "is missing: around which name?"))?;
     let to = name(&mut query, "to")?;
