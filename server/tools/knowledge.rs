@@ -261,11 +261,9 @@ impl Search {
         let mut answer = request.send().await.map_err(broke)?;
         let status = answer.status();
         if status != StatusCode::OK {
-            let is_elsewhere = status.is_redirection();
-            let why = if is_elsewhere {
-                ", and is not followed"
-            } else {
-                ""
+            let why = match status.is_redirection() {
+                true => ", and is not followed",
+                false => "",
             };
             return Err(format!("the knowledge base answers {status}{why}"));
         }

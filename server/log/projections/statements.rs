@@ -1,5 +1,7 @@
 //! Statements of the world model, as they stand now. There is no other way into this table than the events of trials.
 
+use std::borrow::Cow;
+
 use serde::de::DeserializeOwned;
 
 use super::{Change, Projection};
@@ -323,12 +325,12 @@ pub(in crate::log) fn saying_so(space: &Space, text: &str) -> Select {
 /// Returns true if no statement of a space says this, save those that have ended.
 pub(in crate::log) fn is_first(seen: Seen<'_>, space: &Space, text: &str) -> bool {
     let folded = Cell::from(saying(text));
-    let says_so = |row: &std::borrow::Cow<'_, Row>| {
+    let says_so = |row: Cow<'_, Row>| {
         row.has("folded")
             && *row.cell("folded") == folded
             && *row.cell("status") != Cell::from(Status::Ended.as_str())
     };
-    !seen.rows(&TABLE, space).any(|row| says_so(&row))
+    !seen.rows(&TABLE, space).any(says_so)
 }
 
 /// What an append has to read to know whether so many statements are to be tried.
@@ -343,13 +345,9 @@ pub(in crate::log) fn waiting(space: &Space, most: u32) -> Select {
 
 /// Whether fewer than so many are to be tried. One of which only what is new is known counts: it may be.
 pub(in crate::log) fn has_room(seen: Seen<'_>, space: &Space, most: u32) -> bool {
-    let is_waiting =
-        |row: &std::borrow::Cow<'_, Row>| !row.has("due") || *row.cell("due") != Cell::Null;
-    seen.rows(&TABLE, space)
-        .filter(is_waiting)
-        .take(most as usize)
-        .count()
-        < most as usize
+    let is_waiting = |row: &Cow<'_, Row>| !row.has("due") || *row.cell("due") != Cell::Null;
+    let waiting = seen.rows(&TABLE, space).filter(is_waiting);
+    waiting.take(most as usize).count() < most as usize
 }
 
 /// Which statements are asked for.
