@@ -34,17 +34,9 @@ const PRONOUNS: [&str; 16] = [
     "i", "me", "you", "he", "him", "she", "her", "it", "we", "us", "they", "them", "this", "that",
     "who", "somebody",
 ];
-const QUOTES: [(char, char); 9] = [
-    ('"', '"'),
-    ('\'', '\''),
-    ('“', '”'),
-    ('„', '“'),
-    ('„', '”'),
-    ('«', '»'),
-    ('‘', '’'),
-    ('「', '」'),
-    ('『', '』'),
-];
+/// Quotes that open, and below each the one that closes.
+const OPENING: &str = "\"'“„„«‘「『";
+const CLOSING: &str = "\"'”“”»’」』";
 /// Most words of a name.
 const WORDS_MAX: usize = 8;
 
@@ -106,13 +98,10 @@ fn plain(letter: char) -> char {
 }
 
 fn without_quotes(text: &str) -> &str {
-    let within = |(open, close): &(char, char)| {
-        text.strip_prefix(*open)?
-            .strip_suffix(*close)
-            .map(str::trim)
-    };
-    QUOTES
-        .iter()
+    let within =
+        |(open, close): (char, char)| text.strip_prefix(open)?.strip_suffix(close).map(str::trim);
+    let mut quotes = OPENING.chars().zip(CLOSING.chars());
+    quotes
         .find_map(within)
         .filter(|within| !within.is_empty())
         .unwrap_or(text)

@@ -4,6 +4,7 @@ use caseless::Caseless as _;
 use serde::{Deserialize, Serialize};
 use thinkd_facts::Members;
 use unicode_normalization::UnicodeNormalization as _;
+use utoipa::ToSchema;
 
 use crate::words::id::Seq;
 use crate::words::spelling::words;
@@ -27,7 +28,7 @@ pub const AGAINST_MAX: usize = 8;
 pub const PREMISES_MAX: usize = 32;
 
 /// What a statement is said to be. `Display` writes its word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// It is to be tried, or was tried without an outcome.
@@ -113,7 +114,7 @@ pub struct Claim {
 }
 
 /// A statement as an edge of a graph.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Triple {
     /// What it is about.
     pub subject: String,
@@ -152,7 +153,7 @@ impl Valid {
 
 /// What tests a prediction.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Instrument {
@@ -163,6 +164,7 @@ pub enum Instrument {
     /// A person who did not claim it.
     User,
     /// A model that looks for a counterexample.
+    #[default]
     Reflection,
 }
 
@@ -223,7 +225,7 @@ impl Derived {
 }
 
 /// What an instrument said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
     /// It is as predicted.
@@ -231,6 +233,7 @@ pub enum Answer {
     /// It is not.
     No,
     /// It cannot be said, or something broke on the way.
+    #[default]
     None,
     /// A person was asked, and has not answered yet.
     Asked,
@@ -244,7 +247,7 @@ words!(Answer {
 });
 
 /// One reading of an instrument.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
     /// Which prediction: its position, counted from 0.
     pub prediction: usize,
@@ -281,18 +284,12 @@ impl Reading {
     }
 
     /// Returns a reading of a prediction that says nothing yet. `choice`: why this instrument.
-    pub const fn begun(prediction: usize, instrument: Instrument, choice: String) -> Self {
+    pub fn begun(prediction: usize, instrument: Instrument, choice: String) -> Self {
         Self {
             prediction,
             instrument,
             choice,
-            answer: Answer::None,
-            note: String::new(),
-            quote: None,
-            source: None,
-            later: None,
-            until: None,
-            broke: false,
+            ..Self::default()
         }
     }
 
@@ -328,10 +325,11 @@ pub struct Later {
 }
 
 /// What became of a statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// It was no claim, or nothing that could be tested follows from it: there is no such statement.
+    #[default]
     Refused,
     /// It says what another one says: that one has its sources now.
     Joined,
@@ -352,7 +350,7 @@ impl Outcome {
 }
 
 /// What a trial came to, or what became of a statement without one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judged {
     /// What it is now.
     pub outcome: Outcome,
@@ -392,23 +390,12 @@ pub struct Judged {
 
 impl Judged {
     /// Returns the word on a statement that no instrument carries.
-    pub const fn of(outcome: Outcome, reason: String, valid: Valid) -> Self {
+    pub fn of(outcome: Outcome, reason: String, valid: Valid) -> Self {
         Self {
             outcome,
             reason,
             valid,
-            carried: Vec::new(),
-            survived: 0,
-            tries: 0,
-            breaks: 0,
-            reopened: 0,
-            due: None,
-            others: Vec::new(),
-            by: None,
-            tried: false,
-            available: Vec::new(),
-            testable: None,
-            retest: 0,
+            ..Self::default()
         }
     }
 

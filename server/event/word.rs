@@ -1,6 +1,8 @@
 //! A person's word. A statement of a person about themselves is held on it, without a trial; another one that a mind is told to
 //! keep is recalled with it, and not held. Pure; `tools/word.rs` tells a word that counts.
 
+use std::borrow::Cow;
+
 use super::statement::{Claimant, Instrument, Source, Status, folded, spaced};
 
 /// The person of a space in which nobody has a name.
@@ -90,15 +92,14 @@ pub fn mark(status: Status, said_by: &str) -> String {
 }
 
 /// Returns the meaning of a status, for readers. `said_by`: the person on whose word it is recalled.
-pub fn label(status: Status, reflection_only: bool, said_by: Option<&str>) -> String {
-    const HELD: &str = "a hypothesis that no test has refuted so far";
+pub fn label(status: Status, reflection_only: bool, said_by: Option<&str>) -> Cow<'static, str> {
     let base = match (status, said_by) {
-        (Status::Proposed | Status::Surviving, Some(by)) => return mark(status, by),
+        (Status::Proposed | Status::Surviving, Some(by)) => return mark(status, by).into(),
         (Status::Contested, Some(by)) => {
-            return format!("{}, and another one contradicts it", mark(status, by));
+            return format!("{}, and another one contradicts it", mark(status, by)).into();
         }
         (Status::Proposed, None) => "a claim that has not come through a trial",
-        (Status::Surviving, None) => HELD,
+        (Status::Surviving, None) => "a hypothesis that no test has refuted so far",
         (Status::Contested, None) => {
             "a hypothesis that no test has refuted so far, and that another one contradicts"
         }
@@ -107,8 +108,10 @@ pub fn label(status: Status, reflection_only: bool, said_by: Option<&str>) -> St
         (Status::Ended, _) => "a hypothesis of what was so, and is not any more",
         (Status::Retracted, _) => "a statement that somebody has withdrawn",
     };
-    let only = reflection_only && status.is_held();
-    format!("{base}{}", if only { "; reflection only" } else { "" })
+    match reflection_only && status.is_held() {
+        true => format!("{base}; reflection only").into(),
+        false => base.into(),
+    }
 }
 
 #[cfg(test)]

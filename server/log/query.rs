@@ -65,6 +65,17 @@ pub struct Query {
 }
 
 impl Query {
+    /// Returns the query for the event at a position.
+    pub fn at(seq: Seq) -> Self {
+        Self {
+            after: Some(seq - 1),
+            before: Some(seq + 1),
+            show: Show::All,
+            limit: 1,
+            ..Self::default()
+        }
+    }
+
     /// Whether the event is among those asked for; order and limit aside. For readers of the feed.
     pub fn matches(&self, event: &Event) -> bool {
         self.matches_place(event)

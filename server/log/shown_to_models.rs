@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::error::StoreError;
 use super::kernel::Store;
-use super::query::{Order, Query, Show};
+use super::query::{Order, Query};
 use crate::event::envelope::{Event, tag};
 use crate::event::fact::Fact;
 use crate::event::unshown::Unshown;
@@ -39,14 +39,7 @@ pub async fn shown_to_models(
 /// Returns whether the event at `seq` was written by a turn that was taken back: a note or a claim,
 /// which does not name its turn. Fails if the log cannot be read.
 pub async fn is_taken_back(store: &dyn Store, space: &Space, seq: Seq) -> Result<bool, StoreError> {
-    let at = Query {
-        after: Some(seq - 1),
-        before: Some(seq + 1),
-        show: Show::All,
-        limit: 1,
-        ..Query::default()
-    };
-    let Some(event) = store.events(space, &at).await?.pop() else {
+    let Some(event) = store.events(space, &Query::at(seq)).await?.pop() else {
         return Ok(false);
     };
     let row = store.thread_lately(space, &event.thread).await?;
@@ -59,7 +52,7 @@ pub async fn is_taken_back(store: &dyn Store, space: &Space, seq: Seq) -> Result
         tags: vec![tag::TURN.to_owned()],
         order: Order::Descending,
         after: None,
-        ..at
+        ..Query::at(seq)
     };
     let last = store.events(space, &before).await?.pop();
     let turn = last.and_then(|event| match event.fact() {

@@ -23,7 +23,7 @@ use tokio::time::Instant;
 
 use super::answer::{ANSWER_MAX, Unreadable};
 use super::endpoint::{Options, address};
-use super::guard::{Seen, guarded, root_cause};
+use super::guard::{Seen, client, guarded, root_cause};
 use super::provider::Prepared;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::secret;
@@ -60,17 +60,8 @@ struct Endpoint {
 impl Wire {
     pub fn new(options: &Options) -> Result<Self, Failure> {
         let endpoint = Endpoint::new(options)?;
-        // Whoever uses the library without the program has installed no provider; a second installation is refused, harmlessly.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let mut http = reqwest::Client::builder();
-        if endpoint.base.starts_with("http://") {
-            // Reading the system's certificates takes longer than everything else at a start; here nobody shows one.
-            http = http.tls_certs_only([]);
-        }
-        let http = http
+        let http = client(&endpoint.base)
             .user_agent(concat!("thinkd/", env!("CARGO_PKG_VERSION")))
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(Duration::from_millis(options.connect_timeout_ms))
             .tcp_nodelay(true)
             .pool_max_idle_per_host(IDLE_MAX)

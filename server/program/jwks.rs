@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 use reqwest::{Client, StatusCode};
 
 use crate::edge::jwt::Tokens;
+use crate::model::guard::client;
 
 /// Most bytes of a document of keys.
 const DOCUMENT_MAX: usize = 256 << 10;
@@ -15,18 +16,8 @@ const CONNECT: Duration = Duration::from_secs(3);
 
 /// Follows the keys of the issuer for as long as the server lives.
 pub fn follow(tokens: Arc<Tokens>) -> anyhow::Result<impl Future<Output = ()>> {
-    // Whoever uses the library without the program has installed no provider; a second installation is refused, harmlessly.
-    drop(rustls::crypto::ring::default_provider().install_default());
-    let mut http = Client::builder();
-    if tokens.address().starts_with("http://") {
-        // Reading the system's certificates takes time; here nobody shows one.
-        http = http.tls_certs_only([]);
-    }
     // An issuer that sends us elsewhere is not asked there: whoever we trust is configured.
-    let redirect = reqwest::redirect::Policy::none();
-    let http = http
-        .no_proxy()
-        .redirect(redirect)
+    let http = client(tokens.address())
         .connect_timeout(CONNECT)
         .pool_max_idle_per_host(0)
         .build()?;

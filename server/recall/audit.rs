@@ -4,32 +4,45 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde::{Serialize, Serializer};
+
 use super::finder::{Error, Recall, apart};
 use super::graph::Doc;
-use super::held::{Held, Saying};
+use super::held::Saying;
 use super::uses::Counted;
 use super::vectors::Vector;
 use super::view::View;
 use crate::log::error::StoreError;
-use crate::words::id::Space;
+use crate::words::id::{Seq, Space};
 
 /// So many statements of a view are looked at at once.
 const AT_ONCE: u32 = 4096;
 
 /// A statement that looks like another one.
-#[derive(Debug, Clone)]
-pub struct Alike {
-    /// The other one.
-    pub held: Held,
-    /// The cosine of their vectors.
-    pub likeness: f32,
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct Near {
+    /// Its id.
+    #[schema(format = "uuid")]
+    pub id: String,
+    /// What it says.
+    pub text: String,
+    /// How alike the two are: the cosine of their vectors.
+    #[serde(serialize_with = "thousandths")]
+    pub likeness: f64,
+    /// The position of its claim.
+    #[serde(skip)]
+    number: Seq,
+}
+
+fn thousandths<S: Serializer>(likeness: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((likeness * 1000.0).round() / 1000.0)
 }
 
 /// Statements that look alike.
 #[derive(Debug, Default)]
 pub struct Likenesses {
     /// By the id of each that was asked for and has any: the nearest first.
-    pub of: HashMap<String, Vec<Alike>>,
+    pub of: HashMap<String, Vec<Near>>,
     /// Why vectors said nothing, or not of all statements.
     pub without_vectors: Option<String>,
 }
@@ -39,7 +52,7 @@ struct Sought {
     id: String,
     saying: Saying,
     vector: Vector,
-    found: Vec<Alike>,
+    found: Vec<Near>,
 }
 
 impl Recall {
@@ -112,14 +125,18 @@ fn look_at(view: &View, all: &mut [Sought], (from, count): (Doc, Doc), most: usi
             // What says another value of the same is no restatement, however alike the texts are; what says the same is another doubt.
             let saying = held.saying(&view.names);
             if !sought.saying.is_of_same(&saying) && !sought.saying.is_same(&saying) {
-                let held = held.clone();
-                sought.found.push(Alike { held, likeness });
+                sought.found.push(Near {
+                    id: held.id.clone(),
+                    text: held.text.clone(),
+                    likeness: likeness.into(),
+                    number: held.number,
+                });
             }
         }
     }
     for Sought { found, .. } in all {
-        let nearer = |a: &Alike, b: &Alike| b.likeness.total_cmp(&a.likeness);
-        found.sort_by(|a, b| nearer(a, b).then_with(|| a.held.number.cmp(&b.held.number)));
+        let nearer = |a: &Near, b: &Near| b.likeness.total_cmp(&a.likeness);
+        found.sort_by(|a, b| nearer(a, b).then(a.number.cmp(&b.number)));
         found.truncate(most);
     }
     (next < rows.end()).then_some(next)
@@ -128,7 +145,6 @@ fn look_at(view: &View, all: &mut [Sought], (from, count): (Doc, Doc), most: usi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::statement::{Status, Valid};
     use crate::recall::held::Held;
 
     /// A held statement without an edge.
@@ -138,18 +154,7 @@ mod tests {
             ["telescope", "mirror"][number as usize % 2],
             number / 7
         );
-        let (id, status) = (number.to_string(), Status::Surviving);
-        Held {
-            id,
-            number,
-            changed: number,
-            text,
-            triple: None,
-            valid: Valid::default(),
-            status,
-            reflection_only: false,
-            said_by: None,
-        }
+        Held::plain(number.to_string(), number, text)
     }
 
     #[test]
@@ -187,14 +192,9 @@ mod tests {
                         .then(a.number.cmp(&b.number))
                 });
                 expected.truncate(most);
-                let ids = |of: &mut dyn Iterator<Item = &Held>| {
-                    of.map(|held| held.id.clone()).collect::<Vec<_>>()
-                };
-                assert_eq!(
-                    ids(&mut found.iter().map(|it| &it.held)),
-                    ids(&mut expected.into_iter()),
-                    "of {id}"
-                );
+                let found: Vec<_> = found.iter().map(|it| &it.id).collect();
+                let expected: Vec<_> = expected.iter().map(|it| &it.id).collect();
+                assert_eq!(found, expected, "of {id}");
             }
         }
     }

@@ -69,7 +69,8 @@ impl Meaning {
                 return Ok(());
             };
             slot.write(|view| view.measure(&scale));
-            let room = self.options.exact.saturating_sub(slot.read(View::scanned));
+            let scanned = slot.read(|view| view.vectors.count());
+            let room = self.options.exact.saturating_sub(scanned);
             let missing = slot.read(|view| view.some_missing(TEXTS_MAX.min(room)));
             if missing.is_empty() {
                 return Ok(());
@@ -84,7 +85,7 @@ impl Meaning {
 
     /// Returns whether a view has as many vectors as are scanned at most.
     pub(super) fn is_full(&self, slot: &Slot) -> bool {
-        slot.read(View::scanned) >= self.options.exact
+        slot.read(|view| view.vectors.count()) >= self.options.exact
     }
 
     /// Why statements have no vector where there are more than may have one.

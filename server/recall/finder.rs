@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
+use serde::Serialize;
 use uuid::Uuid;
 
 use super::choices::Choices;
@@ -19,15 +20,13 @@ use super::uses::Uses;
 use super::vectors::BUILT_IN;
 use super::view::View;
 use super::view::finding::Hit;
-use crate::event::fact::Fact;
-use crate::event::fact::statement::{Said, StatementFact};
 use crate::event::statement::Source;
 use crate::event::trial::News;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::shown_to_models::is_taken_back;
 use crate::model::embedding::Embedder;
-use crate::tasks::share::Places;
+use crate::tasks::share::{Places, cores};
 use crate::words::id::{Seq, Space};
 use crate::words::time::Timestamp;
 
@@ -95,13 +94,13 @@ pub struct Look {
     pub limit: usize,
 }
 
-/// What there is in the graph.
-#[derive(Debug, Clone)]
-pub struct Seen {
-    /// The statements: the nearest first, or those along the way.
-    pub held: Vec<Held>,
+/// A part of the graph: each statement is an edge from its subject to its object.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct GraphPart {
+    /// The edges: the nearest first, or those along the way.
+    pub items: Vec<Held>,
     /// Nothing was left out.
-    pub is_whole: bool,
+    pub complete: bool,
 }
 
 /// Why nothing can be recalled.
@@ -173,8 +172,7 @@ impl Found {
 impl Recall {
     /// Recalls from a store. Of the places for it a space has at most `share`.
     pub fn new(store: Arc<dyn Store>, options: Options, share: f64) -> Self {
-        let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
-        let places = Places::new("recalls", u32::try_from(cores).unwrap_or(2), share);
+        let places = Places::new("recalls", cores(), share);
         let pasts = Places::new("past_recalls", PAST_AT_ONCE, share);
         let (shelf, frameworks) = shelves(&options, View::default);
         Self {
@@ -250,9 +248,9 @@ impl Recall {
         let back: BTreeSet<String> = back.into_iter().flatten().collect();
         found.hits.retain(|hit| !back.contains(&hit.held.id));
         for hit in &mut found.hits {
-            let count = hit.against.len();
-            hit.against.retain(|held| !back.contains(&held.id));
-            hit.against_count -= count - hit.against.len();
+            let count = hit.contested_by.len();
+            hit.contested_by.retain(|held| !back.contains(&held.id));
+            hit.contested_by_count -= count - hit.contested_by.len();
         }
         Ok(found)
     }
@@ -283,14 +281,8 @@ impl Recall {
             return Ok(None);
         };
         let event = self.store.event(space, id).await?;
-        Ok(event.and_then(|event| match event.fact() {
-            Fact::Statement(StatementFact {
-                what: Said::News(news),
-                ..
-            }) => match *news {
-                News::Claimed(claim) => Some(claim.source),
-                _ => None,
-            },
+        Ok(event.and_then(|event| match event.fact().news()? {
+            (_, News::Claimed(claim)) => Some(claim.source),
             _ => None,
         }))
     }
@@ -305,11 +297,11 @@ impl Recall {
     }
 
     /// What is around a name in the graph, or between two.
-    pub async fn look(&self, space: &Space, look: &Look) -> Result<Option<Seen>, Error> {
+    pub async fn look(&self, space: &Space, look: &Look) -> Result<Option<GraphPart>, Error> {
         let _place = self.places.take(space).await;
         let (slot, look) = (self.shelf.of(space), look.clone());
         let find = move |view: &View| looked(view, &look);
-        let shown = |seen: &Option<Seen>| looked_at(seen.iter().flat_map(|seen| &seen.held));
+        let shown = |part: &Option<GraphPart>| looked_at(part.iter().flat_map(|it| &it.items));
         self.believed(space, &slot, find, shown).await
     }
 
@@ -402,10 +394,10 @@ pub(super) async fn apart<T: Send + 'static>(
 }
 
 /// What a view has around a name, or between two; none: it has no such name.
-fn looked(view: &View, look: &Look) -> Option<Seen> {
+fn looked(view: &View, look: &Look) -> Option<GraphPart> {
     let graph = view.graph();
     let from = graph.named(&look.from)?;
-    let (docs, is_whole): (Vec<Doc>, bool) = match &look.to {
+    let (docs, complete): (Vec<Doc>, bool) = match &look.to {
         None => graph.around(from, look.depth, look.limit),
         Some(to) => {
             let (way, is_whole) = graph.ways(&[from], look.depth).to(&[graph.named(to)?]);
@@ -413,8 +405,8 @@ fn looked(view: &View, look: &Look) -> Option<Seen> {
         }
     };
     let held = docs.into_iter().filter_map(|doc| view.held(doc).cloned());
-    Some(Seen {
-        held: held.collect(),
-        is_whole,
+    Some(GraphPart {
+        items: held.collect(),
+        complete,
     })
 }

@@ -4,7 +4,6 @@
 
 use super::choices::Chosen;
 use super::finder::{Error, Recall, apart};
-use super::fusion::share;
 use super::held::Held;
 use super::view::finding::Hit;
 use crate::event::framework::{Framework, PER_TASK};
@@ -24,8 +23,8 @@ pub struct Likely {
     pub chosen: Chosen,
     /// Why it is, or is not, in a sentence: how like the task is, and how the framework stands.
     pub reason: String,
-    /// How like the task is, in thousandths.
-    pub score: i64,
+    /// How like the task is, 0 to 1.
+    pub score: f64,
 }
 
 impl Recall {
@@ -45,7 +44,7 @@ impl Recall {
             let Some((chosen, why)) = choice else {
                 continue;
             };
-            let (like, words) = (share(hit.score), hit.words.join(" "));
+            let (like, words) = (hit.score, hit.why.matched.join(" "));
             likely.push(Likely {
                 row,
                 chosen,

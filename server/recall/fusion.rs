@@ -3,17 +3,32 @@
 
 use std::cmp::Ordering;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+
+use super::held::Held;
 
 /// What each leg says of a statement, 0 to 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Scores {
     /// How much of what is asked it says in the same words.
+    #[serde(serialize_with = "thousandths")]
     pub words: f32,
     /// How far its meaning stands out from that of others; null: it has no vector, or the question has none.
+    #[serde(serialize_with = "thousandths")]
     pub vectors: Option<f32>,
     /// How near it is in the graph to the names in the question and to what the other legs found; null: it is no edge.
+    #[serde(serialize_with = "thousandths")]
     pub graph: Option<f32>,
+}
+
+/// Writes what a leg says in thousandths.
+fn thousandths<S: Serializer>(
+    score: &(impl Copy + Into<Option<f32>>),
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let score: Option<f32> = (*score).into();
+    let score = score.map(|score| (score * 1000.0).round() / 1000.0);
+    score.serialize(serializer)
 }
 
 impl Scores {
@@ -32,26 +47,22 @@ impl Scores {
     }
 }
 
-/// A candidate: what it is to the caller, when it was claimed, how it was tested.
+/// A candidate: a statement, and what the legs say of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Candidate {
-    /// The statement.
+pub struct Candidate<'a> {
+    /// Its number in the view.
     pub doc: u32,
-    /// The position of its claim: it decides between equals, the same way everywhere.
-    pub number: i64,
-    /// Its place by how it was tested: it stands below all of a lower one.
-    pub place: u8,
+    /// The statement.
+    pub held: &'a Held,
     /// What the legs say.
     pub scores: Scores,
-    /// All of them in one.
-    pub fused: f32,
 }
 
-impl Candidate {
+impl Candidate<'_> {
     /// Its score, in thousandths: what differs by less is the same.
     pub fn score(&self) -> i64 {
         #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1000")]
-        let score = (self.fused * 1000.0).round() as i64;
+        let score = (self.scores.fused() * 1000.0).round() as i64;
         score
     }
 }
@@ -62,14 +73,12 @@ pub fn share(score: i64) -> f64 {
     score as f64 / 1000.0
 }
 
-/// The candidates with such a score at least, best first; at most so many.
-pub fn ranked(mut candidates: Vec<Candidate>, least: f32, limit: usize) -> Vec<Candidate> {
-    candidates.retain(|it| it.fused >= least);
-    let key = |it: &Candidate| (it.place, -it.score(), it.number);
-    keep_first(&mut candidates, limit, |one, other| {
-        key(one).cmp(&key(other))
-    });
-    candidates
+/// Keeps the candidates with such a score at least, best first; at most so many.
+pub fn rank(candidates: &mut Vec<Candidate<'_>>, least: f32, limit: usize) {
+    candidates.retain(|it| it.scores.fused() >= least);
+    // How it was tested comes first; the position of its claim decides between equals, the same way everywhere.
+    let key = |it: &Candidate<'_>| (it.held.place(), -it.score(), it.held.number);
+    keep_first(candidates, limit, |one, other| key(one).cmp(&key(other)));
 }
 
 /// Keeps so many of the first in an order, and sorts these alone.

@@ -1,37 +1,77 @@
-//! A statement as a view holds it. Pure.
+//! A statement as a view holds it, and as it is shown. Pure.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
 
 use super::forms::{characters, forms};
 use crate::event::entity::Names;
 use crate::event::statement::{Instrument, Status, Triple, Valid, folded};
+use crate::event::word::label;
 use crate::log::projections::statements::StatementRow;
 use crate::words::id::Seq;
+use crate::words::time::Timestamp;
 
 /// Bytes of a statement besides its texts.
 const DOC: usize = 400;
 
-/// A held statement, or one that is recalled on a person's word.
-#[derive(Debug, Clone)]
+/// What can be recalled.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Memory {
+    /// What is held to be so.
+    Statements,
+    /// What modules noted for themselves.
+    Notes,
+    /// What was thought.
+    Thoughts,
+    /// How kinds of tasks are solved.
+    Frameworks,
+}
+
+impl Memory {
+    /// The words for all of them.
+    pub const WORDS: [&str; 4] = ["statements", "notes", "thoughts", "frameworks"];
+}
+
+/// A statement that is held, or recalled on a person's word.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[schema(as = HeldStatement)]
 pub struct Held {
     /// Its id.
+    #[schema(format = "uuid")]
     pub id: String,
+    /// What it says.
+    #[schema(example = "The library opens at nine.")]
+    pub text: String,
+    /// The same as an edge of a graph; null: it is none.
+    pub triple: Option<Triple>,
+    /// From when on it is said to hold; null: no beginning is known.
+    #[schema(value_type = Option<String>)]
+    pub valid_from: Option<Timestamp>,
+    /// Until when it held; null: no end is known.
+    #[schema(value_type = Option<String>)]
+    pub valid_to: Option<Timestamp>,
+    /// `surviving`, or `contested`: something that contradicts it survived, too. `proposed`: a person said it, and nothing has
+    /// tested it.
+    pub status: Status,
+    /// The same in words.
+    #[schema(value_type = String, example = "a hypothesis that no test has refuted so far")]
+    pub label: Cow<'static, str>,
+    /// Nothing but reflection has tested it.
+    pub reflection_only: bool,
+    /// The person on whose word alone it is recalled; null: it is on no word.
+    #[schema(example = "clara")]
+    pub said_by: Option<String>,
     /// The position of its claim.
+    #[serde(skip)]
     pub number: Seq,
     /// The event that changed it last.
+    #[serde(skip)]
     pub changed: Seq,
-    /// What it says.
-    pub text: String,
-    /// The same as an edge.
-    pub triple: Option<Triple>,
-    /// When it is said to hold.
-    pub valid: Valid,
-    /// `surviving` or `contested`; `proposed`: a person said it, and nothing has tested it.
-    pub status: Status,
-    /// Nothing but reflection tested it.
-    pub reflection_only: bool,
-    /// The person on whose word alone it is recalled.
-    pub said_by: Option<String>,
 }
 
 impl Held {
@@ -40,18 +80,17 @@ impl Held {
         let judged = row.judged.as_ref();
         let reflection_only = judged.is_some_and(|it| it.carried == [Instrument::Reflection]);
         let said_by = row.word().map(|by| by.shown().to_owned());
-        // What is not held leads nowhere in the graph, and contradicts nothing.
-        let triple = row.triple.filter(|_| row.status != Status::Proposed);
         Self {
-            id: row.id,
-            number: row.number,
-            changed: row.changed,
-            text: row.text,
-            triple,
-            valid: row.valid,
+            label: label(row.status, reflection_only, said_by.as_deref()),
+            // What is not held leads nowhere in the graph, and contradicts nothing.
+            triple: row.triple.filter(|_| row.status != Status::Proposed),
+            valid_from: row.valid.from,
+            valid_to: row.valid.to,
             status: row.status,
             reflection_only,
             said_by,
+            changed: row.changed,
+            ..Self::plain(row.id, row.number, row.text)
         }
     }
 
@@ -72,10 +111,20 @@ impl Held {
             changed: number,
             text,
             triple: None,
-            valid: Valid::default(),
+            valid_from: None,
+            valid_to: None,
             status: Status::Surviving,
+            label: Cow::default(),
             reflection_only: false,
             said_by: None,
+        }
+    }
+
+    /// When it is said to hold.
+    pub fn valid(&self) -> Valid {
+        Valid {
+            from: self.valid_from,
+            to: self.valid_to,
         }
     }
 
@@ -104,7 +153,7 @@ impl Held {
             [subject, folded(&it.relation), object]
         });
         Saying {
-            valid: self.valid,
+            valid: self.valid(),
             edge,
             text: folded(&self.text),
         }

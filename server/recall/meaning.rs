@@ -39,11 +39,11 @@ pub struct Meant {
 
 impl Meant {
     fn of(vector: Result<Vector, Why>, without: Option<Why>) -> Self {
-        let (vector, without) = match vector {
-            Ok(vector) => (Some(vector), without),
-            Err(why) => (None, Some(why)),
-        };
-        Self { vector, without }
+        let why = vector.as_ref().err().cloned();
+        Self {
+            vector: vector.ok(),
+            without: why.or(without),
+        }
     }
 }
 

@@ -5,12 +5,12 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use futures_util::future::try_join_all;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::finder::{Error, Question, Recall, apart};
-use super::fusion::{keep_fitting, share, tokens};
-use super::held::Held;
+use super::fusion::{keep_fitting, tokens};
+use super::held::{Held, Memory};
 use super::view::View;
 use super::view::finding::Hit;
 use crate::event::envelope::{Event, tag};
@@ -19,27 +19,6 @@ use crate::log::query::{Query, Show};
 use crate::log::shown_to_models::{is_taken_back, shown_to_models};
 use crate::log::words::asked;
 use crate::words::id::{Seq, Space};
-
-/// What can be recalled.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Memory {
-    /// What is held to be so.
-    Statements,
-    /// What modules noted for themselves.
-    Notes,
-    /// What was thought.
-    Thoughts,
-    /// How kinds of tasks are solved.
-    Frameworks,
-}
-
-impl Memory {
-    /// The words for all of them.
-    pub const WORDS: [&str; 4] = ["statements", "notes", "thoughts", "frameworks"];
-}
 
 /// A note, a thought or a framework that is relevant.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
@@ -176,8 +155,8 @@ impl Other {
             id: hit.held.id,
             seq: hit.held.changed,
             text: text.unwrap_or(hit.held.text),
-            score: share(hit.score),
-            matched: hit.words,
+            score: hit.score,
+            matched: hit.why.matched,
         }
     }
 }

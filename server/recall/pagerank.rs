@@ -18,8 +18,8 @@ fn count(of: usize) -> f64 {
 }
 
 /// A weight, shared out.
-fn shared(among: &[(u32, f64)], whole: u64) -> Weights {
-    let sum: f64 = among.iter().map(|(_, weight)| weight).sum();
+fn shared(among: impl Iterator<Item = (u32, f64)> + Clone, whole: u64) -> Weights {
+    let sum: f64 = among.clone().map(|(_, weight)| weight).sum();
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -28,8 +28,8 @@ fn shared(among: &[(u32, f64)], whole: u64) -> Weights {
     )]
     let part = |weight: f64| (weight / sum * whole as f64) as u64;
     let mut weights = Weights::default();
-    for (at, weight) in among.iter().filter(|_| sum > 0.0) {
-        weights.add(*at, part(*weight));
+    for (at, weight) in among.filter(|_| sum > 0.0) {
+        weights.add(at, part(weight));
     }
     weights
 }
@@ -65,15 +65,14 @@ impl Weights {
 /// Returns the beginnings of a walk with their weights: names, and statements. Most of the weight is for names, the rest for statements by their
 /// scores; all for one of the two where the other is empty. A name that few statements have tells more than one that many have.
 fn seeds(graph: &Graph, names: &[Node], docs: &[(Doc, f32)]) -> (Weights, Weights) {
-    let rarity = |node: &Node| 1.0 / (1.0 + count(graph.of_name(*node).len())).ln_1p();
-    let names: Vec<(Node, f64)> = names.iter().map(|node| (*node, rarity(node))).collect();
-    let docs = docs.iter().map(|(doc, score)| (*doc, f64::from(*score)));
-    let docs: Vec<(Doc, f64)> = docs.collect();
+    let rarity = |node: Node| 1.0 / (1.0 + count(graph.of_name(node).len())).ln_1p();
     let (for_names, for_docs) = match (names.is_empty(), docs.is_empty()) {
         (false, false) => (WHOLE - WHOLE / 4, WHOLE / 4),
         _ => (WHOLE, WHOLE),
     };
-    (shared(&names, for_names), shared(&docs, for_docs))
+    let names = names.iter().map(|node| (*node, rarity(*node)));
+    let docs = docs.iter().map(|(doc, score)| (*doc, f64::from(*score)));
+    (shared(names, for_names), shared(docs, for_docs))
 }
 
 /// Returns how near each statement is that a walk comes to, as a score from 0 to 1. What it begins with does not count: it is no news.

@@ -163,6 +163,6 @@ fn newest(held: Vec<Held>, at: Option<Timestamp>, names: &Names) -> Vec<Held> {
         }
     }
     let values = values.into_values();
-    all.extend(values.flat_map(|values| current(values, |held| (true, held.valid), at)));
+    all.extend(values.flat_map(|values| current(values, |held| (true, held.valid()), at)));
     all
 }

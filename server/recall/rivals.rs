@@ -31,7 +31,7 @@ impl Rivals {
     /// Takes in a statement.
     pub fn put(&mut self, doc: Doc, held: &Held) {
         if let (Some(about), Some(triple)) = (about(held), &held.triple) {
-            let rival = (doc, Value::of(triple, held.valid));
+            let rival = (doc, Value::of(triple, held.valid()));
             let all = self.all.entry(about).or_default();
             self.count += usize::from(all.insert(held.number, rival).is_none());
         }
@@ -53,7 +53,7 @@ impl Rivals {
         let (Some((subject, relation)), Some(triple)) = (about(held), &held.triple) else {
             return (Vec::new(), 0);
         };
-        let own = Value::of(triple, held.valid);
+        let own = Value::of(triple, held.valid());
         let forms = names.forms_of(&subject).into_iter();
         let all = forms
             .filter_map(|form| self.all.get(&(form, relation.clone())))

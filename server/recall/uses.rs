@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::fact::calls::Came;
+use crate::event::fact::calls::{Came, Outcome};
 use crate::event::fact::recalled;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
@@ -118,19 +118,20 @@ impl Uses {
 
 /// The statements that a recall returned, by the tool or of a turn; none: it is no recall that came to something.
 fn recalled(event: &Event) -> Option<Vec<String>> {
-    let outcome = match event.fact() {
-        Fact::Result(outcome) => outcome,
+    match event.fact() {
         Fact::Recalled(recalled) => {
-            return Some(recalled.statements.into_iter().map(str::to_owned).collect());
+            Some(recalled.statements.into_iter().map(str::to_owned).collect())
         }
-        _ => return None,
-    };
-    let Came::Output(output) = outcome.came else {
-        return None;
-    };
-    let hits = output.get("recalled")?.as_array()?.iter();
-    let id = |hit: &serde_json::Value| Some(hit.get("statement")?.as_str()?.to_owned());
-    Some(hits.filter_map(id).collect())
+        Fact::Result(Outcome {
+            came: Came::Output(output),
+            ..
+        }) => {
+            let hits = output.get("recalled")?.as_array()?.iter();
+            let id = |hit: &serde_json::Value| Some(hit.get("statement")?.as_str()?.to_owned());
+            Some(hits.filter_map(id).collect())
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]

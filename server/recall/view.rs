@@ -179,11 +179,6 @@ impl View {
         self.missing.as_ref().map_or(0, BTreeSet::len)
     }
 
-    /// How many have their vector in memory.
-    pub fn scanned(&self) -> usize {
-        self.vectors.count()
-    }
-
     /// Some statements that have no vector yet.
     pub fn some_missing(&self, most: usize) -> Vec<Lacking> {
         let docs = self.missing.iter().flatten();
@@ -205,22 +200,18 @@ impl View {
 
     /// Takes in merges and rows that changed, in the order of their changes.
     pub fn take_all(&mut self, merges: Vec<MergeRow>, rows: Vec<StatementRow>) {
-        if !merges.is_empty() {
-            self.take_merges(merges);
-        }
-        rows.into_iter().for_each(|row| self.take(row));
-    }
-
-    /// Takes in merges that changed, in the order of their changes.
-    pub fn take_merges(&mut self, rows: Vec<MergeRow>) {
-        for row in rows {
+        let is_merged = !merges.is_empty();
+        for row in merges {
             self.merged = self.merged.max(row.changed);
             match row.ended {
                 0 => self.merges.insert(row.seq, row.merge.names),
                 _ => self.merges.remove(&row.seq),
             };
         }
-        self.set_names(Names::of(self.merges.values().map(Vec::as_slice)));
+        if is_merged {
+            self.set_names(Names::of(self.merges.values().map(Vec::as_slice)));
+        }
+        rows.into_iter().for_each(|row| self.take(row));
     }
 
     /// Names are one by these from now on: what is about one that means something else now gets other ends.

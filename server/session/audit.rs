@@ -1,7 +1,6 @@
 //! A session audits the memory of its space: what is wrong with it, or doubtful, a page of statements at a time.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -13,12 +12,10 @@ use crate::event::doubt::{Doubt, doubts};
 use crate::event::entity::Names;
 use crate::event::method;
 use crate::event::statement::{Status, Triple, folded};
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
 use crate::log::projections::statements::{Asked, StatementRow};
-use crate::recall::audit::{Alike, Likenesses};
+use crate::recall::audit::{Likenesses, Near};
 use crate::recall::finder;
-use crate::words::id::{Seq, Space};
+use crate::words::id::Seq;
 use crate::words::time::Timestamp;
 
 /// Others that say the same, or look alike, that are named of one statement.
@@ -59,28 +56,6 @@ pub struct DoubtfulStatement {
     pub near: Vec<Near>,
 }
 
-/// A statement that looks like another one.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Near {
-    /// Its id.
-    #[schema(format = "uuid")]
-    pub id: String,
-    /// What it says.
-    pub text: String,
-    /// How alike the two are: the cosine of their vectors.
-    pub likeness: f64,
-}
-
-impl From<Alike> for Near {
-    fn from(Alike { held, likeness }: Alike) -> Self {
-        Self {
-            id: held.id,
-            text: held.text,
-            likeness: (f64::from(likeness) * 1000.0).round() / 1000.0,
-        }
-    }
-}
-
 impl Session {
     /// Looks at so many statements behind a position, and says behind which one the next part begins. What was not tested since `old` is overdue;
     /// `only`: nothing else is looked for.
@@ -115,13 +90,7 @@ impl Session {
             false => Likenesses::default(),
         };
         let uses = recall.uses(space).await?;
-        let mut sames = Sames {
-            store: &**store,
-            space,
-            names: self.names(wants(Doubt::Duplicate), None).await?,
-            texts: HashMap::new(),
-            edges: HashMap::new(),
-        };
+        let names = self.names(wants(Doubt::Duplicate), None).await?;
         let mut audit = Audit {
             recalls: uses.recalls(),
             without_vectors: alike.without_vectors,
@@ -132,7 +101,7 @@ impl Session {
             let (recalled, is_held) = (uses.of(&row.id), row.status.is_held());
             let near = alike.of.remove(&row.id).unwrap_or_default();
             let same = match is_held && wants(Doubt::Duplicate) {
-                true => sames.of(&row).await?,
+                true => self.same_as(&row, &names).await?,
                 false => Vec::new(),
             };
             let found = [
@@ -152,7 +121,7 @@ impl Session {
                     doubts,
                     recalled,
                     same,
-                    near: near.into_iter().map(Near::from).collect(),
+                    near,
                 });
             }
         }
@@ -160,76 +129,41 @@ impl Session {
         self.contest(shown, None).await?;
         Ok((audit, next))
     }
-}
 
-/// What is held and may say the same as others, looked up once for the same words and for the same edge.
-struct Sames<'a> {
-    store: &'a dyn Store,
-    space: &'a Space,
-    names: Names,
-    texts: HashMap<String, Vec<StatementRow>>,
-    edges: HashMap<[String; 3], Vec<StatementRow>>,
-}
-
-impl Sames<'_> {
     /// Others that are held and say the same of the same time: by their edges, as names are one now, and where one has none, by their texts.
-    async fn of(&mut self, row: &StatementRow) -> Result<Vec<String>, StoreError> {
-        let mut others = self.with_text(row).await?.clone();
+    async fn same_as(&self, row: &StatementRow, names: &Names) -> Result<Vec<String>, Error> {
+        let (store, space) = self.reading()?;
+        let mut others = store.statements_saying(space, &row.text, REACH).await?;
+        others.retain(|row| row.status.is_held());
         if let Some(triple) = &row.triple {
-            others.extend(self.with_edge(triple).await?.iter().cloned());
+            for asked in alike(triple, names) {
+                others.extend(store.statements(space, &asked).await?);
+            }
         }
         let is_same = |other: &StatementRow| match (&row.triple, &other.triple) {
-            (Some(own), Some(other)) => method::is_same_by(own, other, &self.names),
+            (Some(own), Some(other)) => method::is_same_by(own, other, names),
             _ => folded(&row.text) == folded(&other.text),
         };
         others.retain(|it| it.id != row.id && it.valid == row.valid && is_same(it));
-        let mut ids: Vec<String> = others.into_iter().map(|it| it.id).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        ids.truncate(OTHERS_MAX);
-        Ok(ids)
+        let ids: BTreeSet<String> = others.into_iter().map(|it| it.id).collect();
+        Ok(ids.into_iter().take(OTHERS_MAX).collect())
     }
+}
 
-    async fn with_text(&mut self, row: &StatementRow) -> Result<&Vec<StatementRow>, StoreError> {
-        let place = match self.texts.entry(folded(&row.text)) {
-            Entry::Occupied(known) => return Ok(known.into_mut()),
-            Entry::Vacant(place) => place,
-        };
-        let saying = self.store.statements_saying(self.space, &row.text, REACH);
-        let mut rows = saying.await?;
-        rows.retain(|row| row.status.is_held());
-        Ok(place.insert(rows))
-    }
-
-    async fn with_edge(&mut self, triple: &Triple) -> Result<&Vec<StatementRow>, StoreError> {
-        let names = &self.names;
-        let (subject, object) = (
-            names.resolve(&triple.subject),
-            names.resolve(&triple.object),
-        );
-        let place = match self
-            .edges
-            .entry([subject, folded(&triple.relation), object])
-        {
-            Entry::Occupied(known) => return Ok(known.into_mut()),
-            Entry::Vacant(place) => place,
-        };
-        let mut rows = Vec::new();
-        for subject in names.forms(&triple.subject) {
-            for object in names.forms(&triple.object) {
-                for status in [Status::Surviving, Status::Contested] {
-                    let asked = Asked {
-                        status: Some(status),
-                        subject: Some(subject.clone()),
-                        relation: Some(triple.relation.clone()),
-                        object: Some(object.clone()),
-                        limit: REACH,
-                        ..Asked::default()
-                    };
-                    rows.extend(self.store.statements(self.space, &asked).await?);
-                }
-            }
+/// Returns what is asked for statements that are held and have the same edge, by any names of its ends.
+fn alike(triple: &Triple, names: &Names) -> Vec<Asked> {
+    let mut all = Vec::new();
+    for subject in names.forms(&triple.subject) {
+        for object in names.forms(&triple.object) {
+            all.extend(Status::HELD.map(|status| Asked {
+                status: Some(status),
+                subject: Some(subject.clone()),
+                relation: Some(triple.relation.clone()),
+                object: Some(object.clone()),
+                limit: REACH,
+                ..Asked::default()
+            }));
         }
-        Ok(place.insert(rows))
     }
+    all
 }

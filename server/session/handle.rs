@@ -9,7 +9,7 @@ use crate::log::kernel::Store;
 use crate::runtime::handle::Runtime;
 use crate::runtime::kinds::Kinds;
 use crate::runtime::refused::Refused;
-use crate::tasks::share::{Places, Work};
+use crate::tasks::share::{Places, Work, cores};
 use crate::words::id::Space;
 use crate::words::principal::Principal;
 
@@ -46,18 +46,13 @@ pub struct Session {
     principal: Principal,
 }
 
-/// A page is work for a processor: more at a time would not be read sooner. Two at least, for one space leaves one to others.
-fn cores() -> u32 {
-    let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
-    u32::try_from(cores).unwrap_or(2)
-}
-
 impl Sessions {
     /// Sessions on a runtime and its kinds of work; a space has at most `share` of the places for reading pages.
     pub fn new(runtime: Runtime, kinds: Kinds, share: f64) -> Self {
         Self {
             runtime,
             kinds,
+            // A page is work for a processor: more at a time would not be read sooner.
             pages: Places::new("pages", cores(), share),
         }
     }

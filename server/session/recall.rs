@@ -2,8 +2,9 @@
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::recall::finder::{self, Found, Look, Question, Seen};
-use crate::recall::memories::{Memory, Other};
+use crate::recall::finder::{self, Found, GraphPart, Look, Question};
+use crate::recall::held::Memory;
+use crate::recall::memories::Other;
 use crate::runtime::refused::Refused;
 
 impl Session {
@@ -29,7 +30,7 @@ impl Session {
     }
 
     /// What is around a name in the graph, or between two; none: nothing that is held names it.
-    pub async fn look(&self, look: &Look) -> Result<Option<Seen>, Error> {
+    pub async fn look(&self, look: &Look) -> Result<Option<GraphPart>, Error> {
         let recall = self.runtime(Right::Read)?.recall();
         Ok(recall.look(self.space(), look).await?)
     }

@@ -1,5 +1,7 @@
 //! A statement as clients are shown it.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -37,8 +39,8 @@ pub struct Statement {
     /// What it is.
     pub status: Status,
     /// The same in words.
-    #[schema(example = "a hypothesis that no test has refuted so far")]
-    pub label: String,
+    #[schema(value_type = String, example = "a hypothesis that no test has refuted so far")]
+    pub label: Cow<'static, str>,
     /// Why it is that.
     pub reason: Option<String>,
     /// The person on whose word alone it is held, or recalled while it is `proposed`; null: it is on no word.

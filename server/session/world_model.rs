@@ -8,8 +8,6 @@ use super::right::Right;
 use super::statement::Statement;
 use crate::event::entity::{Names, normal};
 use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::statement::{Said, StatementFact};
 use crate::event::method::{Value, current};
 use crate::event::statement::{
     AGAINST_MAX, Claim, Claimant, Judged, Outcome, Source, Status, Triple, folded,
@@ -156,14 +154,9 @@ impl Session {
     pub async fn fate(&self, id: &str) -> Result<Option<Judged>, Error> {
         let trials = &self.kinds(Right::Read)?.trials;
         let events = trials.events(self.space(), id).await?;
-        let judged = events.iter().rev().find_map(|event| match event.fact() {
-            Fact::Statement(StatementFact {
-                statement,
-                what: Said::News(news),
-            }) if statement == id => match *news {
-                News::Judged(judged) => Some(judged),
-                _ => None,
-            },
+        let mut events = events.iter().rev();
+        let judged = events.find_map(|event| match event.fact().news()? {
+            (statement, News::Judged(judged)) if statement == id => Some(judged),
             _ => None,
         });
         Ok(judged.filter(|judged| matches!(judged.outcome, Outcome::Refused | Outcome::Joined)))

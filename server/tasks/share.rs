@@ -16,6 +16,12 @@ pub use processors::{Processors, Work};
 /// The fraction of the places that one space may hold: above 0, at most 1.
 pub const SPACE_SHARE: f64 = 0.75;
 
+/// Returns how many processors there are: two at least, for one space leaves one to others.
+pub fn cores() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
+    u32::try_from(cores).unwrap_or(2)
+}
+
 /// Places that spaces share; cheap to clone.
 #[derive(Clone)]
 pub struct Places(Arc<Inner>);

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::mcp::names::names;
 use super::mcp::options::{redacted, with_file};
-use crate::model::guard::root_cause;
+use crate::model::guard::{client, root_cause};
 use crate::words::defaults::with_defaults;
 use crate::words::secret::{self, optional_url};
 use crate::words::veil::{Veil, is_long};
@@ -85,31 +85,38 @@ impl Options {
 
     /// Says what is wrong with it. `servers`: the names of the servers of tools.
     pub fn check<'a>(&self, mut servers: impl Iterator<Item = &'a String>) -> Result<(), String> {
-        let wrong = |why: &str| Err(format!("[memory.knowledge]: {why}"));
         let has_headers = !self.headers.is_empty() || self.headers_file.is_some();
-        let is_address = |url: &str| Url::parse(url).is_ok() && url.starts_with("http");
-        let mut is_known = |(server, _)| servers.any(|known| known == server);
-        match (&self.url, &self.mcp) {
-            (Some(_), Some(_)) => return wrong("it has both url and mcp: leave one"),
-            (None, None) if has_headers => return wrong("it has headers and no url"),
-            (None, Some(_)) if has_headers => {
-                return wrong("headers are for a url; those of a server are in [tools.mcp]");
-            }
-            (Some(url), None) if !is_address(url) => {
-                return wrong("its url is no address of the kind http:// or https://");
-            }
-            (None, Some(_)) if !self.tool().is_some_and(&mut is_known) => {
-                return wrong("mcp is server/tool, and the server one of [tools.mcp]");
-            }
-            _ => {}
+        let is_address = |url: &String| Url::parse(url).is_ok() && url.starts_with("http");
+        let (has_url, has_mcp) = (self.url.is_some(), self.mcp.is_some());
+        let is_known = |(server, _): (&str, &str)| servers.any(|known| known == server);
+        let wrongs = [
+            (has_url && has_mcp, "it has both url and mcp: leave one"),
+            (has_headers && !self.is_on(), "it has headers and no url"),
+            (
+                has_headers && has_mcp,
+                "headers are for a url; those of a server are in [tools.mcp]",
+            ),
+            (
+                !self.url.iter().all(is_address),
+                "its url is no address of the kind http:// or https://",
+            ),
+            (
+                has_mcp && !self.tool().is_some_and(is_known),
+                "mcp is server/tool, and the server one of [tools.mcp]",
+            ),
+            (
+                !(1..=TIMEOUT_MAX_MS).contains(&self.timeout_ms),
+                "timeout_ms is from 1 to 600000",
+            ),
+            (
+                !(1024..=BYTES_MAX).contains(&self.bytes),
+                "bytes is from 1024 to 16777216",
+            ),
+        ];
+        match wrongs.into_iter().find(|(is_so, _)| *is_so) {
+            Some((_, why)) => Err(format!("[memory.knowledge]: {why}")),
+            None => Ok(()),
         }
-        if !(1..=TIMEOUT_MAX_MS).contains(&self.timeout_ms) {
-            return wrong("timeout_ms is from 1 to 600000");
-        }
-        if !(1024..=BYTES_MAX).contains(&self.bytes) {
-            return wrong("bytes is from 1024 to 16777216");
-        }
-        Ok(())
     }
 
     /// What is secret of what is configured here; not what stands in the file.
@@ -200,21 +207,9 @@ pub struct Search {
 impl Search {
     /// The way to the address of these options, which nobody has gone yet.
     pub fn new(options: &Options) -> Self {
-        // Whoever uses the library without the program has installed no provider; a second installation is refused, harmlessly.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let mut http = Client::builder();
         let url = options.url.as_deref().unwrap_or_default();
-        if url.starts_with("http://") {
-            // Reading the system's certificates takes time; here nobody shows one.
-            http = http.tls_certs_only([]);
-        }
         // Where an answer sends us is not where the operator did: it might be inside of the operator's network.
-        let redirect = reqwest::redirect::Policy::none();
-        let http = http
-            .no_proxy()
-            .redirect(redirect)
-            .connect_timeout(CONNECT)
-            .build();
+        let http = client(url).connect_timeout(CONNECT).build();
         Self {
             options: options.clone(),
             http: http.map_err(|error| root_cause(&error)),
@@ -251,11 +246,9 @@ impl Search {
         let mut answer = request.send().await.map_err(broke)?;
         let status = answer.status();
         if status != StatusCode::OK {
-            let is_elsewhere = status.is_redirection();
-            let why = if is_elsewhere {
-                ", and is not followed"
-            } else {
-                ""
+            let why = match status.is_redirection() {
+                true => ", and is not followed",
+                false => "",
             };
             return Err(format!("the knowledge base answers {status}{why}"));
         }

@@ -172,6 +172,16 @@ impl Spec {
     }
 }
 
+/// The refusal of a call, with a word for the reason.
+pub fn refused(text: impl Into<String>, reason: &str) -> Failure {
+    Failure::new(FailureKind::Tool, text).with(json!({ "reason": reason }))
+}
+
+/// The refusal of a call for its arguments.
+pub fn invalid(text: impl Into<String>) -> Failure {
+    refused(text, "invalid_arguments")
+}
+
 /// A tool as toolboxes have it; what stands around another one is a tool, too. Implement `Typed` where the arguments are a type:
 /// schema and decoding come from there.
 #[async_trait]
@@ -183,8 +193,10 @@ pub trait Tool: Send + Sync + 'static {
         let told = &self.spec().told;
         let schema = serde_json::from_str(told.parameters.as_str()).unwrap_or_else(|_| json!({}));
         schema::fits(&schema, arguments).map_err(|wrong| {
-            let text = format!("the arguments of {} are not valid: {wrong}", told.name);
-            Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
+            invalid(format!(
+                "the arguments of {} are not valid: {wrong}",
+                told.name
+            ))
         })
     }
     /// What a call would change, as a unified diff, where it can say that: a person who is to approve it is shown this.
@@ -303,10 +315,6 @@ pub fn is_name(text: &str) -> bool {
 pub fn decoded<T: DeserializeOwned>(tool: &str, arguments: Value) -> Result<T, Failure> {
     decode::decode(arguments).map_err(|wrongs| {
         let wrongs = decode::sentence(&wrongs);
-        Failure::new(
-            FailureKind::Tool,
-            format!("the arguments of {tool} are not valid: {wrongs}"),
-        )
-        .with(json!({ "reason": "invalid_arguments" }))
+        invalid(format!("the arguments of {tool} are not valid: {wrongs}"))
     })
 }

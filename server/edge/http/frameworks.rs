@@ -102,10 +102,9 @@ impl From<FrameworkRow> for Framework {
 
 impl From<Likely> for Framework {
     fn from(likely: Likely) -> Self {
-        #[expect(clippy::cast_precision_loss, reason = "at most 1000")]
         let choice = Choice {
             with: likely.chosen.with(),
-            score: likely.score as f64 / 1000.0,
+            score: likely.score,
             reason: likely.reason,
         };
         Self {

@@ -19,7 +19,7 @@ use crate::event::fact::task::{TAG, TaskFact, VERDICT};
 use crate::event::mission::{BudgetWanted, MISSION_MAX, NAME_MAX, TEXT_MAX, TaskEdit, TaskId};
 use crate::log::query::{Order, Query};
 use crate::recall::finder::Question;
-use crate::recall::shown::Recalled;
+use crate::recall::view::finding::Hit;
 use crate::thread::settings::Settings;
 use crate::words::id::{Seq, ThreadId};
 use crate::words::time::Timestamp;
@@ -221,7 +221,7 @@ pub struct WorkingMemory {
     /// The newest thoughts, the oldest of these first; at most 100.
     pub thoughts: Vec<TaskThought>,
     /// What is held and relevant to the mission.
-    pub statements: Vec<Recalled>,
+    pub statements: Vec<Hit>,
     /// What estimates of routes were worth in this space, by kind of route: of its newest 500 verdicts.
     pub estimates: Vec<Estimates>,
 }
@@ -291,7 +291,7 @@ pub async fn memory(
     Ok(axum::Json(WorkingMemory {
         tasks: tasks.collect(),
         thoughts: said.iter().rev().filter_map(thought).collect(),
-        statements: found.hits.into_iter().map(Recalled::from).collect(),
+        statements: found.hits,
         estimates: records.all().map(Estimates::of).collect(),
     }))
 }

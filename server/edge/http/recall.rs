@@ -4,14 +4,17 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::bounds;
+use super::{Answer, bounds};
 use super::needs::{Needs, Read};
-use super::params::{self, Params};
+use super::params::Params;
 use super::world_model::name;
 use crate::edge::problem::{Problem, Slug};
-use crate::recall::finder::{DEPTH_MAX, EDGES_MAX, Found, HITS_MAX, Look, Question, TOKENS_MAX};
-use crate::recall::memories::{Memory, Other};
-use crate::recall::shown::{HeldStatement, Recalled};
+use crate::recall::finder::{
+    DEPTH_MAX, EDGES_MAX, Found, GraphPart, HITS_MAX, Look, Question, TOKENS_MAX,
+};
+use crate::recall::held::Memory;
+use crate::recall::memories::Other;
+use crate::recall::view::finding::Hit;
 use crate::words::id::INTEGER_MAX;
 
 resource! {
@@ -32,7 +35,7 @@ const EDGES: i64 = 50;
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Recollection {
     /// The statements: tested ones before those that only reflection has tested, then by score. Empty: nothing relevant is held.
-    pub items: Vec<Recalled>,
+    pub items: Vec<Hit>,
     /// How many more are relevant and have no room.
     pub left_out: usize,
     /// The notes, thoughts and frameworks that are relevant, by score; they claim nothing of the world. Empty where `in` does not ask for them.
@@ -52,15 +55,6 @@ fn among(query: &mut Params) -> Result<Vec<Memory>, Problem> {
     read.map_err(|_| Problem::parameter("in", known()))
 }
 
-/// A part of the graph: each statement is an edge from its subject to its object.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct GraphPart {
-    /// The edges: the nearest first, or those along the way.
-    pub items: Vec<HeldStatement>,
-    /// Nothing was left out.
-    pub complete: bool,
-}
-
 /// Statements that are held and relevant to a question, best first: by its words, its meaning and the graph of names. Nothing relevant is an empty list.
 #[utoipa::path(get, path = "/recall", operation_id = "recall", tag = "world-model",
     params(("q" = String, Query, description = "the question"),
@@ -70,10 +64,7 @@ pub struct GraphPart {
         ("as_of" = Option<i64>, Query, description = "as it was when the event of this seq was the last one"),
         ("in" = Option<String>, Query, description = "what is looked through, between commas: `statements`, `notes`, `thoughts`, `frameworks`; statements alone when absent. `at` and `as_of` are of statements alone"),),
     responses((status = 200, body = Recollection)))]
-pub async fn recall(
-    session: Needs<Read>,
-    mut query: Params,
-) -> Result<axum::Json<Recollection>, Problem> {
+pub async fn recall(session: Needs<Read>, mut query: Params) -> Answer<Recollection> {
     let text = query
         .question()?
         .ok_or_else(|| Problem::parameter("q", "is missing: what is to be recalled?"))?;
@@ -100,7 +91,7 @@ pub async fn recall(
     };
     let (others, more) = session.recall_others(&question, &among).await?;
     Ok(axum::Json(Recollection {
-        items: found.hits.into_iter().map(Recalled::from).collect(),
+        items: found.hits,
         others,
         left_out: found.left_out + more,
         without_vectors: found.without_vectors,
@@ -114,10 +105,7 @@ pub async fn recall(
         ("depth" = Option<u32>, Query, description = "so many steps; 1 when absent, 4 with `to`"),
         ("limit" = Option<u32>, Query, description = "50 when absent"),),
     responses((status = 200, body = GraphPart)))]
-pub async fn graph(
-    session: Needs<Read>,
-    mut query: Params,
-) -> Result<axum::Json<GraphPart>, Problem> {
+pub async fn graph(session: Needs<Read>, mut query: Params) -> Answer<GraphPart> {
     let from = name(&mut query, "entity")?
         .ok_or_else(|| Problem::parameter("entity", "is missing: around which name?"))?;
     let to = name(&mut query, "to")?;
@@ -132,11 +120,8 @@ pub async fn graph(
         limit: whole(limit.unwrap_or(EDGES)),
     };
     let missing = || Problem::new(Slug::NotFound, "nothing that is held names this");
-    let seen = session.look(&look).await?.ok_or_else(missing)?;
-    Ok(axum::Json(GraphPart {
-        items: seen.held.into_iter().map(HeldStatement::from).collect(),
-        complete: seen.is_whole,
-    }))
+    let part = session.look(&look).await?.ok_or_else(missing)?;
+    Ok(axum::Json(part))
 }
 
 fn whole(number: i64) -> usize {
@@ -145,22 +130,21 @@ fn whole(number: i64) -> usize {
 
 /// What the parameters may be.
 fn draw_bounds(document: &mut Value) {
-    let words = json!({ "pattern": bounds::WORDS, "minLength": 1, "maxLength": params::WORDS_MAX });
+    let limit = |most: u32| ("limit", json!({ "minimum": 1, "maximum": most }));
     let any = Memory::WORDS.join("|");
-    for (path, limit) in [("/recall", HITS_MAX), ("/world-model/graph", EDGES_MAX)] {
-        let parameters = document["paths"][path]["get"]["parameters"].as_array_mut();
-        for parameter in parameters.into_iter().flatten() {
-            let bound = match parameter["name"].as_str() {
-                Some("entity" | "to") => words.clone(),
-                Some("limit") => json!({ "minimum": 1, "maximum": limit }),
-                Some("in") => json!({ "pattern": format!("^({any})(,({any}))*$") }),
-                Some("tokens") => json!({ "minimum": 1, "maximum": TOKENS_MAX }),
-                Some("depth") => json!({ "minimum": 1, "maximum": DEPTH_MAX }),
-                Some("at") => json!({ "format": "date-time" }),
-                Some("as_of") => json!({ "minimum": 0, "maximum": INTEGER_MAX }),
-                _ => continue,
-            };
-            bounds::put(&mut parameter["schema"], bound);
-        }
-    }
+    let bounds = [
+        limit(HITS_MAX),
+        ("in", json!({ "pattern": format!("^({any})(,({any}))*$") })),
+        ("tokens", json!({ "minimum": 1, "maximum": TOKENS_MAX })),
+        ("at", json!({ "format": "date-time" })),
+        ("as_of", json!({ "minimum": 0, "maximum": INTEGER_MAX })),
+    ];
+    bounds::of_query(document, "/recall", bounds);
+    let bounds = [
+        ("entity", bounds::asked()),
+        ("to", bounds::asked()),
+        limit(EDGES_MAX),
+        ("depth", json!({ "minimum": 1, "maximum": DEPTH_MAX })),
+    ];
+    bounds::of_query(document, "/world-model/graph", bounds);
 }

@@ -17,8 +17,6 @@ use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::statement::{Said, StatementFact};
 use crate::event::statement::{
     Instrument, Outcome, PREMISES_MAX, Prediction, SENTENCE_MAX, STATEMENT_MAX, Status,
 };
@@ -88,14 +86,10 @@ impl StatementTrial {
             verdicts: Vec::new(),
         };
         for event in events {
-            let Fact::Statement(StatementFact {
-                what: Said::News(news),
-                ..
-            }) = event.fact()
-            else {
+            let Some((_, news)) = event.fact().news() else {
                 continue;
             };
-            match *news {
+            match news {
                 News::Derived(derived) => {
                     trial.predictions = derived.predictions.into_iter().map(Tested::from).collect();
                     trial.rejected = derived.rejected;

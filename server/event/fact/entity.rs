@@ -45,33 +45,28 @@ impl Draft {
 
 /// One of each, for the documents and the tests.
 pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
-    let names = || vec!["Alma Reyes".to_owned(), "Alma Reyes Soto".to_owned()];
-    let by = Some("ann".to_owned());
-    let statement = Some("0193b6c2-7c2e-7aaa-8000-0123456789ab".to_owned());
-    let reason = "Alma Reyes is also called Alma Reyes Soto".to_owned();
+    let names = vec!["Alma Reyes".to_owned(), "Alma Reyes Soto".to_owned()];
     let of_rule = Merge {
-        names: names(),
-        reason,
+        names: names.clone(),
+        reason: "Alma Reyes is also called Alma Reyes Soto".into(),
         by: None,
-        statement,
+        statement: Some("0193b6c2-7c2e-7aaa-8000-0123456789ab".into()),
     };
     let of_operator = Merge {
-        names: names(),
+        names: names.clone(),
         reason: "one person, says the register".into(),
-        by: by.clone(),
+        by: Some("ann".into()),
         statement: None,
     };
-    let merge = "0193b6c2-7c2e-7aaa-8000-0123456789ac".to_owned();
     let undone = Unmerge {
-        merge,
-        names: names(),
+        merge: "0193b6c2-7c2e-7aaa-8000-0123456789ac".into(),
+        names,
         reason: "two people, says the register".into(),
-        by,
+        by: Some("ann".into()),
     };
-    [of_rule, of_operator]
-        .map(EntityFact::Merged)
-        .into_iter()
-        .chain([EntityFact::Unmerged(undone)])
-        .map(|fact| fact.encode(thread))
-        .collect()
+    vec![
+        EntityFact::Merged(of_rule).encode(thread),
+        EntityFact::Merged(of_operator).encode(thread),
+        EntityFact::Unmerged(undone).encode(thread),
+    ]
 }

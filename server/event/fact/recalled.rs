@@ -59,21 +59,16 @@ impl<'a> Family<'a> for Recalled<'a> {
 
 /// One of each, for the documents and the tests.
 pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
-    let statements = vec!["0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b"];
-    let text = "Held so far, and no news:\n- The library opens at nine.";
+    let held = "Held so far, and no news:\n- The library opens at nine.";
+    let nothing = "nothing that is held is relevant";
+    let recalled = |text, statements| Recalled {
+        turn: 7,
+        text,
+        statements,
+    };
     vec![
-        Recalled {
-            turn: 7,
-            text,
-            statements,
-        }
-        .encode(thread),
-        Recalled {
-            turn: 7,
-            text: "nothing that is held is relevant",
-            statements: Vec::new(),
-        }
-        .encode(thread),
+        recalled(held, vec!["0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b"]).encode(thread),
+        recalled(nothing, Vec::new()).encode(thread),
     ]
 }
 

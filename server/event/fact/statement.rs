@@ -4,6 +4,7 @@
 use thinkd_facts::Fact;
 use uuid::Uuid;
 
+use super::Fact;
 use crate::event::draft::Draft;
 use crate::event::statement::{Claim, Source};
 use crate::event::trial::News;
@@ -101,14 +102,27 @@ fn spent(until: Timestamp) -> String {
     )
 }
 
+impl<'a> Fact<'a> {
+    /// Returns the statement whose trial it is of, and the news of it.
+    pub fn news(self) -> Option<(&'a str, News)> {
+        match self {
+            Self::Statement(StatementFact {
+                statement,
+                what: Said::News(news),
+            }) => Some((statement, *news)),
+            _ => None,
+        }
+    }
+}
+
 impl Draft {
     /// Something was said of a statement.
     pub fn statement(thread: &ThreadId, statement: &str, news: News) -> Self {
-        StatementFact {
-            statement,
-            what: Said::News(Box::new(news)),
-        }
-        .encode(thread)
+        Self::said(thread, statement, Said::News(Box::new(news)))
+    }
+
+    fn said(thread: &ThreadId, statement: &str, what: Said) -> Self {
+        StatementFact { statement, what }.encode(thread)
     }
 
     /// Something is claimed in a thread, and is to be tried.
@@ -119,20 +133,12 @@ impl Draft {
 
     /// A statement was claimed again.
     pub fn statement_sourced(thread: &ThreadId, statement: &str, sources: Vec<Source>) -> Self {
-        StatementFact {
-            statement,
-            what: Said::Sourced(sources),
-        }
-        .encode(thread)
+        Self::said(thread, statement, Said::Sourced(sources))
     }
 
     /// A statement is derived from these now.
     pub fn statement_grounded(thread: &ThreadId, statement: &str, premises: Vec<String>) -> Self {
-        StatementFact {
-            statement,
-            what: Said::Grounded(premises),
-        }
-        .encode(thread)
+        Self::said(thread, statement, Said::Grounded(premises))
     }
 
     /// What the trials of a space say of themselves.

@@ -133,16 +133,12 @@ pub fn names(merges: &[MergeRow]) -> Names {
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
-    async fn read_merges(&self, select: Select) -> Result<Vec<MergeRow>, StoreError> {
-        self.select(select).await?.iter().map(read).collect()
-    }
-
     /// The merges that stand, the oldest first.
     pub async fn merges(&self, space: &Space) -> Result<Vec<MergeRow>, StoreError> {
         let select = Select::of(&TABLE, space)
             .equal("ended", 0)
             .order_by(&["seq"]);
-        self.read_merges(select).await
+        self.read(select, read).await
     }
 
     /// The merges that were undone, the one that was undone first first.
@@ -150,7 +146,7 @@ impl dyn Store + '_ {
         let select = Select::of(&TABLE, space)
             .after("ended", 0)
             .order_by(&["ended"]);
-        self.read_merges(select).await
+        self.read(select, read).await
     }
 
     /// The merges of a statement, whether they stand or not, the oldest first.
@@ -162,7 +158,7 @@ impl dyn Store + '_ {
         let select = Select::of(&TABLE, space)
             .equal("statement", statement)
             .order_by(&["seq"]);
-        self.read_merges(select).await
+        self.read(select, read).await
     }
 
     /// Merges that changed behind a position, in the order in which they did; at most `limit`.
@@ -176,7 +172,7 @@ impl dyn Store + '_ {
             .after("changed", after)
             .order_by(&["changed"])
             .first(limit);
-        self.read_merges(select).await
+        self.read(select, read).await
     }
 
     /// Which names are one now, and an event behind which that was looked up: what is decided by them is stored under `Condition::NoneMergedSince`.
@@ -191,7 +187,7 @@ impl dyn Store + '_ {
             return Ok(names(&self.merges(space).await?));
         };
         let made = Select::of(&TABLE, space).at_most("seq", as_of);
-        let mut then = self.read_merges(made.order_by(&["seq"])).await?;
+        let mut then = self.read(made.order_by(&["seq"]), read).await?;
         then.retain(|row| row.ended == 0 || row.ended > as_of);
         Ok(names(&then))
     }

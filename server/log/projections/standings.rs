@@ -56,12 +56,9 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         return None;
     };
     let (status, valid, carried) = match &**news {
-        News::Claimed(_) => (Status::Proposed, Valid::default(), String::new()),
+        News::Claimed(_) => (Status::Proposed, Valid::default(), Ok(String::new())),
         News::Judged(judged) => match judged.outcome {
-            Outcome::Is(status) => {
-                let carried = json(&judged.carried).unwrap_or_default();
-                (status, judged.valid, carried)
-            }
+            Outcome::Is(status) => (status, judged.valid, json(&judged.carried)),
             Outcome::Refused | Outcome::Joined => return None,
         },
         News::Derived(_) | News::Read(_) => return None,
@@ -71,7 +68,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         ("id", fact.statement.into()),
         ("seq", event.seq.into()),
         ("status", status.as_str().into()),
-        ("carried", carried.into()),
+        ("carried", carried.unwrap_or_default().into()),
     ];
     Some(Change::Put(cells.into_iter().chain(times(valid)).collect()))
 }
@@ -111,10 +108,8 @@ impl dyn Store + '_ {
             .equal("id", id)
             .at_most("seq", before - 1)
             .order_by(&["seq"]);
-        let rows = self.select(select).await?;
-        rows.iter()
-            .map(|row| Ok((row.integer("seq")?, status_of(row)?)))
-            .collect()
+        let status = |row: &Row| Ok((row.integer("seq")?, status_of(row)?));
+        self.read(select, status).await
     }
 
     /// What was said of statements behind a position and up to an event, by the ids of the statements, in order; at most `limit`.
@@ -128,9 +123,7 @@ impl dyn Store + '_ {
             .after("seq", after)
             .at_most("seq", as_of)
             .order_by(&["seq"]);
-        let rows = self.select(select.first(limit)).await?;
-        rows.iter()
-            .map(|row| Ok((row.integer("seq")?, row.text("id")?.to_owned(), read(row)?)))
-            .collect()
+        let said = |row: &Row| Ok((row.integer("seq")?, row.text("id")?.to_owned(), read(row)?));
+        self.read(select.first(limit), said).await
     }
 }

@@ -1,5 +1,7 @@
 //! Statements of the world model, as they stand now. There is no other way into this table than the events of trials.
 
+use std::borrow::Cow;
+
 use serde::de::DeserializeOwned;
 
 use super::{Change, Projection};
@@ -162,13 +164,10 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
             .chain([("changed", event.seq.into())])
             .collect()
     };
+    let alter = |cells: Cells| Change::Alter(row(cells));
     let news = match &fact.what {
-        Said::Sourced(sources) => {
-            return Some(Change::Alter(row(vec![("sources", list(sources))])));
-        }
-        Said::Grounded(premises) => {
-            return Some(Change::Alter(row(ground(premises, event.seq).into())));
-        }
+        Said::Sourced(sources) => return Some(alter(vec![("sources", list(sources))])),
+        Said::Grounded(premises) => return Some(alter(ground(premises, event.seq).into())),
         Said::News(news) => &**news,
     };
     Some(match news {
@@ -191,13 +190,13 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         }
         News::Derived(derived) => {
             let edge = edge(derived.triple.as_ref()).into_iter();
-            Change::Alter(row(edge.chain(times(derived.valid)).collect()))
+            alter(edge.chain(times(derived.valid)).collect())
         }
         // Until somebody has answered there is nothing to do, and then at once.
         News::Read(reading) => {
             let answered = (reading.instrument == Instrument::User).then_some(event.ts);
             let due = reading.until.or(answered).into_iter();
-            Change::Alter(row(due.map(|due| ("due", due.into())).collect()))
+            alter(due.map(|due| ("due", due.into())).collect())
         }
         News::Judged(judged) => match judged.outcome {
             Outcome::Refused | Outcome::Joined => Change::Remove(row(Vec::new())),
@@ -209,7 +208,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
                 ];
                 cells.extend(times(judged.valid));
                 cells.extend(judged.tried.then(|| ("tested", event.ts.into())));
-                Change::Alter(row(cells))
+                alter(cells)
             }
         },
     })
@@ -326,12 +325,12 @@ pub(in crate::log) fn saying_so(space: &Space, text: &str) -> Select {
 /// Returns true if no statement of a space says this, save those that have ended.
 pub(in crate::log) fn is_first(seen: Seen<'_>, space: &Space, text: &str) -> bool {
     let folded = Cell::from(saying(text));
-    let says_so = |row: &std::borrow::Cow<'_, Row>| {
+    let says_so = |row: Cow<'_, Row>| {
         row.has("folded")
             && *row.cell("folded") == folded
             && *row.cell("status") != Cell::from(Status::Ended.as_str())
     };
-    !seen.rows(&TABLE, space).any(|row| says_so(&row))
+    !seen.rows(&TABLE, space).any(says_so)
 }
 
 /// What an append has to read to know whether so many statements are to be tried.
@@ -346,13 +345,9 @@ pub(in crate::log) fn waiting(space: &Space, most: u32) -> Select {
 
 /// Whether fewer than so many are to be tried. One of which only what is new is known counts: it may be.
 pub(in crate::log) fn has_room(seen: Seen<'_>, space: &Space, most: u32) -> bool {
-    let is_waiting =
-        |row: &std::borrow::Cow<'_, Row>| !row.has("due") || *row.cell("due") != Cell::Null;
-    seen.rows(&TABLE, space)
-        .filter(is_waiting)
-        .take(most as usize)
-        .count()
-        < most as usize
+    let is_waiting = |row: &Cow<'_, Row>| !row.has("due") || *row.cell("due") != Cell::Null;
+    let waiting = seen.rows(&TABLE, space).filter(is_waiting);
+    waiting.take(most as usize).count() < most as usize
 }
 
 /// Which statements are asked for.
@@ -376,17 +371,13 @@ pub struct Asked {
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
-    async fn read_statements(&self, select: Select) -> Result<Vec<StatementRow>, StoreError> {
-        self.select(select).await?.iter().map(read).collect()
-    }
-
     /// One statement.
     pub async fn statement(
         &self,
         space: &Space,
         id: &str,
     ) -> Result<Option<StatementRow>, StoreError> {
-        Ok(self.read_statements(of_id(space, id)).await?.pop())
+        self.read_first(of_id(space, id), read).await
     }
 
     /// Statements in the order in which they were claimed.
@@ -411,7 +402,7 @@ impl dyn Store + '_ {
             }
         }
         let select = select.after("number", asked.after).order_by(&["number"]);
-        self.read_statements(select.first(asked.limit)).await
+        self.read(select.first(asked.limit), read).await
     }
 
     /// Statements that changed behind a position, in the order in which they did; at most `limit`.
@@ -425,7 +416,7 @@ impl dyn Store + '_ {
             .after("changed", after)
             .order_by(&["changed"])
             .first(limit);
-        self.read_statements(select).await
+        self.read(select, read).await
     }
 
     /// Statements with the same text, in the order in which they were claimed; at most `limit`.
@@ -439,7 +430,7 @@ impl dyn Store + '_ {
             .equal("folded", saying(text))
             .order_by(&["number"])
             .first(limit);
-        self.read_statements(select).await
+        self.read(select, read).await
     }
 
     /// Statements of a status that were tested, at this time or later, the ones whose test was first before the others; at most `limit`.
@@ -455,7 +446,7 @@ impl dyn Store + '_ {
             .at_least("tested", since)
             .order_by(&["tested", "number"])
             .first(limit);
-        self.read_statements(select).await
+        self.read(select, read).await
     }
 
     /// Whether one more claim has room where at most `most` wait, for a trial now or later. It reads two rows, however many wait.
@@ -481,7 +472,6 @@ impl dyn Store + '_ {
     /// The spaces that have statements.
     pub async fn spaces_with_statements(&self) -> Result<Vec<Space>, StoreError> {
         let select = Select::of_all_spaces(&TABLE).distinct(&["space"]);
-        let rows = self.select(select).await?;
-        rows.iter().map(|row| row.space("space")).collect()
+        self.read(select, |row| row.space("space")).await
     }
 }

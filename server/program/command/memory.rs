@@ -202,7 +202,7 @@ impl Audit {
 }
 
 /// The texts of a member that is a list of them.
-fn texts<'a>(item: &'a Value, member: &str) -> impl Iterator<Item = &'a str> {
+pub(super) fn texts<'a>(item: &'a Value, member: &str) -> impl Iterator<Item = &'a str> {
     let all = item[member].as_array().into_iter().flatten();
     all.filter_map(Value::as_str)
 }
@@ -232,6 +232,6 @@ fn others(doubt: &str, item: &Value) -> Vec<String> {
     }
 }
 
-fn word(of: &Value, member: &str) -> String {
+pub(super) fn word(of: &Value, member: &str) -> String {
     escaped(of[member].as_str().unwrap_or_default())
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::client::Target;
+use super::memory::{texts, word};
 use super::paint::{self, BOLD, FAINT, painted};
 use crate::program::output::say;
 use crate::program::settings::Settings;
@@ -48,13 +49,13 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
         return Ok(say("nothing that is held is relevant")?);
     }
     for hit in hits {
-        let (text, id) = (text_of(hit, "text"), text_of(hit, "id"));
+        let (text, id) = (word(hit, "text"), word(hit, "id"));
         let text = painted(colours, &[BOLD], &text);
         say(format_args!("{text}  {}", faint(&id)))?;
         say(format_args!("    {}", faint(&why(hit))))?;
         let against = list(&hit["contested_by"]);
         for other in against {
-            say(format_args!("    but: {}", text_of(other, "text")))?;
+            say(format_args!("    but: {}", word(other, "text")))?;
         }
         let all = hit["contested_by_count"].as_u64().unwrap_or(0);
         let more = all.saturating_sub(against.len() as u64);
@@ -63,7 +64,7 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
         }
     }
     for other in others {
-        let (text, kind) = (text_of(other, "text"), text_of(other, "kind"));
+        let (text, kind) = (word(other, "text"), word(other, "kind"));
         let what = format!("{kind} #{}, {}", other["seq"], other["score"]);
         say(format_args!("{text}\n    {}", faint(&what)))?;
     }
@@ -77,16 +78,12 @@ fn list(of: &Value) -> &[Value] {
     of.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn text_of(of: &Value, member: &str) -> String {
-    escaped(of[member].as_str().unwrap_or_default())
-}
-
 /// What it is, and why it is here.
 fn why(hit: &Value) -> String {
     let why = &hit["why"];
     let words = |member: &str| {
-        let words = list(&why[member]).iter().filter_map(Value::as_str);
-        words.map(escaped).collect::<Vec<_>>().join(", ")
+        let words = texts(why, member).map(escaped);
+        words.collect::<Vec<_>>().join(", ")
     };
     let mut legs = vec![format!("words {} ({})", why["words"], words("matched"))];
     if why["vectors"].is_number() {
@@ -95,6 +92,6 @@ fn why(hit: &Value) -> String {
     if why["graph"].is_number() {
         legs.push(format!("graph {} ({})", why["graph"], words("names")));
     }
-    let (legs, label) = (legs.join(", "), text_of(hit, "label"));
+    let (legs, label) = (legs.join(", "), word(hit, "label"));
     format!("{} — {legs}; {label}", hit["score"])
 }

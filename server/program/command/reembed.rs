@@ -41,18 +41,14 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     let made = meaning.reembed(|space: &Space, made: &Made, is_whole: bool| {
         if is_whole || told.elapsed() >= TOLD {
             told = Instant::now();
-            let Made {
-                statements,
-                made,
-                without,
-                why,
-            } = made;
-            let why = why
-                .as_ref()
-                .map_or_else(String::new, |why| format!(": {why}"));
+            let why = made.why.iter().map(|why| format!(": {why}"));
             // Whoever should read it may be gone: the work goes on.
             let _ = say(format_args!(
-                "{space}: {statements} statements, {made} vectors made, {without} without one{why}"
+                "{space}: {} statements, {} vectors made, {} without one{}",
+                made.statements,
+                made.made,
+                made.without,
+                why.collect::<String>()
             ));
         }
     });

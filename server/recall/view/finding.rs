@@ -1,11 +1,13 @@
 //! Hits of a question among the statements of a view, each with what shows why it is found.
 
+use serde::Serialize;
+
 use super::View;
 use crate::event::statement::Status;
 use crate::recall::bm25::Asked;
-use crate::recall::fusion::{Candidate, Scores, keep_first, ranked};
+use crate::recall::fusion::{Candidate, Scores, keep_first, rank, share};
 use crate::recall::graph::{Doc, Node, Ways};
-use crate::recall::held::{Held, Saying};
+use crate::recall::held::{Held, Memory, Saying};
 use crate::recall::pagerank::spread;
 use crate::recall::vectors::Vector;
 use crate::words::id::Seq;
@@ -23,33 +25,49 @@ const WAY_MAX: usize = 3;
 /// What the legs say of each statement by its number; none: it is no candidate. An array, since a common word makes candidates of most statements.
 type ByDoc = Vec<Option<Scores>>;
 
-/// A statement that a question found, and why.
-#[derive(Debug, Clone)]
+/// A statement that is relevant and held, or recalled on a person's word. Nothing is ever proven: a held one is a hypothesis
+/// that no test has refuted so far.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[schema(as = Recalled)]
 pub struct Hit {
+    /// What it is: `statements`.
+    pub kind: Memory,
+    /// The event that claimed it.
+    #[schema(value_type = i64, example = 41)]
+    pub seq: Seq,
     /// The statement.
+    #[serde(flatten)]
     pub held: Held,
-    /// What all legs say, in thousandths.
-    pub score: i64,
+    /// How relevant it is, 0 to 1: the same for every question.
+    pub score: f64,
+    /// Why it is here.
+    pub why: Why,
+    /// The ids of others that say the same of the same time.
+    pub same: Vec<String>,
+    /// What contradicts it and is held, too: the first 8.
+    pub contested_by: Vec<Held>,
+    /// How many contradict it.
+    pub contested_by_count: usize,
+}
+
+/// Why a statement was found.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct Why {
     /// What each leg says.
+    #[serde(flatten)]
     pub scores: Scores,
     /// The words of the question that it has.
-    pub words: Vec<String>,
-    /// The names in the question that it is about.
+    pub matched: Vec<String>,
+    /// The names in the question that it is about, folded.
     pub names: Vec<String>,
-    /// The statements by which one comes to it from a name in the question, this one last; empty: there is no such way.
-    pub way: Vec<String>,
-    /// Others that say the same.
-    pub same: Vec<String>,
-    /// What contradicts it and is held, too: the first few.
-    pub against: Vec<Held>,
-    /// How many there are.
-    pub against_count: usize,
+    /// The ids of the statements by which one comes to it from a name in the question, this one last; empty: there is no such way.
+    pub path: Vec<String>,
 }
 
 impl Hit {
     /// Returns all statements that it shows.
     pub fn shown(&self) -> impl Iterator<Item = &Held> {
-        std::iter::once(&self.held).chain(&self.against)
+        std::iter::once(&self.held).chain(&self.contested_by)
     }
 }
 
@@ -62,18 +80,16 @@ impl View {
     /// The same, with the vector of the question.
     pub fn find_meant(&self, question: &str, vector: Option<&Vector>, limit: usize) -> Vec<Hit> {
         let (asked, names) = self.asked(question);
-        let candidates = self.candidates(vector, &asked, &names);
-        let ranked = ranked(candidates, self.words.relevant(&asked), RANKED_MAX);
-        self.hits(ranked, limit, &asked, &names)
+        let mut candidates = self.candidates(vector, &asked, &names);
+        rank(&mut candidates, self.words.relevant(&asked), RANKED_MAX);
+        self.hits(candidates, limit, &asked, &names)
     }
 
     /// What each leg says of all that may be relevant, in no order: nothing, where the question is not answered.
     pub fn scored(&self, question: &str, vector: Option<&Vector>) -> Vec<(&Held, Scores)> {
         let (asked, names) = self.asked(question);
         let candidates = self.candidates(vector, &asked, &names).into_iter();
-        candidates
-            .filter_map(|it| Some((self.held(it.doc)?, it.scores)))
-            .collect()
+        candidates.map(|it| (it.held, it.scores)).collect()
     }
 
     /// Returns the words of a question, and the names of the graph in it, of those that tell of something.
@@ -85,7 +101,12 @@ impl View {
         (asked, names)
     }
 
-    fn candidates(&self, vector: Option<&Vector>, asked: &Asked, names: &[Node]) -> Vec<Candidate> {
+    fn candidates(
+        &self,
+        vector: Option<&Vector>,
+        asked: &Asked,
+        names: &[Node],
+    ) -> Vec<Candidate<'_>> {
         let words = self.words.scores(asked);
         let relevant = self.words.relevant(asked);
         let near = self.near(vector, relevant);
@@ -118,13 +139,7 @@ impl View {
             if scores.graph.is_none() && !self.graph.ends(doc).is_empty() {
                 scores.graph = Some(0.0);
             }
-            Some(Candidate {
-                doc,
-                number: held.number,
-                place: held.place(),
-                scores,
-                fused: scores.fused(),
-            })
+            Some(Candidate { doc, held, scores })
         };
         (0..).zip(scores).filter_map(candidate).collect()
     }
@@ -162,7 +177,7 @@ impl View {
     /// Candidates as hits, without those that say the same as a better one.
     pub(super) fn hits(
         &self,
-        candidates: Vec<Candidate>,
+        candidates: Vec<Candidate<'_>>,
         limit: usize,
         asked: &Asked,
         names: &[Node],
@@ -170,14 +185,12 @@ impl View {
         let mut hits: Vec<(Saying, Hit)> = Vec::new();
         let mut ways = self.graph.ways(names, WAY_MAX);
         for candidate in candidates {
-            let Some(held) = self.held(candidate.doc) else {
-                continue;
-            };
+            let held = candidate.held;
             let saying = held.saying(&self.names);
             if let Some((_, hit)) = hits.iter_mut().find(|(other, _)| other.is_same(&saying)) {
                 hit.same.push(held.id.clone());
             } else if hits.len() < limit {
-                hits.push((saying, self.hit(candidate, held, asked, (names, &mut ways))));
+                hits.push((saying, self.hit(candidate, asked, names, &mut ways)));
             } else {
                 break;
             }
@@ -187,12 +200,12 @@ impl View {
 
     fn hit(
         &self,
-        candidate: Candidate,
-        held: &Held,
+        candidate: Candidate<'_>,
         asked: &Asked,
-        (names, ways): (&[Node], &mut Ways),
+        names: &[Node],
+        ways: &mut Ways<'_>,
     ) -> Hit {
-        let doc = candidate.doc;
+        let Candidate { doc, held, .. } = candidate;
         let about = names
             .iter()
             .filter(|name| self.graph.ends(doc).contains(name));
@@ -202,31 +215,32 @@ impl View {
         };
         let against = against.into_iter().filter_map(|doc| self.held(doc));
         Hit {
-            score: candidate.score(),
-            scores: candidate.scores,
-            words: self.words.matched(doc, asked),
-            names: about
-                .map(|name| self.graph.key_of(*name).to_owned())
-                .collect(),
-            way: self.way(doc, names, ways),
-            same: Vec::new(),
-            against: against.cloned().collect(),
-            against_count,
+            kind: Memory::Statements,
+            seq: held.number,
             held: held.clone(),
+            score: share(candidate.score()),
+            why: Why {
+                scores: candidate.scores,
+                matched: self.words.matched(doc, asked),
+                names: about
+                    .map(|name| self.graph.key_of(*name).to_owned())
+                    .collect(),
+                path: self.way(doc, ways),
+            },
+            same: Vec::new(),
+            contested_by: against.cloned().collect(),
+            contested_by_count: against_count,
         }
     }
 
-    /// The statements by which one comes to a statement from the names in a question.
-    fn way(&self, doc: Doc, names: &[Node], ways: &mut Ways) -> Vec<String> {
+    /// The statements by which one comes to a statement from the names in a question; none: there is no such way.
+    fn way(&self, doc: Doc, ways: &mut Ways<'_>) -> Vec<String> {
         let ends = self.graph.ends(doc);
-        if names.is_empty() || ends.is_empty() {
-            return Vec::new();
-        }
-        let Some(way) = ways.to(ends).0 else {
-            return Vec::new();
-        };
-        let way = way.into_iter().filter(|step| *step != doc).chain([doc]);
-        way.filter_map(|step| Some(self.held(step)?.id.clone()))
+        let way = (!ends.is_empty()).then(|| ways.to(ends).0).flatten();
+        let before = way.iter().flatten().filter(|step| **step != doc);
+        let steps = before.copied().chain(way.is_some().then_some(doc));
+        steps
+            .filter_map(|step| Some(self.held(step)?.id.clone()))
             .collect()
     }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
 use crate::recall::finder::{Error, Found, HITS_MAX, QUESTION_MAX, Question, Recall as Finder};
-use crate::recall::memories::{self, Memory};
+use crate::recall::held::Memory;
+use crate::recall::memories;
 use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
+use crate::tools::tool::{CallSite, Effect, Output, Typed, refused};
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::Space;
 
@@ -75,13 +75,13 @@ impl Typed for Recall {
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
         let text = input.query;
         if text.trim().is_empty() {
-            return Err(invalid("the query says nothing".to_owned(), "empty-input"));
+            return Err(refused("the query says nothing".to_owned(), "empty-input"));
         }
         let count = text.chars().count();
         if count > QUESTION_MAX {
             let text =
                 format!("a query has at most {QUESTION_MAX} characters; this one has {count}");
-            return Err(invalid(text, "text-too-large"));
+            return Err(refused(text, "text-too-large"));
         }
         let question = Question {
             text,
@@ -93,11 +93,7 @@ impl Typed for Recall {
         let found = self.found(&site.space, &question, &among).await;
         found.map_err(|error| match error {
             Error::Store(_) => Failure::new(FailureKind::Store, error.to_string()).retryable(),
-            _ => invalid(error.to_string(), "recall"),
+            _ => refused(error.to_string(), "recall"),
         })
     }
-}
-
-fn invalid(text: String, reason: &str) -> Failure {
-    Failure::new(FailureKind::Tool, text).with(json!({ "reason": reason }))
 }

@@ -23,9 +23,9 @@ use crate::log::shown_to_models::shown_to_models;
 use crate::tools::contacts::unreadable;
 use crate::tools::quote::{says, with_call};
 use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
+use crate::tools::tool::{CallSite, Effect, Output, Typed, invalid, refused};
 use crate::tools::word::{self, Held, person};
-use crate::words::failure::{Failure, FailureKind};
+use crate::words::failure::Failure;
 use crate::words::id::{self, Seq};
 
 /// Events of a thread among which a quote is looked for.
@@ -60,7 +60,7 @@ impl Remember {
         if !quote.iter().all(speaks) {
             let text =
                 "quote: it says nothing of the statement; copy the words that do, or give null";
-            return Err(invalid(text, "quote-not-found"));
+            return Err(refused(text, "quote-not-found"));
         }
         let root = site.so_far.purse.root();
         let events = self.heard(site, root).await?;
@@ -80,7 +80,7 @@ impl Remember {
                 "quote: these words do not stand in the last {HEARD} events of this thread, as a person or a tool \
                  said them; copy them letter by letter, or give null"
             );
-            return Err(invalid(text, "quote-not-found"));
+            return Err(refused(text, "quote-not-found"));
         }
         // A word is that of the person to whom the turn goes back, where their own message says all of the statement.
         let speaker = events.iter().find(|it| Some(it.seq) == root);
@@ -114,13 +114,6 @@ impl Remember {
 
     /// The event that a turn goes back to, and the last ones of its thread, as far as models may see them.
     async fn heard(&self, site: &CallSite, root: Option<Seq>) -> Result<Vec<Event>, Failure> {
-        let root = root.map(|root| Query {
-            after: Some(root - 1),
-            before: Some(root + 1),
-            show: Show::All,
-            limit: 1,
-            ..Query::default()
-        });
         let here = Query {
             thread: Some(site.thread.clone()),
             show: Show::Visible,
@@ -128,7 +121,7 @@ impl Remember {
             ..Query::default()
         };
         let mut events = Vec::new();
-        for query in root.into_iter().chain([here]) {
+        for query in root.map(Query::at).into_iter().chain([here]) {
             let found = self.store.events(&site.space, &query).await;
             events.extend(found.map_err(unreadable)?);
         }
@@ -164,7 +157,7 @@ impl Typed for Remember {
         let count = quote.iter().flat_map(|quote| quote.chars()).count();
         if count > SENTENCE_MAX {
             let text = format!("a quote has at most {SENTENCE_MAX} characters");
-            return Err(invalid(text, "text-too-large"));
+            return Err(refused(text, "text-too-large"));
         }
         let (mut source, is_own) = self.source(site, &text, quote).await?;
         // What is concluded is nobody's word.
@@ -191,22 +184,22 @@ impl Remember {
     async fn check(&self, site: &CallSite, text: &str, from: &[String]) -> Result<(), Failure> {
         let count = text.chars().count();
         if count == 0 {
-            return Err(invalid("the statement says nothing", "empty-input"));
+            return Err(refused("the statement says nothing", "empty-input"));
         }
         if count > STATEMENT_MAX {
             let text =
                 format!("a statement has at most {STATEMENT_MAX} characters; this one has {count}");
-            return Err(invalid(text, "text-too-large"));
+            return Err(refused(text, "text-too-large"));
         }
         if from.len() > PREMISES_MAX {
             let text = format!("a statement is derived from {PREMISES_MAX} others at most");
-            return Err(invalid(text, "invalid_arguments"));
+            return Err(invalid(text));
         }
         for premise in from {
             let row = self.store.statement(&site.space, premise).await;
             if row.map_err(unreadable)?.is_none() {
                 let text = format!("derived_from: there is no statement {premise}");
-                return Err(invalid(text, "invalid_arguments"));
+                return Err(invalid(text));
             }
         }
         Ok(())
@@ -225,7 +218,7 @@ impl Remember {
         };
         let of = (what.trim(), claim);
         let ended = word::replaced(&*self.store, &site.space, of, site.now).await;
-        let wrong = |why| invalid(format!("replaces: {why}"), "invalid_arguments");
+        let wrong = |why| invalid(format!("replaces: {why}"));
         ended.map_err(unreadable)?.map(Some).map_err(wrong)
     }
 
@@ -278,7 +271,7 @@ impl Remember {
             let text = format!(
                 "{most} claims wait for their trial already (memory.waiting): claim it later"
             );
-            return Err(invalid(text, "too-many-claims"));
+            return Err(refused(text, "too-many-claims"));
         }
         let mut drafts = Draft::claimed(&site.thread, id, claim);
         if room == Room::Scarce {
@@ -287,8 +280,4 @@ impl Remember {
         }
         Ok(drafts.into())
     }
-}
-
-fn invalid(text: impl Into<String>, reason: &str) -> Failure {
-    Failure::new(FailureKind::Tool, text).with(json!({ "reason": reason }))
 }

@@ -35,6 +35,7 @@ use super::child::{self, Group, Said};
 pub use super::meter::Garbled;
 use super::meter::{Lines, MESSAGE_MAX, Messages};
 use super::options::Options;
+use crate::model::guard::client;
 use crate::words::secret;
 use crate::words::veil::Veil;
 
@@ -247,16 +248,9 @@ fn http(
         value.set_sensitive(true);
         headers.insert(header, value);
     }
-    // Whoever uses the library without the program has installed no provider; a second installation is refused, harmlessly.
-    drop(rustls::crypto::ring::default_provider().install_default());
     let elsewhere = elsewhere.clone();
-    let mut client = reqwest::Client::builder();
-    if url.starts_with("http://") {
-        client = client.tls_certs_only([]);
-    }
-    let client = client
+    let client = client(url)
         .user_agent(concat!("thinkd/", env!("CARGO_PKG_VERSION")))
-        .no_proxy()
         .redirect(reqwest::redirect::Policy::custom(move |attempt| {
             let _ = elsewhere.set(secret::shown_url(attempt.url().as_str()));
             attempt.stop()

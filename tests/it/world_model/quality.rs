@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use thinkd::event::statement::{Status, Triple, Valid};
+use thinkd::event::statement::{Status, Triple};
 use thinkd::recall::held::Held;
 use thinkd::recall::meaning::Meant;
 use thinkd::recall::view::View;
@@ -28,8 +28,10 @@ pub(super) fn held(number: i64, text: String, edge: Option<[String; 3]>) -> Held
         changed: number,
         text,
         triple,
-        valid: Valid::default(),
+        valid_from: None,
+        valid_to: None,
         status: Status::Surviving,
+        label: Default::default(),
         reflection_only: false,
         said_by: None,
     }

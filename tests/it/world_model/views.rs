@@ -26,8 +26,10 @@ fn statement(number: i64, [subject, relation, object]: [&str; 3]) -> Held {
             object,
             single: false,
         }),
-        valid: Valid::default(),
+        valid_from: None,
+        valid_to: None,
         status: Status::Surviving,
+        label: Default::default(),
         reflection_only: false,
         said_by: None,
     }
@@ -50,10 +52,10 @@ fn of(number: i64, (from, relation, to): (usize, usize, usize)) -> Held {
 }
 
 /// What a view finds, as far as anybody can see.
-fn found(view: &View, question: &str) -> Vec<(String, i64, Vec<String>, Vec<String>)> {
+fn found(view: &View, question: &str) -> Vec<(String, f64, Vec<String>, Vec<String>)> {
     let hits = view.find(question, 10);
     hits.into_iter()
-        .map(|hit| (hit.held.id, hit.score, hit.way, hit.same))
+        .map(|hit| (hit.held.id, hit.score, hit.why.path, hit.same))
         .collect()
 }
 
@@ -97,18 +99,18 @@ proptest! {
         for ((subject, relation, object, single, from, to), number) in all.into_iter().zip(1..) {
             let mut it = of(number, (subject, relation, object));
             it.triple.as_mut().unwrap().single = single;
-            (it.status, it.valid) = (Status::Contested, Valid { from: from.map(time), to: to.map(time) });
+            (it.status, it.valid_from, it.valid_to) = (Status::Contested, from.map(time), to.map(time));
             view.put(it.clone());
             held.push(it);
         }
         held.iter().filter(|it| gone[it.number as usize - 1]).for_each(|it| view.remove(&it.id));
         held.retain(|it| !gone[it.number as usize - 1]);
         for hit in view.find(&format!("{} {}?", NAMES[0], RELATIONS[0]), 50) {
-            let own = (hit.held.triple.as_ref().unwrap(), &hit.held.valid);
-            let cannot = |it: &&Held| contradict(own, (it.triple.as_ref().unwrap(), &it.valid), &Names::default());
+            let own = (hit.held.triple.as_ref().unwrap(), &hit.held.valid());
+            let cannot = |it: &&Held| contradict(own, (it.triple.as_ref().unwrap(), &it.valid()), &Names::default());
             let expected: Vec<i64> = held.iter().filter(cannot).map(|it| it.number).collect();
-            prop_assert_eq!(hit.against_count, expected.len());
-            let shown: Vec<i64> = hit.against.iter().map(|it| it.number).collect();
+            prop_assert_eq!(hit.contested_by_count, expected.len());
+            let shown: Vec<i64> = hit.contested_by.iter().map(|it| it.number).collect();
             prop_assert_eq!(&shown[..], &expected[..expected.len().min(8)]);
         }
     }
@@ -156,7 +158,7 @@ proptest! {
         let mut view = View::default();
         (1..30).for_each(|number| view.put(of(number, (number as usize % 8, number as usize % 4, number as usize % 7))));
         let hits = view.find(&question, 5);
-        prop_assert!(hits.len() <= 5 && hits.iter().all(|hit| (0..=1000).contains(&hit.score)));
+        prop_assert!(hits.len() <= 5 && hits.iter().all(|hit| (0.0..=1.0).contains(&hit.score)));
     }
 }
 
@@ -239,12 +241,8 @@ fn those_that_say_the_same_are_one_hit_and_those_that_differ_are_not() {
     view.put(statement(1, ["Alma", "lives in", "Bergen"]));
     view.put(statement(2, ["alma", "LIVES IN", "bergen."]));
     view.put(statement(3, ["Alma", "lives in", "Cadiz"]));
-    let later = Valid {
-        from: thinkd::words::time::Timestamp::parse("2020-01-01T00:00:00Z"),
-        to: None,
-    };
     view.put(Held {
-        valid: later,
+        valid_from: Timestamp::parse("2020-01-01T00:00:00Z"),
         ..statement(4, ["Alma", "lives in", "Bergen"])
     });
     let hits = view.find("where lives Alma", 9);

@@ -51,33 +51,20 @@ pub(in crate::event::fact) fn examples(thread: &ThreadId) -> Vec<Draft> {
         rejected: Vec::new(),
     };
     let reading = Reading {
-        prediction: 0,
-        instrument: Instrument::Knowledge,
-        choice: prediction.reason,
         answer: Answer::Yes,
         note: "the page gives the hours".into(),
         quote: Some("Open from 9 to 5".into()),
         source: Some("https://library.example/hours".into()),
-        later: None,
-        until: None,
-        broke: false,
+        ..Reading::begun(0, Instrument::Knowledge, prediction.reason)
     };
+    let reason = "its prediction was not refuted".into();
     let judged = Judged {
-        outcome: Outcome::Is(Status::Surviving),
-        reason: "its prediction was not refuted".into(),
-        valid,
         carried: vec![Instrument::Knowledge],
         survived: 1,
-        tries: 0,
-        breaks: 0,
-        reopened: 0,
-        due: None,
-        others: Vec::new(),
-        by: None,
         tried: true,
         available: vec![Instrument::Knowledge],
         testable: Some(vec![Instrument::Knowledge]),
-        retest: 0,
+        ..Judged::of(Outcome::Is(Status::Surviving), reason, valid)
     };
     vec![
         Draft::statement(thread, id, News::Claimed(claim)),

@@ -48,7 +48,7 @@ impl dyn Store + '_ {
             .after("due", after)
             .order_by(&["due", "number"])
             .first(limit);
-        self.read_statements(select).await
+        self.read(select, read).await
     }
 
     /// When the first statement of a space is due after that.

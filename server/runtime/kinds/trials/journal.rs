@@ -14,7 +14,7 @@ use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::statements::{Asked, StatementRow};
-use crate::log::query::{Order, Query, Show};
+use crate::log::query::{Order, Query};
 use crate::mind::turn_writer::Lost;
 use crate::runtime::ground::Waker;
 use crate::words::id::{Seq, Space};
@@ -107,14 +107,7 @@ impl Journal<'_> {
 
     /// Returns the event at a position.
     pub async fn at(&self, seq: Seq) -> Stored<Option<Event>> {
-        let query = Query {
-            after: Some(seq - 1),
-            before: Some(seq + 1),
-            show: Show::All,
-            limit: 1,
-            ..Query::default()
-        };
-        Ok(self.store.events(self.space, &query).await?.pop())
+        Ok(self.store.events(self.space, &Query::at(seq)).await?.pop())
     }
 
     /// Returns all events of a statement, the oldest first: its claim, its derivation, its readings
