@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::change::Project;
-use super::change::{Spent, ThreadChange};
+use super::change::{Applied, Project, Spent};
 use super::projections::{self, Change};
 use super::table::{Key, Row, Table};
 use super::thread_row::ThreadRow;
@@ -35,9 +34,28 @@ impl Rows {
     /// The rows after one more event.
     pub fn apply(&mut self, space: &Space, event: &Event, project: Project) {
         let fact = event.fact();
-        let mut thread = project(event, &fact);
-        let (spent, mut unreadable) = (thread.spent.take(), thread.unreadable);
-        self.apply_to_thread(space, event, thread);
+        let mut is_new = false;
+        let row = self
+            .threads
+            .entry((space.clone(), event.thread.clone()))
+            .or_insert_with(|| {
+                is_new = true;
+                ThreadRow::first(&event.thread, event.ts)
+            });
+        let had_ended = row.status.is_final();
+        let Applied {
+            spent,
+            mut unreadable,
+        } = project(row, event, &fact);
+        row.head = event.seq;
+        row.updated = event.ts;
+        let has_ended = row.status.is_final() && !had_ended;
+        if is_new {
+            self.add(space, SPACE, ONE);
+        }
+        if has_ended {
+            self.add(space, ENDED, ONE);
+        }
         if let Some((roots, spent)) = spent {
             let all = Spent {
                 threads: 0,
@@ -115,26 +133,6 @@ impl Rows {
             Some(Some(known)) => known.alter(row),
             Some(None) => {}
             None => drop(self.single.insert(key, Some(row))),
-        }
-    }
-
-    fn apply_to_thread(&mut self, space: &Space, event: &Event, change: ThreadChange) {
-        let mut is_new = false;
-        let row = self
-            .threads
-            .entry((space.clone(), event.thread.clone()))
-            .or_insert_with(|| {
-                is_new = true;
-                ThreadRow::first(&event.thread, event.ts)
-            });
-        let had_ended = row.status.is_final();
-        row.take(change, event.seq, event.ts);
-        let has_ended = row.status.is_final() && !had_ended;
-        if is_new {
-            self.add(space, SPACE, ONE);
-        }
-        if has_ended {
-            self.add(space, ENDED, ONE);
         }
     }
 

@@ -83,10 +83,10 @@ mod tests {
     use super::*;
     use crate::event::draft::Draft;
     use crate::log::appended::Append;
-    use crate::log::change::ThreadChange;
     use crate::log::kernel::{EventLog as _, Upkeep as _};
     use crate::log::options::Options;
     use crate::log::sqlite::Sqlite;
+    use crate::log::thread_row::ThreadRow;
 
     /// What is told of a space: where its log ends, and how many events and threads of events are read of it.
     async fn told(untold: &Untold, space: &Space) -> (Seq, usize, usize) {
@@ -103,7 +103,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("thinkd-untold-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let url = format!("sqlite://{}/thinkd.db", folder.display());
-        let store = Sqlite::open(&url, &Options::default(), |_, _| ThreadChange::default())
+        let store = Sqlite::open(&url, &Options::default(), ThreadRow::apply)
             .await
             .unwrap();
         let untold = Untold {
