@@ -66,7 +66,7 @@ macro_rules! words {
         }
     };
 }
-pub(super) use words;
+pub(crate) use words;
 
 words!(Source { User = "user", Tool = "tool", System = "system", Internal = "internal" });
 words!(Modality { Text = "text", Image = "image", Audio = "audio", State = "state" });

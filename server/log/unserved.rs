@@ -2,11 +2,11 @@
 //! serves all spaces in rounds, taken back when it works again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use parking_lot::Mutex;
 
 use super::error::StoreError;
+use crate::event::envelope::words;
 use crate::words::id::{Space, ThreadId};
 
 /// What is done for a space.
@@ -22,16 +22,12 @@ pub enum Work {
     Threads,
 }
 
-impl fmt::Display for Work {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Opening => "opening",
-            Self::Index => "index",
-            Self::Timers => "timers",
-            Self::Threads => "threads",
-        })
-    }
-}
+words!(Work {
+    Opening = "opening",
+    Index = "index",
+    Timers = "timers",
+    Threads = "threads",
+});
 
 /// See the module. What is run thread by thread is noted so: that one of them runs says nothing about another.
 #[derive(Debug, Default)]

@@ -3,8 +3,9 @@
 
 use std::collections::btree_map::BTreeMap;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::words::id::Space;
@@ -62,33 +63,28 @@ impl Places {
 
     /// How many there are.
     pub fn all(&self) -> u32 {
-        self.0.lock().all
+        self.0.state.lock().all
     }
 
     /// How many of them one space may hold.
     pub fn of_a_space(&self) -> u32 {
-        self.0.lock().most
-    }
-
-    /// How many of them one space may hold.
-    pub fn most(&self) -> u32 {
-        self.0.lock().most
+        self.0.state.lock().most
     }
 
     /// The number of places that are taken.
     pub fn taken(&self) -> u32 {
-        self.0.lock().taken
+        self.0.state.lock().taken
     }
 
     /// Changes how many there are. Places that are taken beyond that stay taken until they are given back.
     pub fn resize(&self, places: u32) {
-        self.0.lock().resize(places, self.0.share);
+        self.0.state.lock().resize(places, self.0.share);
         self.0.hand_out();
     }
 
     /// Takes a place if the space may have one now.
     pub fn try_take(&self, space: &Space) -> Option<Place> {
-        let taken = self.0.lock().take(space);
+        let taken = self.0.state.lock().take(space);
         if !taken {
             metrics::counter!("thinkd_limit_total", "limit" => self.0.of).increment(1);
         }
@@ -103,7 +99,7 @@ impl Places {
     /// Waits for a place. Of the waiters of one space the lowest rank goes first, then the one that came first.
     pub async fn take_ranked(&self, space: &Space, rank: i64) -> Place {
         let place = {
-            let mut state = self.0.lock();
+            let mut state = self.0.state.lock();
             if state.take(space) {
                 drop(state);
                 return self.0.place(space.clone());
@@ -203,11 +199,6 @@ impl State {
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Counting cannot be left half done.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn place(self: &Arc<Self>, space: Space) -> Place {
         metrics::gauge!("thinkd_places_taken", "of" => self.of).increment(1.0);
         Place(Some((self.clone(), space)))
@@ -216,7 +207,7 @@ impl Inner {
     /// Gives the free places to those that wait.
     fn hand_out(self: &Arc<Self>) {
         loop {
-            let next = self.lock().next();
+            let next = self.state.lock().next();
             let Some((space, sender)) = next else { return };
             // A waiter may have gone: the place is for the next one, in a loop because many may have gone.
             if let Err(mut place) = sender.send(self.place(space))
@@ -229,7 +220,7 @@ impl Inner {
 
     fn given_back(&self, space: &Space) {
         metrics::gauge!("thinkd_places_taken", "of" => self.of).decrement(1.0);
-        self.lock().give_back(space);
+        self.state.lock().give_back(space);
     }
 }
 
@@ -347,7 +338,7 @@ mod tests {
         #[test]
         fn places_are_neither_lost_nor_made(places in 1u32..6, share in 0.2f64..=1.0, steps in prop::collection::vec((0u8..3, 0usize..4, 0usize..8), 1..80)) {
             let all = Places::new("tests", places, share);
-            let most = all.most();
+            let most = all.of_a_space();
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             runtime.block_on(async {
                 let spaces: Vec<Space> = ["a", "b", "c", "d"].map(space).into();
@@ -379,7 +370,7 @@ mod tests {
                 }
                 drop((waiting, held));
                 assert_eq!(all.taken(), 0);
-                assert!(all.0.lock().spaces.is_empty(), "nothing is kept of who has gone");
+                assert!(all.0.state.lock().spaces.is_empty(), "nothing is kept of who has gone");
             });
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::tokens::Tokens;
-use crate::event::envelope::{Event, TurnOutcome};
+use crate::event::envelope::{Event, TurnOutcome, words};
 use crate::event::fact::Fact;
 use crate::event::fact::calls::Record;
 use crate::event::fact::turn::Started;
@@ -25,17 +25,12 @@ pub enum VoiceOutcome {
     Failed,
 }
 
-impl VoiceOutcome {
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Spoke => "spoke",
-            Self::Passed => "passed",
-            Self::Late => "late",
-            Self::Failed => "failed",
-        }
-    }
-}
+words!(VoiceOutcome {
+    Spoke = "spoke",
+    Passed = "passed",
+    Late = "late",
+    Failed = "failed",
+});
 
 /// A voice in a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

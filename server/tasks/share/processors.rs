@@ -4,8 +4,10 @@
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
 
 use crate::words::id::Space;
 
@@ -137,7 +139,7 @@ impl Drop for Working<'_> {
 impl Gate {
     /// Whether the task may be worked now; else it is woken when it may.
     fn enter(&self, context: &Context<'_>) -> bool {
-        let mut standing = self.ticket.lock();
+        let mut standing = self.ticket.0.lock();
         match &mut *standing {
             Standing::Granted => {
                 *standing = Standing::Outside;
@@ -149,7 +151,7 @@ impl Gate {
             }
             Standing::Outside => {}
         }
-        let mut state = self.inner.lock();
+        let mut state = self.inner.state.lock();
         if state.take(&self.space, self.inner.most) {
             return true;
         }
@@ -162,7 +164,7 @@ impl Gate {
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        let standing = std::mem::take(&mut *self.ticket.lock());
+        let standing = std::mem::take(&mut *self.ticket.0.lock());
         if matches!(standing, Standing::Granted) {
             self.inner.give_back(&self.space);
         }
@@ -170,33 +172,24 @@ impl Drop for Gate {
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Counting cannot be left half done.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Gives a processor back, and to who is next.
     fn give_back(&self, space: &Space) {
         // The lock is free again before a ticket's is taken: who begins to wait locks the two the other way round.
-        let mut next = self.lock().pass_on(space, self.most);
+        let mut next = self.state.lock().pass_on(space, self.most);
         while let Some((space, ticket)) = next {
             if ticket.grant() {
                 return;
             }
             // That task has gone: the processor is for the next one.
-            next = self.lock().pass_on(&space, self.most);
+            next = self.state.lock().pass_on(&space, self.most);
         }
     }
 }
 
 impl Ticket {
-    fn lock(&self) -> MutexGuard<'_, Standing> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Wakes the task that waits with it; false: it has gone.
     fn grant(&self) -> bool {
-        let waker = match std::mem::replace(&mut *self.lock(), Standing::Granted) {
+        let waker = match std::mem::replace(&mut *self.0.lock(), Standing::Granted) {
             Standing::Waits(waker) => waker,
             Standing::Outside | Standing::Granted => return false,
         };
