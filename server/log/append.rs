@@ -67,7 +67,7 @@ pub(super) struct Found {
     pub threads: BTreeMap<(Space, ThreadId), ThreadRow>,
 }
 
-/// What a database does for the writer. `begin` … `commit` is one transaction.
+/// What a database does for the writer. `begin` … `write` is one transaction.
 pub(super) trait Backend: Send + 'static {
     /// Begins a transaction. Until its end nobody else can append to these logs; whoever is appending to them is waited for.
     fn begin(
@@ -88,6 +88,7 @@ pub(super) trait Backend: Send + 'static {
     }
     /// What the conditions of drafts ask about.
     fn asked(&mut self, asked: &Asked) -> impl Future<Output = Result<Before, StoreError>> + Send;
+    /// Writes, and commits.
     fn write(&mut self, plan: &Plan) -> impl Future<Output = Result<(), StoreError>> + Send;
     /// Writes and commits, in one trip, if the logs still end there and the leases hold. False: nothing is written.
     fn write_if(
@@ -97,10 +98,6 @@ pub(super) trait Backend: Send + 'static {
         _: &[Fence],
     ) -> impl Future<Output = Result<bool, StoreError>> + Send {
         std::future::ready(Ok(false))
-    }
-    /// Nothing where the write commits.
-    fn commit(&mut self, _: &Plan) -> impl Future<Output = Result<(), StoreError>> + Send {
-        std::future::ready(Ok(()))
     }
     /// Ends a transaction in which nothing was written.
     fn undo(&mut self) -> impl Future<Output = ()> + Send {
@@ -462,7 +459,6 @@ impl<B: Backend> Task<B> {
             self.backend.undo().await;
         } else {
             self.backend.write(&plan).await?;
-            self.backend.commit(&plan).await?;
         }
         Ok(plan)
     }

@@ -47,7 +47,7 @@ impl Is {
 }
 
 /// See the module. All conditions are to be met.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Select {
     table: &'static Table,
     space: Option<Space>,

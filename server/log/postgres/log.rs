@@ -272,7 +272,11 @@ impl Backend for Log {
             &plan.released,
             &Part::of(&plan.rows.single),
         )
-        .await
+        .await?;
+        let renewals = self.renewals.clone();
+        unless_former(renewals, self.run("commit")).await?;
+        self.stored(plan);
+        Ok(())
     }
 
     async fn write_if(
@@ -305,13 +309,6 @@ impl Backend for Log {
             self.stored(plan);
         }
         Ok(written)
-    }
-
-    async fn commit(&mut self, plan: &Plan) -> Result<(), StoreError> {
-        let renewals = self.renewals.clone();
-        unless_former(renewals, self.run("commit")).await?;
-        self.stored(plan);
-        Ok(())
     }
 
     async fn undo(&mut self) {
