@@ -112,11 +112,9 @@ pub(super) struct Postgres {
     /// For spaces.
     pool: Pool,
     /// For all of them together.
-    own: Pool,
+    own: Pooled,
     /// Places of spaces at their pool.
     places: Places,
-    /// How long what is read may take.
-    limit: Duration,
     blobs: Blobs,
     writer: Writer,
     index: Index,
@@ -194,18 +192,16 @@ impl Postgres {
             }
         };
         let pool = Pool::new(reading.clone(), &led, sizes.spaces as usize);
-        let own = Pool::new(reading, &led, sizes.own as usize);
-        let blobs = Blobs::new(&pooled, &led, sizes.blobs, settings.space_share);
-        let limit = settings.read + sql::GRACE;
-        let pooled = Pooled {
-            pool: own.clone(),
-            limit,
+        let own = Pooled {
+            pool: Pool::new(reading, &led, sizes.own as usize),
+            limit: settings.read + sql::GRACE,
             known: life.known.clone(),
         };
+        let blobs = Blobs::new(&pooled, &led, sizes.blobs, settings.space_share);
         let feed = Arc::new(Feed::default());
         let supervisor = &settings.supervisor;
-        let (watch, mut tasks) = Watch::start(pooled.clone(), feed.clone(), options.clone(), &life);
-        let telling = catch_up::run(pooled, feed.clone());
+        let (watch, mut tasks) = Watch::start(own.clone(), feed.clone(), options.clone(), &life);
+        let telling = catch_up::run(own.clone(), feed.clone());
         tasks.spawn(supervisor.watch("telling followers what they missed", telling));
         let (cache, others) = (WriteCache::default(), watch.clone());
         let backend = Log {
@@ -224,10 +220,8 @@ impl Postgres {
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
         let (threads, rows, watch) = (Batch::new(), Batch::new(), Mutex::new(tasks));
         // One of each kind, before others take what there is.
-        let (first, pools) = (
-            (pool.clone(), own.clone(), blobs.clone()),
-            life.pools.clone(),
-        );
+        let first = (pool.clone(), own.pool.clone(), blobs.clone());
+        let pools = life.pools.clone();
         watch.lock().spawn(async move {
             // Whoever needs one asks again, and says why there is none.
             let _ = tokio::join!(first.0.ready(), first.1.ready(), first.2.ready());
@@ -237,7 +231,6 @@ impl Postgres {
             pool,
             own,
             places,
-            limit,
             blobs,
             writer,
             index,
@@ -258,19 +251,13 @@ impl Postgres {
 
     /// Waits for a connection, for a while: for a space, which has its share of them, or (`None`) for all of them.
     async fn reader(&self, space: Option<&Space>) -> Result<Reader, StoreError> {
-        let place = match space {
-            None => None,
-            Some(space) => match timeout(ACQUIRE, self.places.take(space)).await {
-                Ok(place) => Some(place),
-                Err(_) => return Err(StoreError::busy()),
-            },
+        let Some(space) = space else {
+            return self.own.reader(None).await;
         };
-        let pool = if place.is_some() {
-            &self.pool
-        } else {
-            &self.own
-        };
-        Ok(Reader::new(pool.take().await?, place, self.limit))
+        let place = timeout(ACQUIRE, self.places.take(space)).await;
+        let place = place.map_err(|_| StoreError::busy())?;
+        let connection = self.pool.take().await?;
+        Ok(Reader::new(connection, Some(place), self.own.limit))
     }
 
     /// A connection in a transaction of its own that sees one state. To change rows, it keeps all appends waiting.
@@ -346,7 +333,7 @@ impl Upkeep for Postgres {
     async fn ping(&self) -> Result<(), StoreError> {
         tokio::try_join!(
             self.pool.ready(),
-            self.own.ready(),
+            self.own.pool.ready(),
             self.blobs.ready(),
             self.writer.ready()
         )?;
@@ -359,7 +346,7 @@ impl Upkeep for Postgres {
         self.index.close().await;
         self.watch.lock().abort_all();
         self.blobs.close().await;
-        self.own.close().await;
+        self.own.pool.close().await;
         self.pool.close().await;
     }
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::watch::Pooled;
 use super::{Postgres, columns, micros, sql};
 use crate::log::error::StoreError;
 use crate::log::fence::{Fence, Leased};
@@ -84,13 +83,7 @@ impl Leasing for Postgres {
 
     async fn hand_over(&self) -> Result<(), StoreError> {
         self.leave().await?;
-        self.others
-            .hand_over(&Pooled {
-                pool: self.own.clone(),
-                limit: self.limit,
-                known: self.life.known.clone(),
-            })
-            .await
+        self.others.hand_over(&self.own).await
     }
 
     async fn handed_over(&self) {

@@ -18,6 +18,7 @@ use super::life::Life;
 use super::pool::Pool;
 use super::readers::Reader;
 use super::sql;
+use crate::event::envelope::Event;
 use crate::log::catch_up::{Next, Source};
 use crate::log::error::StoreError;
 use crate::log::feed::Feed;
@@ -187,8 +188,18 @@ pub(super) struct Pooled {
 }
 
 impl Pooled {
-    async fn reader(&self, _: Option<&Space>) -> Result<Reader, StoreError> {
+    pub async fn reader(&self, _: Option<&Space>) -> Result<Reader, StoreError> {
         Ok(Reader::new(self.pool.take().await?, None, self.limit))
+    }
+
+    /// Takes note of an event that was read.
+    fn met(&self, space: &Space, event: &Event) {
+        self.known.met(space, event);
+    }
+
+    /// All of a log may be told of.
+    fn end(&self, _: &Space) -> Seq {
+        Seq::MAX
     }
 }
 
@@ -204,28 +215,5 @@ impl Source for Pooled {
             .collect()
     }
 
-    async fn threads_after(
-        &self,
-        space: &Space,
-        seq: Seq,
-    ) -> Result<Vec<(Seq, ThreadId)>, StoreError> {
-        let query = sqlx::query_as(sql::THREADS_AFTER)
-            .bind(space.as_str())
-            .bind(seq)
-            .bind(sql::AFTER_PAGE);
-        Ok(sql::threads(sql::read!(self, None, query, fetch_all)?))
-    }
-
-    async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, StoreError> {
-        let query = sqlx::query_as(sql::AFTER)
-            .bind(space.as_str())
-            .bind(seq)
-            .bind(sql::AFTER_PAGE);
-        let rows: Vec<sql::EventColumns> = sql::read!(self, None, query, fetch_all)?;
-        let next = Vec::from_iter(rows.into_iter().map(sql::event_or_why));
-        if let Some(Ok(event)) = next.last() {
-            self.known.met(space, event);
-        }
-        Ok(next)
-    }
+    sql::next_events!();
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::json;
 use super::readers::{Reader, Readers};
 use super::sql;
+use crate::event::envelope::Event;
 use crate::log::catch_up::{Next, Source};
 use crate::log::error::StoreError;
 use crate::log::write_cache::WriteCache;
@@ -22,6 +23,8 @@ impl Untold {
     async fn reader(&self, of: Option<&Space>) -> Result<Reader<'_>, StoreError> {
         self.readers.take(of).await
     }
+
+    fn met(&self, _: &Space, _: &Event) {}
 
     /// How far a log may be told of. To be asked after the file was read: what was read and is of no commit under way is in the cache.
     fn end(&self, space: &Space) -> Seq {
@@ -46,36 +49,7 @@ impl Source for Untold {
             .collect()
     }
 
-    async fn threads_after(
-        &self,
-        space: &Space,
-        seq: Seq,
-    ) -> Result<Vec<(Seq, ThreadId)>, StoreError> {
-        let query = sqlx::query_as(sql::THREADS_AFTER)
-            .bind(space.as_str())
-            .bind(seq)
-            .bind(sql::AFTER_PAGE);
-        let threads = sql::threads(sql::read!(self, None, query, fetch_all)?);
-        let end = self.end(space);
-        Ok(threads
-            .into_iter()
-            .take_while(|(seq, _)| *seq <= end)
-            .collect())
-    }
-
-    async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, StoreError> {
-        let query = sqlx::query_as(sql::AFTER)
-            .bind(space.as_str())
-            .bind(seq)
-            .bind(sql::AFTER_PAGE);
-        let rows: Vec<sql::EventColumns> = sql::read!(self, None, query, fetch_all)?;
-        let end = self.end(space);
-        Ok(rows
-            .into_iter()
-            .take_while(|row| row.0 <= end)
-            .map(sql::event_or_why)
-            .collect())
-    }
+    sql::next_events!();
 }
 
 #[cfg(test)]
