@@ -27,8 +27,7 @@ use uuid::Uuid;
 use super::append::Writer;
 use super::appended::{Append, Appended};
 use super::blob::Blob;
-use super::change::Project;
-use super::change::Spent;
+use super::change::{Project, Spent};
 use super::error::StoreError;
 use super::feed::Feed;
 use super::fence::{Fence, Leased};
@@ -230,12 +229,7 @@ impl Threads for Memory {
     }
 
     async fn spent(&self, space: &Space, root: Option<Seq>) -> Result<Spent, StoreError> {
-        Ok(self
-            .stored()?
-            .roots
-            .get(&(space.clone(), root.unwrap_or(SPACE)))
-            .copied()
-            .unwrap_or_default())
+        Ok(self.stored()?.rows.spent(space, root.unwrap_or(SPACE)))
     }
 
     async fn living(&self, space: &Space) -> Result<u64, StoreError> {
@@ -268,7 +262,7 @@ impl Threads for Memory {
 
     async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, StoreError> {
         let stored = self.stored()?;
-        let spaces: BTreeSet<&Space> = stored.threads.keys().map(|(space, _)| space).collect();
+        let spaces: BTreeSet<&Space> = stored.rows.threads.keys().map(|(space, _)| space).collect();
         let mut waiting = Vec::new();
         for space in spaces {
             let ready =
@@ -308,7 +302,7 @@ impl Threads for Memory {
                 thread: thread.clone(),
             })
         };
-        let mut waits: Vec<Wait> = stored.threads.iter().filter_map(wait).collect();
+        let mut waits: Vec<Wait> = stored.rows.threads.iter().filter_map(wait).collect();
         let place = |it: &Wait| (it.space.clone(), it.target.clone(), it.thread.clone());
         waits.sort_by_key(place);
         Ok(first(
@@ -384,15 +378,10 @@ impl Upkeep for Memory {
         let (tables, mut log) = (stored.tables(), stored.derived(self.project));
         log.rows.keep(&tables.rows);
         if !check {
-            stored.threads = log.rows.threads.clone();
-            stored.rows = log
-                .rows
-                .single
-                .iter()
-                .filter_map(|(key, row)| Some((key.clone(), row.clone()?)))
-                .collect();
-            stored.rows.retain(|key, row| key.0.is_whole(row));
-            stored.roots = log.rows.roots.clone();
+            stored.rows = log.rows.clone();
+            stored.rows.unreadable.clear();
+            let rows = &mut stored.rows.single;
+            rows.retain(|(table, _), row| row.as_ref().is_some_and(|row| table.is_whole(row)));
         }
         Ok(tables.against(log))
     }

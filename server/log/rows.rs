@@ -12,7 +12,7 @@ use crate::event::fact::Fact;
 use crate::words::id::{Seq, Space, ThreadId};
 
 /// Rows as they are to be; `None`: the row is to go.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Rows {
     /// Threads.
     pub threads: BTreeMap<(Space, ThreadId), ThreadRow>,
@@ -27,7 +27,7 @@ pub struct Rows {
 
 /// In the place of a root: no event has these seqs. What a space has used and how many threads have begun in it; how many have ended.
 pub(super) const SPACE: Seq = 0;
-pub(super) const ENDED: Seq = -1;
+const ENDED: Seq = -1;
 const ONE: Spent = Spent::threads(1);
 
 impl Rows {
@@ -136,7 +136,8 @@ impl Rows {
         }
     }
 
-    fn add(&mut self, space: &Space, root: Seq, spent: Spent) {
+    /// Adds what is used to what a root has used.
+    pub(super) fn add(&mut self, space: &Space, root: Seq, spent: Spent) {
         if spent == Spent::default() {
             return;
         }
@@ -144,18 +145,20 @@ impl Rows {
         *sum = sum.with(spent, u64::saturating_add);
     }
 
+    /// What a root of a space, or the space, has used here.
+    pub(super) fn spent(&self, space: &Space, root: Seq) -> Spent {
+        let spent = self.roots.get(&(space.clone(), root));
+        spent.copied().unwrap_or_default()
+    }
+
     /// How many threads of a space begin here.
     pub fn begun(&self, space: &Space) -> u64 {
-        self.roots
-            .get(&(space.clone(), SPACE))
-            .map_or(0, |spent| spent.threads)
+        self.spent(space, SPACE).threads
     }
 
     /// How many end.
     pub fn ended(&self, space: &Space) -> u64 {
-        self.roots
-            .get(&(space.clone(), ENDED))
-            .map_or(0, |spent| spent.threads)
+        self.spent(space, ENDED).threads
     }
 
     /// Where the last change cannot be read, the row is what it is there.
