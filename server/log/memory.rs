@@ -68,8 +68,9 @@ struct Memory {
     closed: AtomicBool,
 }
 
-/// Opens a store in memory on a disk. `StoreError::Unavailable` where another one uses the disk.
-pub(super) fn open(
+/// Opens a store in memory, for tests and simulations: what it stores is as long as its disk is. `StoreError::Unavailable` where another
+/// store uses the disk.
+pub fn open(
     disk: &Disk,
     options: &Options,
     project: Project,
