@@ -53,12 +53,7 @@ impl Indexed {
         Self {
             seq: event.seq,
             level: event.visibility() as i16,
-            terms: terms::terms_of(
-                &event.thread,
-                &event.meta.tags,
-                event.source,
-                event.modality,
-            ),
+            terms: terms::of_event(event),
             words: words::tokens(event.text()),
         }
     }
@@ -81,10 +76,8 @@ impl Indexed {
         let terms = match kept(&mut all, thread_id(thread)) {
             Some(thread) => {
                 // These two have no terms of their own.
-                let (from, kind) = (
-                    from.unwrap_or(Source::Internal),
-                    kind.unwrap_or(Modality::Text),
-                );
+                let from = from.unwrap_or(Source::Internal);
+                let kind = kind.unwrap_or(Modality::Text);
                 terms::terms_of(&thread, &tags.unwrap_or_default(), from, kind)
             }
             None => vec![terms::SPACE.to_owned()],

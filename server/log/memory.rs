@@ -86,10 +86,8 @@ pub fn open(
             stored.epoch = crate::words::id::fresh();
         }
     }
-    let (feed, leases) = (
-        Arc::new(Feed::default()),
-        Arc::new(Leases::new(crate::words::id::drawn() >> 1)),
-    );
+    let feed = Arc::new(Feed::default());
+    let leases = Arc::new(Leases::new(crate::words::id::drawn() >> 1));
     let index = Index::start(NoIndex(disk.clone()), &options.supervisor);
     let log = Log {
         disk: disk.clone(),

@@ -144,12 +144,9 @@ impl Postgres {
     pub async fn open(url: &str, settings: &Options, project: Project) -> Result<Self, StoreError> {
         let direct = settings.direct.as_ref().map(ExposeSecret::expose_secret);
         // Errors of the direct address name its setting.
-        let of_direct = |error| match (direct, error) {
-            (Some(_), StoreError::Broken(why)) => StoreError::Broken(format!("{DIRECT}: {why}")),
-            (Some(_), StoreError::Unavailable(why)) => {
-                StoreError::Unavailable(format!("{DIRECT}: {why}"))
-            }
-            (_, error) => error,
+        let of_direct = |error: StoreError| match direct {
+            Some(_) => error.reworded(|why| format!("{DIRECT}: {why}")),
+            None => error,
         };
         let options = options(direct.unwrap_or(url)).map_err(of_direct)?;
         // Given up here, it is given up there: what was refused as it took too long is not to be stored later.

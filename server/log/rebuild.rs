@@ -34,24 +34,11 @@ impl Derived {
     pub fn take(&mut self, space: &Space, event: &Event, project: Project) {
         self.events += 1;
         self.heads.insert(space.clone(), Position::of(event));
-        let Event {
-            thread,
-            meta,
-            source,
-            modality,
-            seq,
-            ..
-        } = event;
-        let is_indexed = self
-            .indexed
-            .get(space)
-            .is_some_and(|reached| seq <= reached);
-        let terms = if is_indexed {
-            terms::terms_of(thread, &meta.tags, *source, *modality).len()
-        } else {
-            0
-        };
-        self.terms += i64::try_from(terms).unwrap_or(i64::MAX);
+        let reached = self.indexed.get(space);
+        if reached.is_some_and(|reached| event.seq <= *reached) {
+            let terms = terms::of_event(event).len();
+            self.terms += i64::try_from(terms).unwrap_or(i64::MAX);
+        }
         self.mail += i64::from(event.wakes());
         self.rows.apply(space, event, project);
     }

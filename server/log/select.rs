@@ -48,6 +48,7 @@ impl Is {
 
 /// See the module. All conditions are to be met.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
 pub struct Select {
     table: &'static Table,
     space: Option<Space>,
@@ -66,10 +67,8 @@ pub struct Select {
 impl Select {
     /// The rows of a space.
     pub fn of(table: &'static Table, space: &Space) -> Self {
-        let all = Self {
-            space: Some(space.clone()),
-            ..Self::of_all_spaces(table)
-        };
+        let mut all = Self::of_all_spaces(table);
+        all.space = Some(space.clone());
         all.equal("space", space)
     }
 
@@ -97,31 +96,26 @@ impl Select {
     }
 
     /// Those where a column is this.
-    #[must_use]
     pub fn equal(self, column: &'static str, value: impl Into<Cell>) -> Self {
         self.with(column, Is::Equal, vec![value.into()])
     }
 
     /// Those where a column is this or more.
-    #[must_use]
     pub fn at_least(self, column: &'static str, value: impl Into<Cell>) -> Self {
         self.with(column, Is::AtLeast, vec![value.into()])
     }
 
     /// Those where a column is this or less.
-    #[must_use]
     pub fn at_most(self, column: &'static str, value: impl Into<Cell>) -> Self {
         self.with(column, Is::AtMost, vec![value.into()])
     }
 
     /// Those where a column is more than this.
-    #[must_use]
     pub fn after(self, column: &'static str, value: impl Into<Cell>) -> Self {
         self.with(column, Is::After, vec![value.into()])
     }
 
     /// Those where a column is one of these. The list is filled up with its last to a power of two: few texts, as below.
-    #[must_use]
     pub fn one_of(self, column: &'static str, values: impl IntoIterator<Item = Cell>) -> Self {
         let mut values: Vec<Cell> = values.into_iter().collect();
         let last = values.last().cloned().unwrap_or(Cell::Null);
@@ -137,47 +131,36 @@ impl Select {
     }
 
     /// Sorted by these columns.
-    #[must_use]
     pub fn order_by(self, order: &'static [&'static str]) -> Self {
         Self { order, ..self }
     }
 
     /// Only these columns, and every combination once.
-    #[must_use]
     pub fn distinct(self, read: &'static [&'static str]) -> Self {
+        let once = true;
         Self {
-            read,
-            once: true,
-            ..self
+            once,
+            ..self.only(read)
         }
     }
 
     /// Only these columns of every row: a database takes as long to hand over a column as a short text.
-    #[must_use]
     pub fn only(self, read: &'static [&'static str]) -> Self {
-        Self {
-            read,
-            once: false,
-            ..self
-        }
+        let once = false;
+        Self { read, once, ..self }
     }
 
     /// At most so many rows.
-    #[must_use]
     pub fn first(self, limit: u32) -> Self {
-        Self {
-            limit: Some(limit),
-            ..self
-        }
+        let limit = Some(limit);
+        Self { limit, ..self }
     }
 
     /// The one behind so many rows: whether there are more than that is one row to read, however many there are.
-    #[must_use]
     pub fn behind(self, skip: u32) -> Self {
         Self {
-            limit: Some(1),
             skip,
-            ..self
+            ..self.first(1)
         }
     }
 

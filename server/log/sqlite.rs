@@ -175,12 +175,8 @@ impl Sqlite {
              and woken > handled and status not in ('waiting', 'done', 'failed', 'stopped') limit $2 + 0";
         let mut waiting = Vec::new();
         let spaces = format!("with recursive {}", sql::SPACES_WAITING);
-        let spaces: Vec<String> = sql::read!(
-            self,
-            None,
-            sqlx::query_scalar(sqlx::AssertSqlSafe(spaces)),
-            fetch_all
-        )?;
+        let query = sqlx::query_scalar(sqlx::AssertSqlSafe(spaces));
+        let spaces: Vec<String> = sql::read!(self, None, query, fetch_all)?;
         for space in sql::readable(spaces.into_iter().map(sql::space)) {
             // The leases are known here: of those that are held, the threads are left out.
             let most = i64::from(limit) + stored(self.leases.len() as u64);
@@ -205,12 +201,9 @@ impl Sqlite {
         words: &[String],
         query: &Query,
     ) -> Result<Option<Page>, StoreError> {
-        let number: Option<i64> = sql::read!(
-            self,
-            Some(space),
-            sqlx::query_scalar("select number from spaces where space = $1").bind(space.as_str()),
-            fetch_optional
-        )?;
+        let number = sqlx::query_scalar("select number from spaces where space = $1");
+        let number = number.bind(space.as_str());
+        let number: Option<i64> = sql::read!(self, Some(space), number, fetch_optional)?;
         let Some(number) = number else {
             return Ok(None);
         };

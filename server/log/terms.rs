@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::query::{Query, Show};
-use crate::event::envelope::{Modality, Source, Visibility, tag};
+use crate::event::envelope::{Event, Modality, Source, Visibility, tag};
 use crate::words::id::ThreadId;
 
 /// Longer tags are known by their beginning and their hash: a database has a limit for what is in an index.
@@ -26,6 +26,16 @@ pub fn term_of_tag(tag: &str) -> String {
 }
 
 /// The terms of an event, each once.
+pub fn of_event(event: &Event) -> Vec<String> {
+    terms_of(
+        &event.thread,
+        &event.meta.tags,
+        event.source,
+        event.modality,
+    )
+}
+
+/// The same, of what is known of one.
 pub fn terms_of(thread: &ThreadId, tags: &[String], from: Source, kind: Modality) -> Vec<String> {
     let tags = tags.iter().map(|tag| term_of_tag(&tag.to_lowercase()));
     let alone = std::iter::once(String::new());

@@ -25,25 +25,35 @@ struct Inner {
     of: &'static str,
     share: f64,
     // A plain mutex: held to count, never across an await.
-    state: Mutex<State>,
+    state: Mutex<State<oneshot::Sender<Place>>>,
 }
 
-#[derive(Default)]
-struct State {
+/// Places that are counted by space, and those who wait for one, each by what it is told with.
+struct State<W> {
     all: u32,
     most: u32,
     taken: u32,
     tickets: u64,
-    spaces: HashMap<Space, Held>,
+    spaces: HashMap<Space, Held<W>>,
+    /// A space is kept that has nothing: they are few, and come again soon.
+    keeps: bool,
     /// The spaces in which somebody waits; the first is served next.
     round: VecDeque<Space>,
 }
 
 /// What a space has, and who waits in it, the lowest rank first.
-#[derive(Default)]
-struct Held {
+struct Held<W> {
     taken: u32,
-    waiting: BTreeMap<(i64, u64), oneshot::Sender<Place>>,
+    waiting: BTreeMap<(i64, u64), W>,
+}
+
+impl<W> Default for Held<W> {
+    fn default() -> Self {
+        Self {
+            taken: 0,
+            waiting: BTreeMap::new(),
+        }
+    }
 }
 
 /// One place; dropping it gives it back.
@@ -52,13 +62,8 @@ pub struct Place(Option<(Arc<Inner>, Space)>);
 impl Places {
     /// Makes this many places, of which a space may hold the fraction `share` (rounded down, at least one). `of` is their name in the metrics.
     pub fn new(of: &'static str, places: u32, share: f64) -> Self {
-        let mut state = State::default();
-        state.resize(places, share);
-        Self(Arc::new(Inner {
-            of,
-            share,
-            state: Mutex::new(state),
-        }))
+        let state = Mutex::new(State::new(places, share, false));
+        Self(Arc::new(Inner { of, share, state }))
     }
 
     /// How many there are.
@@ -104,7 +109,9 @@ impl Places {
                 drop(state);
                 return self.0.place(space.clone());
             }
-            state.wait(space, rank)
+            let (sender, place) = oneshot::channel();
+            state.wait(space, rank, sender);
+            place
         };
         let _waits = Waits::begin(self.0.of);
         // The sender is dropped only with its place in it, which then goes to the next one.
@@ -129,7 +136,21 @@ impl Drop for Waits {
     }
 }
 
-impl State {
+impl<W> State<W> {
+    fn new(places: u32, share: f64, keeps: bool) -> Self {
+        let mut state = Self {
+            all: 0,
+            most: 0,
+            taken: 0,
+            tickets: 0,
+            spaces: HashMap::new(),
+            keeps,
+            round: VecDeque::new(),
+        };
+        state.resize(places, share);
+        state
+    }
+
     fn resize(&mut self, places: u32, share: f64) {
         self.all = places.max(1);
         #[expect(
@@ -144,25 +165,27 @@ impl State {
     }
 
     fn take(&mut self, space: &Space) -> bool {
-        let taken = self.spaces.get(space).map_or(0, |held| held.taken);
         // Whoever waits while one is free has its share already.
-        let may = self.taken < self.all && taken < self.most;
-        if may {
-            self.taken += 1;
-            self.spaces.entry(space.clone()).or_default().taken += 1;
+        if self.taken >= self.all {
+            return false;
         }
+        let held = match self.spaces.get_mut(space) {
+            Some(held) => held,
+            None => self.spaces.entry(space.clone()).or_default(),
+        };
+        let may = held.taken < self.most;
+        held.taken += u32::from(may);
+        self.taken += u32::from(may);
         may
     }
 
-    fn wait(&mut self, space: &Space, rank: i64) -> oneshot::Receiver<Place> {
-        let (sender, place) = oneshot::channel();
+    fn wait(&mut self, space: &Space, rank: i64, waiter: W) {
         let held = self.spaces.entry(space.clone()).or_default();
         if held.waiting.is_empty() {
             self.round.push_back(space.clone());
         }
         self.tickets += 1;
-        held.waiting.insert((rank, self.tickets), sender);
-        place
+        held.waiting.insert((rank, self.tickets), waiter);
     }
 
     fn give_back(&mut self, space: &Space) {
@@ -171,13 +194,13 @@ impl State {
             return;
         };
         held.taken -= 1;
-        if held.taken == 0 && held.waiting.is_empty() {
+        if held.taken == 0 && held.waiting.is_empty() && !self.keeps {
             self.spaces.remove(space);
         }
     }
 
-    /// Gives a free place to who is next.
-    fn next(&mut self) -> Option<(Space, oneshot::Sender<Place>)> {
+    /// Gives a free place to who is next: one after the other of the spaces that have not their share.
+    fn next(&mut self) -> Option<(Space, W)> {
         if self.taken >= self.all {
             return None;
         }
@@ -188,13 +211,13 @@ impl State {
             .position(|space| spaces.get(space).is_none_or(|held| held.taken < most))?;
         let space = self.round.remove(at)?;
         let held = self.spaces.get_mut(&space)?;
-        let (_, sender) = held.waiting.pop_first()?;
+        let (_, waiter) = held.waiting.pop_first()?;
         if !held.waiting.is_empty() {
             self.round.push_back(space.clone());
         }
         held.taken += 1;
         self.taken += 1;
-        Some((space, sender))
+        Some((space, waiter))
     }
 }
 

@@ -118,18 +118,11 @@ impl Settings {
     /// What a subthread takes over from the thread that makes it.
     #[must_use]
     pub fn for_child(self) -> Self {
-        let Self {
-            commit,
-            language,
-            substeps,
-            high_tier,
-            ..
-        } = self;
         Self {
-            commit,
-            language,
-            substeps,
-            high_tier,
+            commit: self.commit,
+            language: self.language,
+            substeps: self.substeps,
+            high_tier: self.high_tier,
             ..Self::default()
         }
     }

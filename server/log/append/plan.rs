@@ -130,25 +130,20 @@ impl Plan {
     }
 
     pub(super) fn new(found: Found, before: Before, now: Timestamp) -> Result<Self, StoreError> {
-        let Found {
-            held,
-            heads,
-            events,
-            threads,
-        } = found;
-        let known = events
+        let known = found
+            .events
             .into_iter()
             .map(|(space, event)| Ok(((space, event.event_id), shown(event)?)));
         Ok(Self {
             events: Vec::new(),
             found: Vec::new(),
             rows: Rows {
-                threads,
+                threads: found.threads,
                 ..Rows::default()
             },
-            heads,
+            heads: found.heads,
             released: Vec::new(),
-            held,
+            held: found.held,
             before,
             now,
             known: known.collect::<Result<_, StoreError>>()?,
@@ -293,22 +288,17 @@ impl Ready {
     }
 
     fn stamped(&self, at: Position) -> Event {
-        let Draft {
-            thread,
-            source,
-            modality,
-            payload,
-            tags,
-            ..
-        } = &self.draft;
+        let draft = &self.draft;
         Event {
             event_id: self.id,
             ts: at.ts,
-            source: *source,
-            modality: *modality,
-            payload: payload.clone(),
-            meta: Meta { tags: tags.clone() },
-            thread: thread.clone(),
+            source: draft.source,
+            modality: draft.modality,
+            payload: draft.payload.clone(),
+            meta: Meta {
+                tags: draft.tags.clone(),
+            },
+            thread: draft.thread.clone(),
             seq: at.seq,
         }
     }

@@ -52,16 +52,12 @@ impl Leasing for Postgres {
              update leases l set until = clock_timestamp() + $4 * interval '1 microsecond' from held \
              where l.space = held.space and l.thread = held.thread returning l.number";
         let (spaces, threads, numbers) = columns(fences);
-        let kept: Vec<i64> = sql::read!(
-            self,
-            None,
-            sqlx::query_scalar(text)
-                .bind(spaces)
-                .bind(threads)
-                .bind(numbers)
-                .bind(micros(ttl)),
-            fetch_all
-        )?;
+        let query = sqlx::query_scalar(text)
+            .bind(spaces)
+            .bind(threads)
+            .bind(numbers)
+            .bind(micros(ttl));
+        let kept: Vec<i64> = sql::read!(self, None, query, fetch_all)?;
         // Numbers are given out once, so they name their leases.
         Ok(fences
             .iter()

@@ -207,10 +207,8 @@ impl Backend for Log {
 
     async fn read(&mut self, wanted: &Wanted) -> Result<Found, StoreError> {
         let mut locked = self.lock(wanted).await?;
-        let (is_anew, is_new) = (
-            locked.incarnation != self.incarnation,
-            locked.logs.len() < wanted.spaces.len(),
-        );
+        let is_anew = locked.incarnation != self.incarnation;
+        let is_new = locked.logs.len() < wanted.spaces.len();
         if is_anew {
             // Perhaps the rows were made anew.
             self.cache.forget();

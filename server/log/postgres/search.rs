@@ -71,12 +71,8 @@ impl Postgres {
     /// The events with all the words, in any order; `None`: there are many, in this space or others.
     async fn rare(&self, space: &Space, words: &[String]) -> Result<Option<Vec<Seq>>, StoreError> {
         let text = "select space, seq from event_words where words @@ $1::tsquery limit $2";
-        let found: Vec<(String, i64)> = sql::search!(
-            self,
-            space,
-            sqlx::query_as(text).bind(all_of(words)).bind(RARE + 1),
-            fetch_all
-        )?;
+        let query = sqlx::query_as(text).bind(all_of(words)).bind(RARE + 1);
+        let found: Vec<(String, i64)> = sql::search!(self, space, query, fetch_all)?;
         let is_rare = found.len() as i64 <= RARE;
         Ok(is_rare.then(|| {
             found

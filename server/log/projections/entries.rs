@@ -99,15 +99,9 @@ fn words_of_row(row: &Row) -> BTreeSet<String> {
 }
 
 /// The words under which an entry is found.
-fn words_of(
-    EntryRow {
-        key,
-        content,
-        related_keys,
-        ..
-    }: &EntryRow,
-) -> BTreeSet<String> {
-    words::tokens(&format!("{key}\n{content}\n{}", related_keys.join("\n")))
+fn words_of(entry: &EntryRow) -> BTreeSet<String> {
+    let related = entry.related_keys.join("\n");
+    words::tokens(&format!("{}\n{}\n{related}", entry.key, entry.content))
 }
 
 /// Errors: see [`Store`].

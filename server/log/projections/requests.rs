@@ -44,12 +44,12 @@ pub struct Asked {
 }
 
 impl From<RequestRow> for Asked {
-    fn from(
-        RequestRow {
-            thread, seq, json, ..
-        }: RequestRow,
-    ) -> Self {
-        Self { thread, seq, json }
+    fn from(row: RequestRow) -> Self {
+        Self {
+            thread: row.thread,
+            seq: row.seq,
+            json: row.json,
+        }
     }
 }
 

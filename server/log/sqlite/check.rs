@@ -226,16 +226,10 @@ impl Sqlite {
     /// The pages of one table and its indices that are none.
     async fn quick_check(&self, table: &str) -> Result<Vec<String>, StoreError> {
         let text = format!("pragma source.quick_check('{}')", table.replace('\'', "''"));
-        match sql::read!(
-            self,
-            None,
-            sqlx::query_scalar(AssertSqlSafe(text)).persistent(false),
-            fetch_all
-        ) {
-            Ok(lines) => Ok(named_pages(lines)
-                .into_iter()
-                .map(|line| format!("{table}: {line}"))
-                .collect()),
+        let query = sqlx::query_scalar(AssertSqlSafe(text)).persistent(false);
+        let line = |line: String| format!("{table}: {line}");
+        match sql::read!(self, None, query, fetch_all) {
+            Ok(lines) => Ok(named_pages(lines).into_iter().map(line).collect()),
             Err(StoreError::Broken(why)) if is_damage(&why) => Ok(vec![format!("{table}: {why}")]),
             Err(error) => Err(error),
         }
@@ -273,12 +267,8 @@ impl Sqlite {
         );
         let mut after = 0;
         loop {
-            let row: Looked = sql::read!(
-                self,
-                None,
-                sqlx::query_as(text).bind(space).bind(after).bind(STEP),
-                fetch_one
-            )?;
+            let query = sqlx::query_as(text).bind(space).bind(after).bind(STEP);
+            let row: Looked = sql::read!(self, None, query, fetch_one)?;
             let (count, first, last, unreadable) = row;
             if count == 0 {
                 return Ok(());

@@ -318,11 +318,8 @@ pub(in crate::log) async fn open_backup(file: &Path) -> Result<SqliteConnection,
 }
 
 pub(super) fn named(path: &Path, error: impl Into<StoreError>) -> StoreError {
-    match error.into() {
-        StoreError::Unavailable(why) => unavailable(path, why),
-        StoreError::Broken(why) => StoreError::Broken(format!("{}: {why}", path.display())),
-        other => other,
-    }
+    let named = |why: &str| format!("{}: {why}", path.display());
+    error.into().reworded(named)
 }
 
 /// Counts this opening.

@@ -51,21 +51,15 @@ pub fn corrections(
 }
 
 fn line(correction: &Correction, seq: Seq, prompts: &Prompts) -> String {
-    let Correction {
-        says,
-        status,
-        since,
-        was_held,
-        ..
-    } = correction;
-    let (seq, since, says) = (seq.to_string(), since.to_string(), quoted(says));
+    let (seq, since) = (seq.to_string(), correction.since.to_string());
+    let says = quoted(&correction.says);
     let values = [
         ("seq", &*seq),
         ("since", &*since),
-        ("status", status.as_str()),
+        ("status", correction.status.as_str()),
         ("statement", &*says),
     ];
-    let how = if *was_held {
+    let how = if correction.was_held {
         &prompts.view_correction
     } else {
         &prompts.view_never_held

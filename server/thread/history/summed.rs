@@ -106,22 +106,16 @@ impl Summary {
         let Fact::Summary(summary) = event.fact() else {
             return None;
         };
-        let Covers {
-            from,
-            to,
-            skip,
-            upto,
-            ..
-        } = summary.covers;
-        let begin = if skip > 0 {
-            format!(" from character {}", skip + 1)
-        } else {
-            String::new()
-        };
-        let end = upto
-            .map(|upto| format!(" up to character {upto}"))
-            .unwrap_or_default();
-        let mut line = format!("#{from}{begin} to #{to}{end} [summary]: ");
+        let covers = &summary.covers;
+        let mut line = format!("#{}", covers.from);
+        if covers.skip > 0 {
+            line += &format!(" from character {}", covers.skip + 1);
+        }
+        line += &format!(" to #{}", covers.to);
+        if let Some(upto) = covers.upto {
+            line += &format!(" up to character {upto}");
+        }
+        line += " [summary]: ";
         write_indented(summary.text, &mut line);
         line.push('\n');
         Some(Self {
