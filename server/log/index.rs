@@ -143,14 +143,11 @@ impl Index {
     pub fn grew(&self, space: &Space, first: Seq, last: Seq) {
         let mut state = self.shared.state.lock();
         let (slept, before) = (state.behind.is_empty(), state.without);
-        state.know(
-            space,
-            Gap {
-                indexed: first - 1,
-                head: last,
-            },
-            false,
-        );
+        let gap = Gap {
+            indexed: first - 1,
+            head: last,
+        };
+        state.know(space, gap, false);
         state.grown += 1;
         if slept || (before < self.soon && state.without >= self.soon) {
             self.wake();
@@ -181,14 +178,12 @@ impl Index {
                 return Err(StoreError::closed());
             }
             state.know(space, gap, true);
-            state.wait(
-                space,
-                Waiter {
-                    reached: gap.head,
-                    promised: false,
-                    answer,
-                },
-            );
+            let waiter = Waiter {
+                reached: gap.head,
+                promised: false,
+                answer,
+            };
+            state.wait(space, waiter);
         }
         self.wake();
         answered.await.map_err(|_| StoreError::closed())?

@@ -219,12 +219,8 @@ impl Threads for Memory {
             .threads(space)
             .filter(is_below)
             .filter(|row| !row.status.is_final());
-        Ok(first(
-            living
-                .filter(|row| after.is_none_or(|after| row.thread > *after))
-                .cloned(),
-            limit,
-        ))
+        let asked = living.filter(|row| after.is_none_or(|after| row.thread > *after));
+        Ok(first(asked.cloned(), limit))
     }
 
     async fn spent(&self, space: &Space, root: Option<Seq>) -> Result<Spent, StoreError> {
@@ -267,10 +263,8 @@ impl Threads for Memory {
             let ready =
                 |row: &&ThreadRow| row.has_work() && !self.leases.is_held(space, &row.thread);
             let ready = stored.threads(space).filter(ready);
-            waiting.extend(first(
-                ready.map(|row| (space.clone(), row.thread.clone())),
-                limit,
-            ));
+            let ready = ready.map(|row| (space.clone(), row.thread.clone()));
+            waiting.extend(first(ready, limit));
         }
         Ok(waiting)
     }
@@ -304,12 +298,8 @@ impl Threads for Memory {
         let mut waits: Vec<Wait> = stored.rows.threads.iter().filter_map(wait).collect();
         let place = |it: &Wait| (it.space.clone(), it.target.clone(), it.thread.clone());
         waits.sort_by_key(place);
-        Ok(first(
-            waits
-                .into_iter()
-                .filter(|it| after.is_none_or(|after| place(it) > place(after))),
-            limit,
-        ))
+        let is_asked = |it: &Wait| after.is_none_or(|after| place(it) > place(after));
+        Ok(first(waits.into_iter().filter(is_asked), limit))
     }
 }
 

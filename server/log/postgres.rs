@@ -260,21 +260,13 @@ impl Postgres {
     /// A connection in a transaction of its own that sees one state. To change rows, it keeps all appends waiting.
     async fn alone(&self, check: bool) -> Result<PgConnection, StoreError> {
         let mut connection = connect(&self.options).await?;
-        let texts = if check {
-            [
-                "set statement_timeout = 0",
-                "begin isolation level repeatable read",
-                "select 1",
-            ]
+        let begin = if check {
+            "begin isolation level repeatable read"
         } else {
             // Servers that run see by the incarnation that what they know of the rows may not be so any more.
-            [
-                "set statement_timeout = 0",
-                "begin",
-                "lock table spaces in exclusive mode; update log set incarnation = incarnation + 1",
-            ]
+            "begin; lock table spaces in exclusive mode; update log set incarnation = incarnation + 1"
         };
-        for text in texts {
+        for text in ["set statement_timeout = 0", begin] {
             sqlx::raw_sql(text).execute(&mut connection).await?;
         }
         Ok(connection)
@@ -388,11 +380,7 @@ fn micros(ttl: Duration) -> i64 {
 
 /// A tsvector without positions.
 pub(super) fn vector(words: &BTreeSet<String>) -> String {
-    words
-        .iter()
-        .map(|word| format!("'{word}'"))
-        .collect::<Vec<_>>()
-        .join(" ")
+    sql::quoted(words, "'", " ")
 }
 
 /// The events whose seqs are `m.seq`, in the same order: each found by its key, whatever is known about the table.

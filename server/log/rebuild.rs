@@ -221,9 +221,8 @@ macro_rules! rebuild {
                     .heads
                     .insert(sql::space(space)?, Position::stored((seq, ts)));
             }
-            let text = concat!("select space, ", sql::thread_columns!(), " from threads");
-            let rows: Vec<sql::ThreadColumns> =
-                sqlx::query_as(text).fetch_all(&mut *connection).await?;
+            let query = sqlx::query_as(sql::select_threads!(""));
+            let rows: Vec<sql::ThreadColumns> = query.fetch_all(&mut *connection).await?;
             for row in rows {
                 let (key, row) = sql::placed_thread(row)?;
                 derived.rows.threads.insert(key, row);
@@ -241,10 +240,8 @@ macro_rules! rebuild {
                     .fetch_all(&mut *connection)
                     .await?;
             for (space, root, calls, tokens, threads) in rows {
-                derived.rows.roots.insert(
-                    (sql::space(space)?, root),
-                    sql::spent((calls, tokens, threads))?,
-                );
+                let spent = sql::spent((calls, tokens, threads))?;
+                derived.rows.roots.insert((sql::space(space)?, root), spent);
             }
             Ok(derived)
         }

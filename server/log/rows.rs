@@ -88,14 +88,12 @@ impl Rows {
             self.single.insert(key, row);
         }
         if let (true, Fact::Set(set)) = (unreadable, &fact) {
-            let (kind, key) = (set.change.kind().as_str().to_owned(), set.key.to_owned());
-            let (space, thread) = (space.clone(), event.thread.clone());
             let unread = Unread {
-                space,
-                thread,
+                space: space.clone(),
+                thread: event.thread.clone(),
                 seq: event.seq,
-                kind,
-                key,
+                kind: set.change.kind().as_str().to_owned(),
+                key: set.key.to_owned(),
             };
             self.unreadable.retain(|it| !is_about_the_same(it, &unread));
             self.unreadable.push(unread);
@@ -105,12 +103,8 @@ impl Rows {
 
 /// The row that a change would have changed, if it has one of its own.
 fn changed(unread: &Unread) -> Option<Key> {
-    let projection = projections::of_kind(&unread.kind)?;
-    Some(
-        projection
-            .table
-            .changed(&unread.space, &unread.thread, &unread.key),
-    )
+    let table = projections::of_kind(&unread.kind)?.table;
+    Some(table.changed(&unread.space, &unread.thread, &unread.key))
 }
 
 fn is_about_the_same(one: &Unread, other: &Unread) -> bool {

@@ -60,6 +60,17 @@ pub(super) fn projected() -> impl Iterator<Item = &'static str> {
         .map(|projection| projection.table.name)
 }
 
+/// Words between quotes, one after the other.
+pub(super) fn quoted<'a>(
+    words: impl IntoIterator<Item = &'a String>,
+    quote: &str,
+    between: &str,
+) -> String {
+    let words = words.into_iter();
+    let words = words.map(|word| format!("{quote}{word}{quote}"));
+    Vec::from_iter(words).join(between)
+}
+
 /// How many threads of a space have begun and not ended.
 pub(super) const THREADS: &str = "select coalesce((select threads from roots where space = $1 and root = 0), 0) \
      - coalesce((select threads from roots where space = $1 and root = -1), 0)";

@@ -1,6 +1,7 @@
 //! SQLite: one file, one process. WAL with `synchronous=FULL`, one connection that writes, a few that read; a lock file
 //! keeps other processes out, so leases need no table. The index has a file of its own. Only what differs from Postgres is here.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -133,18 +134,13 @@ impl Sqlite {
         };
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
         let mut tasks = JoinSet::new();
-        let telling = catch_up::run(
-            Untold {
-                readers: readers.clone(),
-                cache: cache.clone(),
-            },
-            feed.clone(),
-        );
-        tasks.spawn(
-            settings
-                .supervisor
-                .watch("telling followers what they missed", telling),
-        );
+        let untold = Untold {
+            readers: readers.clone(),
+            cache: cache.clone(),
+        };
+        let telling = catch_up::run(untold, feed.clone());
+        let supervisor = &settings.supervisor;
+        tasks.spawn(supervisor.watch("telling followers what they missed", telling));
         let tasks = Mutex::new(tasks);
         Ok(Self {
             readers,
@@ -186,10 +182,8 @@ impl Sqlite {
             let free = threads
                 .into_iter()
                 .filter(|thread| !self.leases.is_held(&space, thread));
-            waiting.extend(
-                free.take(limit as usize)
-                    .map(|thread| (space.clone(), thread)),
-            );
+            let free = free.take(limit as usize);
+            waiting.extend(free.map(|thread| (space.clone(), thread)));
         }
         Ok(waiting)
     }
@@ -250,11 +244,7 @@ impl Sqlite {
         if let Some(row) = self.cache.thread(&(space.clone(), thread.clone())) {
             return Ok(Some(row));
         }
-        let text = concat!(
-            "select space, ",
-            sql::thread_columns!(),
-            " from threads where space = $1 and thread = $2"
-        );
+        let text = sql::select_threads!("where space = $1 and thread = $2");
         let query = sqlx::query_as(text)
             .bind(space.as_str())
             .bind(thread.as_str());
@@ -377,13 +367,9 @@ super::rebuild::rebuild!(Sqlite, SqliteConnection);
 
 /// An FTS5 query: all of the words. They have letters, digits and marks only, so quoting them is safe.
 fn all_of(words: &[String]) -> String {
-    words
-        .iter()
-        .map(|word| format!("\"{word}\""))
-        .collect::<Vec<_>>()
-        .join(" AND ")
+    sql::quoted(words, "\"", " AND ")
 }
 
-fn joined<'a>(words: impl Iterator<Item = &'a String>) -> String {
-    words.map(String::as_str).collect::<Vec<_>>().join(" ")
+fn joined(words: &BTreeSet<String>) -> String {
+    Vec::from_iter(words.iter().map(String::as_str)).join(" ")
 }

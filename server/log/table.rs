@@ -86,13 +86,7 @@ impl Table {
 
     /// The key of a row.
     pub fn key_of(&'static self, row: &Row) -> Key {
-        (
-            self,
-            self.key
-                .iter()
-                .map(|column| row.cell(column.name).clone())
-                .collect(),
-        )
+        (self, row.cells(self.key))
     }
 
     /// The key of the row that a change in the log is about: what the change calls its key is the last column.
@@ -128,18 +122,8 @@ impl Table {
         let (changed, key) = columns.split_at(columns.len() - self.key.len());
         let set = assigned(changed.iter().copied(), 1, ", ");
         let is = assigned(key.iter().copied(), changed.len() + 1, " and ");
-        let cells = columns
-            .iter()
-            .map(|column| row.cell(column.name).clone())
-            .collect();
-        (format!("update {} set {set} where {is}", self.name), cells)
-    }
-
-    /// The cells of a row in the order of the columns.
-    pub(super) fn cells(&self, row: &Row) -> Vec<Cell> {
-        self.columns()
-            .map(|column| row.cell(column.name).clone())
-            .collect()
+        let text = format!("update {} set {set} where {is}", self.name);
+        (text, row.cells(columns))
     }
 
     fn names(columns: impl Iterator<Item = &'static Column>) -> Vec<&'static str> {
@@ -313,6 +297,12 @@ impl Row {
     /// What the column holds; `Null` where the row does not have it.
     pub fn cell(&self, column: &str) -> &Cell {
         self.at(column).map_or(&Cell::Null, |at| &self.0[at].1)
+    }
+
+    /// What these columns hold, in their order.
+    pub(super) fn cells<'a>(&self, columns: impl IntoIterator<Item = &'a Column>) -> Vec<Cell> {
+        let columns = columns.into_iter();
+        columns.map(|it| self.cell(it.name).clone()).collect()
     }
 
     /// Whether anything is known of the column.

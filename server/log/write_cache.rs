@@ -145,10 +145,8 @@ impl WriteCache {
             let thread = cache.thread(&(space.clone(), thread.clone()))?;
             (thread.page(query)?, thread.row.head)
         };
-        Some((
-            found.into_iter().map(|shown| shown.event.clone()).collect(),
-            head,
-        ))
+        let events = found.iter().map(|shown| shown.event.clone());
+        Some((events.collect(), head))
     }
 
     /// All rows that a table has of a space, or else how often rows have changed until now.
@@ -215,11 +213,8 @@ impl WriteCache {
                 .push(shown);
         }
         for (key, row) in &plan.rows.threads {
-            cache.write(
-                key,
-                row,
-                events.remove(&(&key.0, &key.1)).unwrap_or_default(),
-            );
+            let events = events.remove(&(&key.0, &key.1));
+            cache.write(key, row, events.unwrap_or_default());
         }
     }
 
@@ -237,15 +232,12 @@ impl WriteCache {
 impl Rows {
     fn begin_age(&mut self, space: &Space, position: Position) {
         self.ages += 1;
-        let alone = false;
-        self.heads.insert(
-            space.clone(),
-            Head {
-                position,
-                age: self.ages,
-                alone,
-            },
-        );
+        let head = Head {
+            position,
+            age: self.ages,
+            alone: false,
+        };
+        self.heads.insert(space.clone(), head);
     }
 
     fn thread(&self, key: &Key) -> Option<&Thread> {

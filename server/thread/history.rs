@@ -308,15 +308,11 @@ pub fn transcript(
     let entries = events
         .iter()
         .map(|event| Arc::new(Entry::of(event, lengths, prompts)));
-    joined(
-        &Vec::from_iter(entries),
-        Omitted {
-            count: omitted,
-            gap: None,
-        },
-        media,
-        prompts,
-    )
+    let omitted = Omitted {
+        count: omitted,
+        gap: None,
+    };
+    joined(&Vec::from_iter(entries), omitted, media, prompts)
 }
 
 /// What of its thread a view does not have.

@@ -174,7 +174,7 @@ impl Quotas {
             }
             let sums = Sums {
                 read: new.then(Spent::default),
-                own: Spent::default(),
+                ..Sums::default()
             };
             let account = Arc::new(Account {
                 key: key.clone(),
@@ -243,12 +243,12 @@ impl Purse {
 
     /// Counts the use of a call.
     pub fn used(&self, tokens: u64) {
-        self.accounts.iter().for_each(|account| {
-            account.sums.lock().add(Spent {
-                tokens,
-                ..Spent::default()
-            })
-        });
+        let spent = Spent {
+            tokens,
+            ..Spent::default()
+        };
+        let accounts = self.accounts.iter();
+        accounts.for_each(|account| account.sums.lock().add(spent));
     }
 
     /// One more subthread, or why not.
@@ -257,18 +257,13 @@ impl Purse {
             return Ok(());
         };
         let mut sums = account.sums.lock();
-        let limit = account.threads;
-        if sums.all().threads >= limit {
+        let (limit, used) = (account.threads, sums.all().threads);
+        if used >= limit {
             let text = format!(
                 "not made: {limit} subthreads and missions go back to the same event from outside already (budget.root.threads); \
                  there can be more when something new comes from outside"
             );
-            return Err(failure(
-                text,
-                limit,
-                sums.all().threads,
-                "budget.root.threads",
-            ));
+            return Err(failure(text, limit, used, "budget.root.threads"));
         }
         sums.add(THREAD);
         Ok(())
@@ -292,9 +287,8 @@ impl Purse {
                 })
             )
         {
-            self.of_root()
-                .into_iter()
-                .for_each(|account| account.private.store(false, Ordering::Release));
+            let of_root = self.of_root().into_iter();
+            of_root.for_each(|account| account.private.store(false, Ordering::Release));
         }
     }
 

@@ -96,10 +96,8 @@ impl State {
         }
         let missing = gap.head - gap.indexed;
         self.without += missing;
-        self.behind.insert(
-            space.clone(),
-            Behind::new(gap, if found { missing } else { 0 }),
-        );
+        let found = if found { missing } else { 0 };
+        self.behind.insert(space.clone(), Behind::new(gap, found));
     }
 
     /// What is in the index of a space after a transaction.

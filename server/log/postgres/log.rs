@@ -264,13 +264,8 @@ impl Backend for Log {
 
     async fn write(&mut self, plan: &Plan) -> Result<(), StoreError> {
         let connection = self.connection()?;
-        bulk::put_all(
-            connection,
-            &plan.writes()?,
-            &plan.released,
-            &Part::of(&plan.rows.single),
-        )
-        .await?;
+        let (writes, parts) = (plan.writes()?, Part::of(&plan.rows.single));
+        bulk::put_all(connection, &writes, &plan.released, &parts).await?;
         let renewals = self.renewals.clone();
         unless_former(renewals, self.run("commit")).await?;
         self.stored(plan);

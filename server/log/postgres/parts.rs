@@ -38,13 +38,10 @@ impl Part {
             let (deed, columns): (_, Vec<_>) = match row {
                 None => (Deed::Remove, table.key.iter().collect()),
                 Some(row) if table.is_whole(row) => (Deed::Put, table.columns().collect()),
-                Some(row) => (
-                    Deed::Alter,
-                    table
-                        .columns()
-                        .filter(|column| row.has(column.name))
-                        .collect(),
-                ),
+                Some(row) => {
+                    let known = table.columns().filter(|column| row.has(column.name));
+                    (Deed::Alter, known.collect())
+                }
             };
             let names = columns.iter().map(|column| column.name).collect();
             let part = parts.entry((table, deed, names)).or_insert_with(|| {
@@ -61,12 +58,7 @@ impl Part {
                 part.rows.push(key.clone());
                 continue;
             };
-            part.rows.push(
-                part.columns
-                    .iter()
-                    .map(|column| row.cell(column.name).clone())
-                    .collect(),
-            );
+            part.rows.push(row.cells(part.columns.iter().copied()));
             if let (Some(words), Some(of)) = (&mut part.words, &table.words) {
                 words.push(vector(&(of.of)(row)));
             }
@@ -95,11 +87,8 @@ impl Part {
             names.push("words");
             values.push("v.words::tsvector".to_owned());
         }
-        let rows = format!(
-            "(select * from unnest({}){only_if}) v ({})",
-            arrays.join(", "),
-            names.join(", ")
-        );
+        let (arrays, all) = (arrays.join(", "), names.join(", "));
+        let rows = format!("(select * from unnest({arrays}){only_if}) v ({all})");
         let (name, key) = (table.name, table.key.iter().map(|column| column.name));
         let is_key = |name: &str| table.key.iter().any(|column| column.name == name);
         let rest = names.iter().filter(|name| !is_key(name));
@@ -114,19 +103,16 @@ impl Part {
                 let set: Vec<String> = rest
                     .map(|name| format!("{name} = excluded.{name}"))
                     .collect();
-                let (names, values, set) = (names.join(", "), values.join(", "), set.join(", "));
+                let (values, set) = (values.join(", "), set.join(", "));
                 let key = table.key_list();
                 format!(
-                    "insert into {name} ({names}) select {values} from {rows} on conflict ({key}) do update set {set}"
+                    "insert into {name} ({all}) select {values} from {rows} on conflict ({key}) do update set {set}"
                 )
             }
             Deed::Alter => {
                 let set: Vec<String> = rest.map(|name| format!("{name} = v.{name}")).collect();
-                format!(
-                    "update {name} t set {} from {rows} where {}",
-                    set.join(", "),
-                    is_its()
-                )
+                let (set, is_its) = (set.join(", "), is_its());
+                format!("update {name} t set {set} from {rows} where {is_its}")
             }
             Deed::Remove => format!("delete from {name} t using {rows} where {}", is_its()),
         }

@@ -86,9 +86,5 @@ impl Postgres {
 
 /// A tsquery: all of the words. They have letters, digits and marks only, so quoting them is safe.
 pub fn all_of(words: &[String]) -> String {
-    words
-        .iter()
-        .map(|word| format!("'{word}'"))
-        .collect::<Vec<_>>()
-        .join(" & ")
+    sql::quoted(words, "'", " & ")
 }

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use sqlx::Postgres;
-use sqlx::postgres::{PgArguments, PgConnectOptions, PgListener, PgNotification, PgPoolOptions};
-use sqlx::query::Query;
+use sqlx::postgres::{PgConnectOptions, PgListener, PgNotification, PgPoolOptions};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -64,14 +62,10 @@ impl Watch {
         });
         let mut tasks = JoinSet::new();
         let supervisor = &life.supervisor;
-        tasks.spawn(supervisor.watch(
-            "telling other servers of commits",
-            announce(watch.clone(), pooled),
-        ));
-        tasks.spawn(supervisor.watch(
-            "listening to other servers",
-            listen(watch.clone(), options, life.clone()),
-        ));
+        let announcing = announce(watch.clone(), pooled);
+        tasks.spawn(supervisor.watch("telling other servers of commits", announcing));
+        let listening = listen(watch.clone(), options, life.clone());
+        tasks.spawn(supervisor.watch("listening to other servers", listening));
         (watch, tasks)
     }
 
@@ -87,13 +81,7 @@ impl Watch {
 
     /// Tells the other servers that this one leaves threads.
     pub async fn hand_over(&self, pooled: &Pooled) -> Result<(), StoreError> {
-        notify(
-            pooled,
-            sqlx::query("select pg_notify($1, $2)")
-                .bind(LEFT)
-                .bind(&self.id),
-        )
-        .await
+        notify(pooled, LEFT, &self.id).await
     }
 
     /// Waits until another server may have left threads. For one task.
@@ -112,19 +100,15 @@ async fn announce(watch: Arc<Watch>, pooled: Pooled) {
             spaces = "*".into();
         }
         let payload = format!("{} {spaces}", watch.id);
-        let query = sqlx::query("select pg_notify($1, $2)")
-            .bind(MOVED)
-            .bind(payload);
-        if let Err(error) = notify(&pooled, query).await {
+        if let Err(error) = notify(&pooled, MOVED, &payload).await {
             tracing::warn!(%error, "other servers are not told of commits; they will find them by looking");
         }
     }
 }
 
-async fn notify(
-    pooled: &Pooled,
-    query: Query<'_, Postgres, PgArguments>,
-) -> Result<(), StoreError> {
+async fn notify(pooled: &Pooled, channel: &str, payload: &str) -> Result<(), StoreError> {
+    let query = sqlx::query("select pg_notify($1, $2)");
+    let query = query.bind(channel).bind(payload);
     sql::read!(pooled, None, query, execute).map(|_| ())
 }
 

@@ -194,7 +194,7 @@ impl Trips {
         let into = "insert into event_words (rowid, words)";
         self.insert((into, ""), 2, &Vec::from_iter(with_words), |row| {
             row.add(|event| base + event.seq)?;
-            row.add(|event| joined(event.words.iter()))
+            row.add(|event| joined(&event.words))
         })
     }
 }
@@ -262,7 +262,7 @@ pub(in crate::log) async fn put_index(
 fn single(((table, key), row): Single<'_>) -> (String, Vec<Cell>) {
     match row {
         Some(row) if !table.is_whole(row) => table.alter_text(row),
-        Some(row) => (table.put_text(), table.cells(row)),
+        Some(row) => (table.put_text(), row.cells(table.columns())),
         None => (table.remove_text(), key.clone()),
     }
 }
@@ -330,11 +330,12 @@ async fn put_searched(
         execute(connection, text, vec![number.into()]).await?;
     }
     let Some(row) = row else { return Ok(()) };
-    let Some(number) = number(connection, table.put_text(), table.cells(row)).await? else {
+    let cells = row.cells(table.columns());
+    let Some(number) = number(connection, table.put_text(), cells).await? else {
         return Ok(());
     };
     let text = format!("insert into {} (rowid, words) values ($1, $2)", words.table);
-    let words = joined((words.of)(row).iter());
+    let words = joined(&(words.of)(row));
     execute(connection, text, vec![number.into(), words.into()]).await
 }
 

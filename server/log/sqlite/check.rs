@@ -275,10 +275,8 @@ impl Sqlite {
             }
             checked.events += u64::try_from(count).unwrap_or_default();
             // From where the last step ended: what is missing between two steps is missing, too.
-            checked.faults.extend(wrong(
-                space,
-                (count, first.min(after + 1), last, unreadable),
-            ));
+            let looked = (count, first.min(after + 1), last, unreadable);
+            checked.faults.extend(wrong(space, looked));
             after = last;
             tokio::time::sleep(pause).await;
         }

@@ -75,13 +75,9 @@ impl Clock {
             return time;
         }
         let utc = event.ts.to_string();
-        let (date, minute) = (utc.get(..10), utc.get(11..16));
-        let _ = write!(
-            time,
-            "{} {}",
-            date.unwrap_or_default(),
-            minute.unwrap_or_default()
-        );
+        let date = utc.get(..10).unwrap_or_default();
+        let minute = utc.get(11..16).unwrap_or_default();
+        let _ = write!(time, "{date} {minute}");
         if !self.is_unnamed {
             time.push_str(" UTC");
         }

@@ -30,24 +30,17 @@ impl Slice {
     /// The entries as a view shows them.
     pub fn of(self, entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
         let mut entries = entries.to_vec();
+        let with = |entry: &Entry, line: String| {
+            let entry = entry.clone();
+            Arc::new(Entry { line, ..entry })
+        };
         // The end first: it counts from the beginning of its entry.
         if let (Some(upto), Some(last)) = (self.upto, entries.last_mut()) {
-            let line = format!("{}…", &last.line[..at(&last.line, upto)]);
-            *last = Arc::new(Entry {
-                line,
-                ..Entry::clone(last)
-            });
+            *last = with(last, format!("{}…", &last.line[..at(&last.line, upto)]));
         }
         if let Some(first) = entries.first_mut().filter(|_| self.skip > 0) {
-            let line = format!(
-                "#{} (continued): …{}",
-                first.seq,
-                &first.line[at(&first.line, self.skip)..]
-            );
-            *first = Arc::new(Entry {
-                line,
-                ..Entry::clone(first)
-            });
+            let rest = &first.line[at(&first.line, self.skip)..];
+            *first = with(first, format!("#{} (continued): …{rest}", first.seq));
         }
         entries
     }
@@ -175,14 +168,10 @@ pub fn summed(
         (told, next) = (upto.max(told), ends);
     }
     let mut blocks = vec![Block::Text(text)];
-    blocks.extend(joined(
-        entries,
-        Omitted {
-            count: left,
-            ..omitted
-        },
-        media,
-        prompts,
-    ));
+    let omitted = Omitted {
+        count: left,
+        ..omitted
+    };
+    blocks.extend(joined(entries, omitted, media, prompts));
     blocks
 }
