@@ -162,11 +162,10 @@ impl Writer {
             queue,
             soundness,
         };
-        tokio::spawn(
-            options
-                .supervisor
-                .watch("the writer of the log", task.run()),
-        );
+        let task = options
+            .supervisor
+            .watch("the writer of the log", task.run());
+        tokio::spawn(task);
         writer
     }
 
@@ -174,9 +173,7 @@ impl Writer {
         let begun = Instant::now();
         let (answer, answered) = oneshot::channel();
         let item = Item::new(append, answer)?;
-        if !self.queue.put(item).await {
-            return Err(StoreError::closed());
-        }
+        self.queue.put(item).await?;
         let appended = answered.await.map_err(|_| StoreError::closed())?;
         if appended.is_ok() {
             metrics::histogram!(SECONDS).record(begun.elapsed());
@@ -186,11 +183,7 @@ impl Writer {
 
     /// The backend has something to write aside.
     pub fn nudge(&self) -> Result<(), StoreError> {
-        if self.queue.nudge() {
-            Ok(())
-        } else {
-            Err(StoreError::closed())
-        }
+        self.queue.nudge()
     }
 
     /// Whether writing works: known from the last writes; when one failed, tried.
@@ -209,9 +202,7 @@ impl Writer {
 
     async fn ask(&self, writes: bool) -> Result<(), StoreError> {
         let (answer, answered) = oneshot::channel();
-        if !self.queue.probe(Probe { answer, writes }) {
-            return Err(StoreError::closed());
-        }
+        self.queue.probe(Probe { answer, writes })?;
         answered.await.map_err(|_| StoreError::closed())?
     }
 
@@ -378,11 +369,9 @@ impl<B: Backend> Task<B> {
 
     /// Adds what came for these logs while another server's commit to them was waited for.
     fn gather_more(&self, group: &mut Group, spaces: &BTreeSet<Space>) {
+        let is_wanted = |space: &Space| spaces.contains(space) && self.index.has_room(space);
         while group.has_room()
-            && let Some(item) = self
-                .queue
-                .0
-                .next(|space| spaces.contains(space) && self.index.has_room(space))
+            && let Some(item) = self.queue.0.next(is_wanted)
         {
             group.push(item);
         }

@@ -58,20 +58,14 @@ impl Begun {
 
     /// Adds a piece to its reply.
     pub fn grow(&self, space: &Space, after: Seq, hint: &Hint) {
-        let Hint::Delta {
-            thread,
-            event_id,
-            text,
-            ..
-        } = hint
-        else {
+        let Hint::Delta { event_id, text, .. } = hint else {
             return;
         };
         let mut spaces = self.spaces.lock();
         let replies = spaces.get_mut(space);
         if let Some(reply) = replies.and_then(|replies| replies.get_mut(event_id)) {
             if reply.text.is_empty() {
-                reply.thread = thread.clone();
+                reply.thread = hint.thread().clone();
             }
             reply.text.push_str(text);
             reply.after = after;
@@ -85,11 +79,8 @@ impl Begun {
     }
 
     pub fn one(&self, space: &Space, event_id: &Uuid) -> Option<Hinted> {
-        self.spaces
-            .lock()
-            .get(space)?
-            .get(event_id)?
-            .hint(*event_id)
+        let spaces = self.spaces.lock();
+        spaces.get(space)?.get(event_id)?.hint(*event_id)
     }
 }
 

@@ -134,11 +134,8 @@ impl FeedHead {
         self.bytes -= oldest.json.len();
         let seq = oldest.event.seq;
         for key in concerned(&oldest.event.thread) {
-            if let Some(listener) = self
-                .listeners
-                .get_mut(&key)
-                .filter(|listener| listener.seqs.front() == Some(&seq))
-            {
+            let listener = self.listeners.get_mut(&key);
+            if let Some(listener) = listener.filter(|it| it.seqs.front() == Some(&seq)) {
                 listener.seqs.pop_front();
                 listener.since = Some(seq);
             }
@@ -336,17 +333,10 @@ impl Follower {
             None => Tail::Events(Vec::new()),
             Some(since) if since > seq => Tail::Behind,
             Some(_) => {
-                let from = listener
-                    .seqs
-                    .partition_point(|of_concern| *of_concern <= seq);
-                Tail::Events(
-                    listener
-                        .seqs
-                        .range(from..)
-                        .take(limit)
-                        .filter_map(|seq| told.at(*seq).cloned())
-                        .collect(),
-                )
+                let seqs = &listener.seqs;
+                let from = seqs.partition_point(|of_concern| *of_concern <= seq);
+                let seqs = seqs.range(from..).take(limit);
+                Tail::Events(seqs.filter_map(|seq| told.at(*seq).cloned()).collect())
             }
         }
     }
@@ -409,11 +399,8 @@ impl Drop for Follower {
         let mut spaces = self.feed.spaces.lock();
         let mut told = self.channel.lock();
         // This follower's own receiver still counts.
-        if told
-            .listeners
-            .get(&self.thread)
-            .is_some_and(|listener| listener.head.receiver_count() <= 1)
-        {
+        let listener = told.listeners.get(&self.thread);
+        if listener.is_some_and(|listener| listener.head.receiver_count() <= 1) {
             told.listeners.remove(&self.thread);
         }
         if told.listeners.is_empty() {

@@ -157,11 +157,8 @@ impl Index {
     /// Whether a space may grow: not too many of its events are without, or nobody adds them.
     pub fn has_room(&self, space: &Space) -> bool {
         let state = self.shared.state.lock();
-        state.closed
-            || state
-                .behind
-                .get(space)
-                .is_none_or(|behind| behind.has_room(self.most))
+        let behind = state.behind.get(space);
+        state.closed || behind.is_none_or(|behind| behind.has_room(self.most))
     }
 
     /// The next transaction's end, or that of the index.

@@ -146,34 +146,23 @@ impl EventLog for Memory {
     }
 
     async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, StoreError> {
-        Ok(self
-            .stored()?
-            .page(space, query)
-            .iter()
-            .map(|shown| shown.event.clone())
-            .collect())
+        let page = self.stored()?.page(space, query);
+        Ok(page.iter().map(|shown| shown.event.clone()).collect())
     }
 
     async fn written(&self, space: &Space, query: &Query) -> Result<Vec<Written>, StoreError> {
-        let json = |shown: &Shown| RawValue::from_string(shown.json.to_string()).ok();
+        let written = |shown: &Arc<Shown>| Written {
+            seq: shown.event.seq,
+            json: RawValue::from_string(shown.json.to_string()).ok(),
+        };
         let page = self.stored()?.page(space, query);
-        Ok(page
-            .iter()
-            .map(|shown| Written {
-                seq: shown.event.seq,
-                json: json(shown),
-            })
-            .collect())
+        Ok(page.iter().map(written).collect())
     }
 
     async fn ever(&self, space: &Space, tag: &str) -> Result<bool, StoreError> {
         let has = |shown: &Arc<Shown>| {
-            shown
-                .event
-                .meta
-                .tags
-                .iter()
-                .any(|it| it.to_lowercase() == tag)
+            let mut tags = shown.event.meta.tags.iter();
+            tags.any(|it| it.to_lowercase() == tag)
         };
         Ok(self.stored()?.log(space).iter().any(has))
     }
@@ -215,10 +204,8 @@ impl Threads for Memory {
     ) -> Result<Vec<ThreadRow>, StoreError> {
         let stored = self.stored()?;
         let is_below = |row: &&ThreadRow| row.thread != *thread && row.thread.is_within(thread);
-        let living = stored
-            .threads(space)
-            .filter(is_below)
-            .filter(|row| !row.status.is_final());
+        let below = stored.threads(space).filter(is_below);
+        let living = below.filter(|row| !row.status.is_final());
         let asked = living.filter(|row| after.is_none_or(|after| row.thread > *after));
         Ok(first(asked.cloned(), limit))
     }
@@ -246,13 +233,8 @@ impl Threads for Memory {
         let waits = |shown: &&Arc<Shown>| {
             shown.event.thread == *thread && shown.event.seq > after && shown.event.wakes()
         };
-        let waiting = stored
-            .log(space)
-            .iter()
-            .filter(waits)
-            .take(limit as usize)
-            .count();
-        Ok(u32::try_from(waiting).unwrap_or(limit))
+        let waiting = stored.log(space).iter().filter(waits);
+        Ok(u32::try_from(waiting.take(limit as usize).count()).unwrap_or(limit))
     }
 
     async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, StoreError> {
@@ -277,11 +259,8 @@ impl Threads for Memory {
     ) -> Result<Vec<(ThreadId, ThreadId)>, StoreError> {
         let stored = self.stored()?;
         let pair = |row: &ThreadRow| Some((row.awaits()?.clone(), row.thread.clone()));
-        let mut pairs: Vec<_> = stored
-            .threads(space)
-            .filter_map(pair)
-            .filter(|(it, _)| of.contains(&it))
-            .collect();
+        let pairs = stored.threads(space).filter_map(pair);
+        let mut pairs = Vec::from_iter(pairs.filter(|(it, _)| of.contains(&it)));
         pairs.sort_unstable();
         Ok(first(pairs.into_iter(), limit))
     }
@@ -344,19 +323,14 @@ super::leases::leasing!(Memory);
 impl BlobStore for Memory {
     async fn put_blob(&self, space: &Space, blob: Blob) -> Result<String, StoreError> {
         let hash = sha256(&blob.bytes);
-        self.stored()?
-            .blobs
-            .entry((space.clone(), hash.clone()))
-            .or_insert(blob);
+        let key = (space.clone(), hash.clone());
+        self.stored()?.blobs.entry(key).or_insert(blob);
         Ok(hash)
     }
 
     async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, StoreError> {
-        Ok(self
-            .stored()?
-            .blobs
-            .get(&(space.clone(), sha256.to_owned()))
-            .cloned())
+        let key = (space.clone(), sha256.to_owned());
+        Ok(self.stored()?.blobs.get(&key).cloned())
     }
 }
 

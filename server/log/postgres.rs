@@ -217,7 +217,7 @@ impl Postgres {
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
         let (threads, rows, watch) = (Batch::new(), Batch::new(), Mutex::new(tasks));
         // One of each kind, before others take what there is.
-        let first = (pool.clone(), own.pool.clone(), blobs.clone());
+        let first = (pool.clone(), own.pool.clone(), blobs.pool.clone());
         let pools = life.pools.clone();
         watch.lock().spawn(async move {
             // Whoever needs one asks again, and says why there is none.
@@ -323,7 +323,7 @@ impl Upkeep for Postgres {
         tokio::try_join!(
             self.pool.ready(),
             self.own.pool.ready(),
-            self.blobs.ready(),
+            self.blobs.pool.ready(),
             self.writer.ready()
         )?;
         self.has_tables().await?;
@@ -334,7 +334,7 @@ impl Upkeep for Postgres {
         self.writer.close().await;
         self.index.close().await;
         self.watch.lock().abort_all();
-        self.blobs.close().await;
+        self.blobs.pool.close().await;
         self.own.pool.close().await;
         self.pool.close().await;
     }
@@ -353,14 +353,12 @@ fn with_words(table: &Table) -> Option<String> {
 /// too: a table that is locked, or may not be read, fails all of it. At most a row of each is read.
 fn missing() -> String {
     let tables = Vec::from_iter(sql::tables().chain(["leases", "servers"])).join(", ");
-    let read: Vec<String> = ["events", "threads", "blobs"]
-        .into_iter()
-        .chain(sql::projected())
-        .map(|table| format!("exists (select 1 from {table})"))
-        .collect();
+    let read = ["events", "threads", "blobs"].into_iter();
+    let read = read.chain(sql::projected());
+    let read = read.map(|table| format!("exists (select 1 from {table})"));
+    let read = Vec::from_iter(read).join(" or ");
     format!(
-        "select (select string_agg(name, ', ') from unnest('{{{tables}}}'::text[]) name where to_regclass(name) is null), {}",
-        read.join(" or ")
+        "select (select string_agg(name, ', ') from unnest('{{{tables}}}'::text[]) name where to_regclass(name) is null), {read}"
     )
 }
 
@@ -398,9 +396,6 @@ fn columns(fences: &[Fence]) -> FenceColumns<'_> {
     fences.sort_unstable_by_key(|fence| (&fence.space, &fence.thread));
     let spaces = fences.iter().map(|fence| fence.space.as_str()).collect();
     let threads = fences.iter().map(|fence| fence.thread.as_str()).collect();
-    (
-        spaces,
-        threads,
-        fences.iter().map(|fence| fence.number).collect(),
-    )
+    let numbers = fences.iter().map(|fence| fence.number).collect();
+    (spaces, threads, numbers)
 }

@@ -179,34 +179,24 @@ impl Select {
         if self.read.is_empty() {
             return self.table.columns().collect();
         }
-        self.read
-            .iter()
-            .filter_map(|name| self.table.columns().find(|column| column.name == *name))
-            .collect()
+        let named = |name: &&str| self.table.columns().find(|column| column.name == *name);
+        self.read.iter().filter_map(named).collect()
     }
 
     /// Whether what is read has the key of each row: all of it is there once anyway, and a database that does not look for that can read in the order of an index.
     fn has_key(&self) -> bool {
         let is_known = |column: &Column| column.name == "space" && self.space.is_some();
-        self.table
-            .key
-            .iter()
-            .all(|column| is_known(column) || self.read.contains(&column.name))
+        let mut key = self.table.key.iter();
+        key.all(|column| is_known(column) || self.read.contains(&column.name))
     }
 
     /// The question in SQL. Whatever it asks for, there are few texts, so that a database prepares few statements.
     pub fn sql(&self) -> String {
         let names: Vec<&str> = self.columns().iter().map(|column| column.name).collect();
-        let distinct = if self.once && !self.has_key() {
-            "distinct "
-        } else {
-            ""
-        };
-        let mut text = format!(
-            "select {distinct}{} from {}",
-            names.join(", "),
-            self.table.name
-        );
+        let is_distinct = self.once && !self.has_key();
+        let distinct = if is_distinct { "distinct " } else { "" };
+        let (names, table) = (names.join(", "), self.table.name);
+        let mut text = format!("select {distinct}{names} from {table}");
         let mut next = 1;
         for (number, (column, is, values)) in self.conditions.iter().enumerate() {
             let word = if number == 0 { "where" } else { "and" };
@@ -237,12 +227,9 @@ impl Select {
     pub fn arguments(&self) -> Vec<Cell> {
         let limit = self.limit.map(|limit| Cell::Integer(limit.into()));
         let skip = (self.skip > 0).then(|| Cell::Integer(self.skip.into()));
-        self.conditions
-            .iter()
-            .flat_map(|(_, _, values)| values.iter().cloned())
-            .chain(limit)
-            .chain(skip)
-            .collect()
+        let conditions = self.conditions.iter();
+        let values = conditions.flat_map(|(_, _, values)| values.iter().cloned());
+        values.chain(limit).chain(skip).collect()
     }
 
     /// What it asks for among all rows of its table, which are sorted by their key.
@@ -255,29 +242,21 @@ impl Select {
             self.conditions.iter().all(holds)
         };
         let mut found: Vec<&Row> = rows.filter(meets).collect();
-        let cells = |row: &Row| {
-            self.order
-                .iter()
-                .map(|column| row.cell(column).clone())
-                .collect::<Vec<_>>()
-        };
-        found.sort_by_cached_key(|row| cells(row));
+        found.sort_by_cached_key(|row| {
+            let cells = self.order.iter().map(|column| row.cell(column).clone());
+            Vec::from_iter(cells)
+        });
         let columns = self.columns();
         let read = |row: &Row| {
-            columns
+            let cells = columns
                 .iter()
-                .map(|it| (it.name, row.cell(it.name).clone()))
-                .collect::<Row>()
+                .map(|it| (it.name, row.cell(it.name).clone()));
+            cells.collect::<Row>()
         };
         let mut seen = BTreeSet::new();
         let is_new = |row: &Row| !self.once || seen.insert(row.clone());
         let limit = self.limit.map_or(usize::MAX, |limit| limit as usize);
-        found
-            .into_iter()
-            .map(read)
-            .filter(is_new)
-            .skip(self.skip as usize)
-            .take(limit)
-            .collect()
+        let found = found.into_iter().map(read).filter(is_new);
+        found.skip(self.skip as usize).take(limit).collect()
     }
 }

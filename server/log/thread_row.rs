@@ -76,10 +76,8 @@ impl ThreadRow {
 
     /// Whether an event was taken back.
     pub fn is_withdrawn(&self, seq: Seq) -> bool {
-        self.state
-            .withdrawn
-            .iter()
-            .any(|(from, input)| (*from..=*input).contains(&seq))
+        let mut withdrawn = self.state.withdrawn.iter();
+        withdrawn.any(|(from, input)| (*from..=*input).contains(&seq))
     }
 
     /// Whether an event of its mailbox waits: it is with no turn, and nobody took it back.
@@ -103,11 +101,8 @@ impl ThreadRow {
 
     /// Why it cannot go on, if it sleeps for another reason than that it asked to.
     pub fn stuck(&self) -> Option<&str> {
-        let waiting = self
-            .state
-            .waiting
-            .as_ref()
-            .filter(|_| self.status == Status::Waiting)?;
+        let waiting = self.state.waiting.as_ref();
+        let waiting = waiting.filter(|_| self.status == Status::Waiting)?;
         waiting.reason.as_deref()
     }
 

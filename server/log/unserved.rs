@@ -73,13 +73,9 @@ impl Unserved {
             Err(StoreError::Unavailable(_) | StoreError::Unmet(_) | StoreError::TooDear) => false,
         };
         if changed {
-            let spaces = all
-                .keys()
-                .map(|(space, _)| space)
-                .collect::<BTreeSet<_>>()
-                .len();
-            metrics::gauge!("thinkd_spaces_unserved")
-                .set(u32::try_from(spaces).unwrap_or(u32::MAX));
+            let spaces = all.keys().map(|(space, _)| space);
+            let spaces = BTreeSet::from_iter(spaces).len();
+            metrics::gauge!("thinkd_spaces_unserved").set(spaces as f64);
         }
     }
 

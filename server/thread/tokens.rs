@@ -41,8 +41,7 @@ impl Tokens {
 
     /// In and out, as far as they are known.
     pub fn all(&self) -> u64 {
-        self.input
-            .unwrap_or(0)
-            .saturating_add(self.output.unwrap_or(0))
+        let output = self.output.unwrap_or(0);
+        self.input.unwrap_or(0).saturating_add(output)
     }
 }

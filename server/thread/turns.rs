@@ -135,10 +135,9 @@ impl TurnSummary {
             Some(name) if record.purpose() != "follow-up" => {
                 let voice = self.voice(name);
                 voice.done |= record.is_last();
-                voice.ms = record
-                    .duration_ms()
-                    .map(|ms| voice.ms.unwrap_or(0).saturating_add(ms))
-                    .or(voice.ms);
+                if let Some(ms) = record.duration_ms() {
+                    voice.ms = Some(voice.ms.unwrap_or(0).saturating_add(ms));
+                }
             }
             Some(_) => {}
             None => self.rounds += u64::from(record.module == "decision"),

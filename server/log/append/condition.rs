@@ -118,11 +118,9 @@ fn widen<'a, T: Ord>(all: &mut BTreeMap<&'a Space, T>, space: &'a Space, to: T) 
 impl Before {
     /// The first of the draft's conditions that is not met.
     pub(super) fn unmet(&self, rows: &Rows, space: &Space, draft: &Draft) -> Option<Condition> {
-        draft
-            .conditions
-            .iter()
-            .find(|condition| !self.is_met(rows, space, draft, condition))
-            .cloned()
+        let mut conditions = draft.conditions.iter();
+        let unmet = conditions.find(|it| !self.is_met(rows, space, draft, it));
+        unmet.cloned()
     }
 
     fn is_met(&self, rows: &Rows, space: &Space, draft: &Draft, condition: &Condition) -> bool {

@@ -130,10 +130,8 @@ impl Plan {
     }
 
     pub(super) fn new(found: Found, before: Before, now: Timestamp) -> Result<Self, StoreError> {
-        let known = found
-            .events
-            .into_iter()
-            .map(|(space, event)| Ok(((space, event.event_id), shown(event)?)));
+        let known = found.events.into_iter();
+        let known = known.map(|(space, event)| Ok(((space, event.event_id), shown(event)?)));
         Ok(Self {
             events: Vec::new(),
             found: Vec::new(),
@@ -164,17 +162,14 @@ impl Plan {
 
     /// The events, each with its space, in the order of their seqs.
     pub fn shown(&self) -> impl Iterator<Item = (&Space, &Arc<Shown>)> {
-        self.events
-            .iter()
-            .map(|written| (&written.space, &written.shown))
+        let events = self.events.iter();
+        events.map(|written| (&written.space, &written.shown))
     }
 
     /// Everything that is to be told, each with its space, in the order of their seqs.
     pub(super) fn news(&self) -> impl Iterator<Item = (&Space, &Arc<Shown>)> {
-        self.found
-            .iter()
-            .map(|(space, shown)| (space, shown))
-            .chain(self.shown())
+        let found = self.found.iter().map(|(space, shown)| (space, shown));
+        found.chain(self.shown())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -194,10 +189,8 @@ impl Plan {
                 if item.release {
                     self.released.extend(item.fence.clone());
                 }
-                let placed = item
-                    .drafts
-                    .iter()
-                    .map(|ready| self.place(&item.space, ready, project));
+                let drafts = item.drafts.iter();
+                let placed = drafts.map(|ready| self.place(&item.space, ready, project));
                 Ok(Appended::Stored(placed.collect::<Result<_, _>>()?))
             }
         };
@@ -228,10 +221,8 @@ impl Plan {
             }
         }
         // An append that is stored as a whole already is answered as such, even when its lease went with it.
-        let stale = item
-            .fence
-            .as_ref()
-            .is_some_and(|fence| !self.held.contains(fence) || self.released.contains(fence));
+        let is_lost = |it: &Fence| !self.held.contains(it) || self.released.contains(it);
+        let stale = item.fence.as_ref().is_some_and(is_lost);
         if stale && (fresh || item.drafts.is_empty()) {
             return Some(Ok(Appended::Stale));
         }

@@ -159,10 +159,8 @@ impl State {
     /// All who wait for any space.
     pub fn all_waiting(&mut self) -> Vec<Waiter> {
         self.round.clear();
-        std::mem::take(&mut self.waiting)
-            .into_values()
-            .flatten()
-            .collect()
+        let waiting = std::mem::take(&mut self.waiting);
+        waiting.into_values().flatten().collect()
     }
 
     /// All who wait for a space: they wait no more.

@@ -54,18 +54,13 @@ impl Stored {
     }
 
     pub fn event(&self, space: &Space, id: Uuid) -> Option<&Event> {
-        self.log(space)
-            .iter()
-            .map(|shown| &shown.event)
-            .find(|event| event.event_id == id)
+        let mut events = self.log(space).iter().map(|shown| &shown.event);
+        events.find(|event| event.event_id == id)
     }
 
     pub fn page(&self, space: &Space, query: &Query) -> Vec<Arc<Shown>> {
-        let asked = self
-            .log(space)
-            .iter()
-            .filter(|shown| query.matches(&shown.event))
-            .cloned();
+        let log = self.log(space).iter();
+        let asked = log.filter(|shown| query.matches(&shown.event)).cloned();
         let limit = query.limit.max(1) as usize;
         match query.order {
             Order::Ascending => asked.take(limit).collect(),

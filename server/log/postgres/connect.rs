@@ -8,7 +8,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::time::timeout;
 
 use super::ACQUIRE;
-use super::session::{LIMITS, drops_settings, has_pooler, have_their_own, settle};
+use super::session::{LIMITS, has_pooler, have_their_own, lacking, settle};
 use crate::log::error::{StoreError, within};
 use crate::log::sql;
 use crate::words::secret;
@@ -89,7 +89,7 @@ pub(in crate::log) async fn connect_first(
     let opened = async || opened(options).await.map_err(|refused| refused.error);
     let mut connection = opened().await?;
     let result = async {
-        if drops_settings(&mut connection, options).await? {
+        if !lacking(&mut connection, options).await?.is_empty() {
             have_their_own(&mut connection, &mut opened().await?).await?;
         }
         Ok(())

@@ -59,11 +59,8 @@ impl Leasing for Postgres {
             .bind(micros(ttl));
         let kept: Vec<i64> = sql::read!(self, None, query, fetch_all)?;
         // Numbers are given out once, so they name their leases.
-        Ok(fences
-            .iter()
-            .filter(|fence| !kept.contains(&fence.number))
-            .cloned()
-            .collect())
+        let is_lost = |fence: &&Fence| !kept.contains(&fence.number);
+        Ok(fences.iter().filter(is_lost).cloned().collect())
     }
 
     async fn release(&self, fence: &Fence) -> Result<(), StoreError> {

@@ -69,18 +69,13 @@ impl Part {
     /// The text of a statement whose first argument has the number `first`. `only_if`: a `where` on which all of it depends, or nothing.
     pub fn text(&self, first: usize, only_if: &str) -> String {
         let Self { table, columns, .. } = self;
-        let kinds = columns.iter().map(|column| {
-            if column.kind == Kind::Text {
-                "text"
-            } else {
-                "bigint"
-            }
+        let kinds = columns.iter().map(|column| match column.kind {
+            Kind::Text => "text",
+            Kind::Integer | Kind::IntegerOrNull => "bigint",
         });
         let kinds = kinds.chain(self.words.as_ref().map(|_| "text"));
-        let arrays: Vec<String> = kinds
-            .zip(first..)
-            .map(|(kind, at)| format!("${at}::{kind}[]"))
-            .collect();
+        let arrays = kinds.zip(first..);
+        let arrays = Vec::from_iter(arrays.map(|(kind, at)| format!("${at}::{kind}[]")));
         let mut names: Vec<&str> = columns.iter().map(|column| column.name).collect();
         let mut values: Vec<String> = names.iter().map(|name| format!("v.{name}")).collect();
         if self.words.is_some() {
@@ -93,16 +88,12 @@ impl Part {
         let is_key = |name: &str| table.key.iter().any(|column| column.name == name);
         let rest = names.iter().filter(|name| !is_key(name));
         let is_its = || {
-            key.clone()
-                .map(|name| format!("t.{name} = v.{name}"))
-                .collect::<Vec<_>>()
-                .join(" and ")
+            let is_its = key.clone().map(|name| format!("t.{name} = v.{name}"));
+            Vec::from_iter(is_its).join(" and ")
         };
         match self.deed {
             Deed::Put => {
-                let set: Vec<String> = rest
-                    .map(|name| format!("{name} = excluded.{name}"))
-                    .collect();
+                let set = Vec::from_iter(rest.map(|name| format!("{name} = excluded.{name}")));
                 let (values, set) = (values.join(", "), set.join(", "));
                 let key = table.key_list();
                 format!(

@@ -145,10 +145,8 @@ async fn hear(watch: &Watch, options: &PgConnectOptions, life: &Life) -> Result<
                 return Ok(());
             }
         };
-        if said
-            .as_ref()
-            .is_some_and(|said| said.payload().starts_with(&watch.id))
-        {
+        let is_ours = |said: &PgNotification| said.payload().starts_with(&watch.id);
+        if said.as_ref().is_some_and(is_ours) {
             continue;
         }
         let channel = said.as_ref().map(PgNotification::channel);
@@ -193,9 +191,9 @@ impl Source for Pooled {
         let text = "select space, head from spaces where space = any($1)";
         let heads: Vec<(String, i64)> =
             sql::read!(self, None, sqlx::query_as(text).bind(names), fetch_all)?;
+        let heads = heads.into_iter();
         heads
-            .into_iter()
-            .map(|(space, head)| Ok((sql::space(space)?, head)))
+            .map(|(name, head)| Ok((sql::space(name)?, head)))
             .collect()
     }
 

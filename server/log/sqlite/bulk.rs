@@ -73,11 +73,8 @@ pub(super) async fn put_alone(
     }
     trips.singles(rest)?;
     trips.next("commit");
-    trips
-        .run(connection)
-        .await
-        .inspect_err(|error| broken.note(error))
-        .map_err(sql::error)
+    let run = trips.run(connection).await;
+    Ok(run.inspect_err(|error| broken.note(error))?)
 }
 
 /// Statements on their way.
@@ -287,10 +284,8 @@ fn unnumbered(text: &str) -> String {
     let mut parts = text.split('$');
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| {
-        format!(
-            "{text}?{}",
-            part.trim_start_matches(|it: char| it.is_ascii_digit())
-        )
+        let rest = part.trim_start_matches(|it: char| it.is_ascii_digit());
+        format!("{text}?{rest}")
     })
 }
 

@@ -108,10 +108,10 @@ async fn pages(reading: &SqliteConnectOptions) -> Vec<String> {
     match found.await {
         Ok(lines) => named_pages(lines),
         // What SQLite cannot even begin to read is the header or the schema.
-        Err(_) => vec![format!(
-            "page {}",
-            broken_schema_page(reading.get_filename()).unwrap_or(1)
-        )],
+        Err(_) => {
+            let page = broken_schema_page(reading.get_filename()).unwrap_or(1);
+            vec![format!("page {page}")]
+        }
     }
 }
 
@@ -139,9 +139,8 @@ fn broken_schema_page(path: &Path) -> Option<u32> {
     for _ in 0..SCHEMA_PAGES {
         let number = waiting.pop()?;
         let mut page = vec![0; size];
-        let begin = u64::from(number)
-            .checked_sub(1)
-            .map(|before| before * size as u64);
+        let before = u64::from(number).checked_sub(1);
+        let begin = before.map(|before| before * size as u64);
         let read = begin.and_then(|begin| file.read_exact_at(&mut page, begin).ok());
         match read.and_then(|()| children(&page, if number == 1 { 100 } else { 0 })) {
             Some(children) => waiting.extend(children),
@@ -154,9 +153,8 @@ fn broken_schema_page(path: &Path) -> Option<u32> {
 /// The pages below a page of a table's tree; none where it is no such page.
 fn children(page: &[u8], header: usize) -> Option<Vec<u32>> {
     let short = |at: usize| {
-        Some(usize::from(u16::from_be_bytes(
-            page.get(at..at + 2)?.try_into().ok()?,
-        )))
+        let short = u16::from_be_bytes(page.get(at..at + 2)?.try_into().ok()?);
+        Some(usize::from(short))
     };
     let long = |at: usize| Some(u32::from_be_bytes(page.get(at..at + 4)?.try_into().ok()?));
     let inner = match page.get(header)? {

@@ -39,14 +39,11 @@ impl Source for Untold {
         let text = "select k.value, (select max(seq) from events where space = k.value) from json_each($1) k";
         let query = sqlx::query_as(text).bind(json(&names)?);
         let heads: Vec<(String, Option<i64>)> = sql::read!(self, None, query, fetch_all)?;
-        let heads = heads
-            .into_iter()
-            .filter_map(|(space, head)| Some((space, head?)));
-        heads
-            .map(|(space, head)| {
-                sql::space(space).map(|space| (space.clone(), head.min(self.end(&space))))
-            })
-            .collect()
+        let heads = heads.into_iter().filter_map(|(name, head)| {
+            let head = head?;
+            Some(sql::space(name).map(|space| (space.clone(), head.min(self.end(&space)))))
+        });
+        heads.collect()
     }
 
     sql::next_events!();

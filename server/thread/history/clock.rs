@@ -32,13 +32,9 @@ impl Clock {
     /// The clock of a space in which these zones were set, oldest first. A name that this build does
     /// not know stands for UTC.
     pub fn of(changes: impl IntoIterator<Item = (Seq, String)>) -> Self {
-        let zone = |name: String| zone(&name).unwrap_or(TimeZone::UTC);
-        let changes = changes
-            .into_iter()
-            .map(|(seq, name)| (seq, zone(name)))
-            .collect();
+        let zone = |(seq, name): (Seq, String)| (seq, zone(&name).unwrap_or(TimeZone::UTC));
         Self {
-            changes,
+            changes: changes.into_iter().map(zone).collect(),
             is_unnamed: false,
         }
     }

@@ -21,20 +21,13 @@ pub fn corrections(
 ) -> String {
     // What a summary says of an event came from it, too.
     let is_shown = |seq: &&Seq| {
-        entries
-            .binary_search_by_key(*seq, |entry| entry.seq)
-            .is_ok()
-            || summaries
-                .iter()
-                .any(|summary| (summary.covers.from..=summary.covers.to).contains(*seq))
+        let entry = entries.binary_search_by_key(*seq, |entry| entry.seq);
+        let covers = |it: &Arc<Summary>| (it.covers.from..=it.covers.to).contains(*seq);
+        entry.is_ok() || summaries.iter().any(covers)
     };
     let of = |it: &Correction| {
-        it.of
-            .iter()
-            .rev()
-            .filter(is_shown)
-            .map(|seq| line(it, *seq, prompts))
-            .collect::<Vec<_>>()
+        let seqs = it.of.iter().rev().filter(is_shown);
+        Vec::from_iter(seqs.map(|seq| line(it, *seq, prompts)))
     };
     let lines: Vec<String> = all.iter().rev().flat_map(of).collect();
     let mut text = String::new();

@@ -49,9 +49,8 @@ impl Slice {
 /// The byte at which a character begins.
 fn at(text: &str, char: u64) -> usize {
     let char = usize::try_from(char).unwrap_or(usize::MAX);
-    text.char_indices()
-        .nth(char)
-        .map_or(text.len(), |(at, _)| at)
+    let at = text.char_indices().nth(char);
+    at.map_or(text.len(), |(at, _)| at)
 }
 
 /// The next piece of these entries, of which `skip` characters were read already: how many of them it holds, at most `events` and of `bytes`,
@@ -67,10 +66,7 @@ pub fn piece(
     };
     let rest = &first.line[at(&first.line, skip)..];
     if rest.len() > bytes {
-        let fits = (0..=bytes)
-            .rev()
-            .find(|end| rest.is_char_boundary(*end))
-            .unwrap_or(0);
+        let fits = rest.floor_char_boundary(bytes);
         // A piece is never empty, whatever a character takes.
         let chars = rest[..fits].chars().count().max(1) as u64;
         return (1, Some(skip + chars));
