@@ -1,22 +1,24 @@
-//! What one event does besides its thread's row: what it adds to the sums of what is used. Which event does what is said in
-//! `thread/projection.rs`; what it does to other tables, in `projections/`.
+//! The sums of what is used, and what an event adds to them. `thread/projection.rs` says which event
+//! does what; `projections/` says it of other tables.
 
 use super::thread_row::ThreadRow;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::words::id::Seq;
 
-/// What an event does besides the change of its thread's row.
+/// The effects of an event besides the change of its thread's row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Applied {
-    /// The use that the thread made, and the events that it goes back to: two, of a mission that a turn began.
+    /// The use that the thread made, and the events that it goes back to: two, of a mission that a
+    /// turn began.
     pub spent: Option<([Option<Seq>; 2], Spent)>,
     /// The event is a change in a form that this build does not know: what it would change stays as it is.
     pub unreadable: bool,
 }
 
-/// How an event, which says this fact, changes its thread's row ([`ThreadRow::apply`]): a pure function, handed to a store when it is
-/// opened; the same one rebuilds the rows. The row always takes the event's seq and time besides.
+/// A pure function that applies an event, which says this fact, to its thread's row
+/// ([`ThreadRow::apply`]). It is handed to a store when it is opened; the same one rebuilds the rows.
+/// The row always takes the event's seq and time besides.
 pub type Project = fn(&mut ThreadRow, &Event, &Fact<'_>) -> Applied;
 
 /// What is used up: a sum over the log.

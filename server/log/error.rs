@@ -36,7 +36,7 @@ impl StoreError {
         Self::Unavailable("the store is closed".into())
     }
 
-    /// The same, in other words: of a database that is away, or failed.
+    /// The error in other words, if the database is away, or failed.
     pub(super) fn reworded(self, words: impl FnOnce(&str) -> String) -> Self {
         match self {
             Self::Unavailable(why) => Self::Unavailable(words(&why)),

@@ -145,9 +145,8 @@ impl FeedHead {
     /// The tail has no gaps: where an event is follows from the difference.
     fn at(&self, seq: Seq) -> Option<&Arc<Shown>> {
         let behind = usize::try_from(self.last? - seq).ok()?;
-        self.events
-            .get(self.events.len().checked_sub(behind + 1)?)?
-            .as_ref()
+        let at = self.events.len().checked_sub(behind + 1)?;
+        self.events.get(at)?.as_ref()
     }
 }
 

@@ -68,8 +68,8 @@ struct Memory {
     closed: AtomicBool,
 }
 
-/// Opens a store in memory, for tests and simulations: what it stores is as long as its disk is. `StoreError::Unavailable` where another
-/// store uses the disk.
+/// Opens a store in memory, for tests and simulations: what it stores is as long as its disk is.
+/// Fails with [`StoreError::Unavailable`] where another store uses the disk.
 pub fn open(
     disk: &Disk,
     options: &Options,

@@ -130,7 +130,7 @@ impl Rows {
         }
     }
 
-    /// Adds what is used to what a root has used.
+    /// Adds to the use of a root.
     pub(super) fn add(&mut self, space: &Space, root: Seq, spent: Spent) {
         if spent == Spent::default() {
             return;
@@ -139,7 +139,7 @@ impl Rows {
         *sum = sum.with(spent, u64::saturating_add);
     }
 
-    /// What a root of a space, or the space, has used here.
+    /// The use of a root of a space, or of the space, here.
     pub(super) fn spent(&self, space: &Space, root: Seq) -> Spent {
         let spent = self.roots.get(&(space.clone(), root));
         spent.copied().unwrap_or_default()

@@ -121,8 +121,8 @@ pub(super) const THREADS_AFTER: &str =
     "select seq, thread from events where space = $1 and seq > $2 order by seq limit $3 + 0";
 pub(super) const AFTER_PAGE: i64 = 256;
 
-/// Stamps how a `Source` reads them; it has `reader`, `end` (how far a log may be told of, asked after it was read) and `met`, which takes
-/// note of the last event.
+/// Stamps the reading of them for a `Source`, which has `reader`, `met`, which takes note of the last
+/// event, and `end`: how far a log may be told of, asked after it was read.
 macro_rules! next_events {
     () => {
         async fn threads_after(

@@ -289,7 +289,7 @@ impl Row {
         self.at(column).map_or(&Cell::Null, |at| &self.0[at].1)
     }
 
-    /// What these columns hold, in their order.
+    /// The cells of these columns, in their order.
     pub(super) fn cells<'a>(&self, columns: impl IntoIterator<Item = &'a Column>) -> Vec<Cell> {
         let columns = columns.into_iter();
         columns.map(|it| self.cell(it.name).clone()).collect()

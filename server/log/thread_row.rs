@@ -1,5 +1,5 @@
-//! A thread's row: what the events with its id add up to, and what that says about it. What one event does to it is said in
-//! `thread/projection.rs` (`ThreadRow::apply`).
+//! A thread's row: what the events with its id add up to, and what that says about it. Its fold,
+//! `ThreadRow::apply`, is in `thread/projection.rs`.
 
 use serde_json::{Map, Value};
 

@@ -136,8 +136,6 @@ impl ThreadState {
 
     /// Whether it waits for one thread alone.
     pub fn waits_for(&self) -> Option<&ThreadId> {
-        self.waiting
-            .as_ref()
-            .and_then(|waiting| waiting.from.as_ref())
+        self.waiting.as_ref()?.from.as_ref()
     }
 }

@@ -91,10 +91,8 @@ impl Unserved {
                 (first, _) => first.unwrap_or_default(),
             }
         };
-        self.0
-            .lock()
-            .iter()
-            .map(|((space, work), reasons)| (space.clone(), *work, why(reasons)))
-            .collect()
+        let noted =
+            |((space, work), reasons): (&(Space, Work), _)| (space.clone(), *work, why(reasons));
+        self.0.lock().iter().map(noted).collect()
     }
 }

@@ -118,10 +118,8 @@ impl WriteCache {
     /// A thread's row as the database has it: when others have appended to the thread, what is known of it is not all there is.
     pub fn met_thread(&self, key: &Key, row: &ThreadRow) {
         let mut cache = self.0.lock();
-        if cache
-            .thread(key)
-            .is_some_and(|thread| thread.row.head < row.head)
-        {
+        let known = cache.thread(key);
+        if known.is_some_and(|known| known.row.head < row.head) {
             drop(cache.young.remove(key).or_else(|| cache.old.remove(key)));
         }
     }
@@ -272,10 +270,8 @@ impl Generation {
 
 impl Thread {
     fn with(mut self, events: Vec<&Arc<Shown>>) -> Self {
-        for shown in events
-            .into_iter()
-            .filter(|shown| shown.event.visibility() >= Visibility::State)
-        {
+        let is_public = |shown: &&Arc<Shown>| shown.event.visibility() >= Visibility::State;
+        for shown in events.into_iter().filter(is_public) {
             self.bytes += shown.json.len();
             self.events.push_back(shown.clone());
         }

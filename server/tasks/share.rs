@@ -28,7 +28,7 @@ struct Inner {
     state: Mutex<State<oneshot::Sender<Place>>>,
 }
 
-/// Places that are counted by space, and those who wait for one, each by what it is told with.
+/// Places, counted by space, and those who wait for one: each is told with a `W`.
 struct State<W> {
     all: u32,
     most: u32,
@@ -199,7 +199,7 @@ impl<W> State<W> {
         }
     }
 
-    /// Gives a free place to who is next: one after the other of the spaces that have not their share.
+    /// Gives a free place to who is next, space by space; none to a space that has its share.
     fn next(&mut self) -> Option<(Space, W)> {
         if self.taken >= self.all {
             return None;

@@ -1,5 +1,6 @@
-//! The projection of threads: the one pure fold from events to the rows of threads, live and in `thinkd rebuild`. A family of facts says
-//! whether it changes more than every event does (`changes_thread`), and what is said here. `log/projections/` has the other tables.
+//! The projection of threads: the one pure fold from events to the rows of threads, live and in
+//! `thinkd rebuild`. A family of facts says whether it changes more than every event does
+//! (`changes_thread`), and what is said here. `log/projections/` has the other tables.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +38,8 @@ const ANY_WAIT: Waking = Waking {
 };
 
 impl ThreadRow {
-    /// Applies an event of the thread, which says this fact; returns what it does besides. Seq and time of the event are taken by `Rows`.
+    /// Applies an event of the thread, which says this fact; returns its other effects. `Rows` takes
+    /// the seq and the time of the event.
     pub fn apply(&mut self, event: &Event, fact: &Fact<'_>) -> Applied {
         let (visibility, own) = (event.visibility(), &event.thread);
         if event.wakes() {
@@ -271,7 +273,8 @@ impl ThreadRow {
         self.state.subthreads = self.state.subthreads.saturating_add_signed(more);
     }
 
-    /// One of what is gathered has come back. Nobody else looks after what is complete: the thread does, whoever it waits for.
+    /// Takes in a part of what is gathered. Nobody else looks after what has come back: the thread
+    /// does, whoever it waits for.
     fn gather(&mut self, part: Option<&GatherPart>, seq: Seq) {
         let Some(part) = part else { return };
         let gather = self.state.gathers.get_mut(&part.id);

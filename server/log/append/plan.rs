@@ -213,10 +213,8 @@ impl Plan {
                     unmet = unmet.or(self.before.unmet(&self.rows, &item.space, &ready.draft));
                 }
             }
-            if own
-                .insert(ready.id, &ready.draft)
-                .is_some_and(|first| !is_like(first, &ready.draft))
-            {
+            let first = own.insert(ready.id, &ready.draft);
+            if first.is_some_and(|first| !is_like(first, &ready.draft)) {
                 return Some(Err(StoreError::Conflict(ready.id)));
             }
         }

@@ -30,7 +30,7 @@ pub(super) struct Stored {
     pub epoch: Uuid,
     pub is_open: bool,
     pub logs: BTreeMap<Space, Vec<Arc<Shown>>>,
-    /// What the logs add up to. Every row of a projection is there, and whole.
+    /// The rows that the logs add up to. Every row of a projection is there, and whole.
     pub rows: Rows,
     pub blobs: BTreeMap<(Space, String), Blob>,
     pub vectors: BTreeMap<(Maker, Hash), Vec<u8>>,

@@ -76,7 +76,8 @@ pub(super) async fn settle(
     )))
 }
 
-/// The settings that options send and a connection does not have, with their values: something between dropped them.
+/// The settings that options send and a connection does not have, with their values: something
+/// between dropped them.
 pub(super) async fn lacking(
     connection: &mut PgConnection,
     options: &PgConnectOptions,

@@ -182,20 +182,16 @@ impl Sqlite {
     pub(super) async fn check_all(&self, pause: Duration) -> Result<Checked, StoreError> {
         let pages = self.number("pragma source.page_count").await?;
         let mut checked = Checked::sound(pages, 0);
-        for table in self
-            .column("select name from source.sqlite_schema where type = 'table' and rootpage > 0")
-            .await?
-        {
+        let tables = "select name from source.sqlite_schema where type = 'table' and rootpage > 0";
+        for table in self.column(tables).await? {
             // Those are read row by row below.
             if !matches!(table.as_str(), "events" | "blobs" | "blob_parts") {
                 checked.faults.extend(self.quick_check(&table).await?);
                 tokio::time::sleep(pause).await;
             }
         }
-        for space in self
-            .column("select space from spaces order by space")
-            .await?
-        {
+        let spaces = "select space from spaces order by space";
+        for space in self.column(spaces).await? {
             if let Err(error) = self.check_events(&space, pause, &mut checked).await {
                 checked.faults.extend(self.told("events", error).await?);
                 break;

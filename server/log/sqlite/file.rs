@@ -53,7 +53,8 @@ pub(in crate::log) fn writing(url: &str) -> Result<SqliteConnectOptions, StoreEr
     Ok(large_journal(options))
 }
 
-/// The same few pages change again and again: the longer they stay in the journal, the seldomer they are copied.
+/// The options for a large journal. The same few pages change again and again: the longer they stay
+/// in it, the seldomer they are copied.
 pub(super) fn large_journal(options: SqliteConnectOptions) -> SqliteConnectOptions {
     options
         .pragma("wal_autocheckpoint", "4000")
