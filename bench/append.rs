@@ -22,11 +22,12 @@ use thinkd::event::draft::Draft;
 use thinkd::event::envelope::{Event, Modality, Payload, Source};
 use thinkd::event::fact::Fact;
 use thinkd::log::appended::Append;
-use thinkd::log::change::ThreadChange;
+use thinkd::log::change::Applied;
 use thinkd::log::kernel::Store;
 use thinkd::log::options::Options;
 use thinkd::log::query::{Order, Query, Show};
 use thinkd::log::store;
+use thinkd::log::thread_row::ThreadRow;
 use thinkd::words::id::{Space, ThreadId};
 
 mod notes;
@@ -43,13 +44,13 @@ const WRITERS: usize = 64;
 /// As long as a short reply.
 const TEXT: &str = "A reply of ordinary length, as a mind gives it: two sentences, some words each. This is the second one.";
 
-fn project(event: &Event, _: &Fact<'_>) -> ThreadChange {
-    ThreadChange {
-        woken: event.wakes().then_some(event.seq),
-        visible: 1,
-        heard: 1,
-        ..ThreadChange::default()
+fn project(row: &mut ThreadRow, event: &Event, _: &Fact<'_>) -> Applied {
+    if event.wakes() {
+        row.woken = event.seq;
     }
+    row.visible += 1;
+    row.heard += 1;
+    Applied::default()
 }
 
 fn draft(thread: &str, tags: &[&str]) -> Draft {

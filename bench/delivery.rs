@@ -12,6 +12,7 @@ use thinkd::edge::server;
 use thinkd::event::draft::{Draft, When};
 use thinkd::log::appended::Append;
 use thinkd::log::store;
+use thinkd::log::thread_row::ThreadRow;
 use thinkd::model::offline::Offline;
 use thinkd::model::prompt;
 use thinkd::program::telemetry;
@@ -21,7 +22,7 @@ use thinkd::runtime::handle::Runtime;
 use thinkd::runtime::kinds::Kinds;
 use thinkd::runtime::options;
 use thinkd::session::handle::Sessions;
-use thinkd::thread::{history, projection};
+use thinkd::thread::history;
 use thinkd::tools::catalogue;
 use thinkd::tools::catalogue::Chosen;
 use thinkd::tools::supplies::Supplies;
@@ -65,7 +66,7 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
         let log = store::open(
             &url,
             thinkd::log::options::Options::default(),
-            projection::project,
+            ThreadRow::apply,
         )
         .await
         .unwrap();

@@ -8,7 +8,7 @@ use sqlx::postgres::PgConnection;
 use thinkd::log::appended::Append;
 use thinkd::log::options::Options;
 use thinkd::log::store;
-use thinkd::thread::projection;
+use thinkd::log::thread_row::ThreadRow;
 use thinkd::words::id::Space;
 
 use crate::figures::{Arguments, client, median};
@@ -204,7 +204,7 @@ impl Database {
             .await;
         if !statistics {
             // The tables are made here, so that they can be told to stay without.
-            store::open(&database.url, Options::default(), projection::project)
+            store::open(&database.url, Options::default(), ThreadRow::apply)
                 .await
                 .unwrap()
                 .close()
@@ -229,7 +229,7 @@ impl Database {
         if range.is_empty() {
             return;
         }
-        let log = store::open(&self.url, Options::default(), projection::project)
+        let log = store::open(&self.url, Options::default(), ThreadRow::apply)
             .await
             .unwrap();
         let turns: Vec<usize> = (range.start / 6..range.end / 6).collect();

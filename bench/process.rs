@@ -13,7 +13,7 @@ use thinkd::log::kernel::Store;
 use thinkd::log::options::Options;
 use thinkd::log::query::Query;
 use thinkd::log::store;
-use thinkd::thread::projection;
+use thinkd::log::thread_row::ThreadRow;
 use thinkd::words::id::{Space, ThreadId};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -365,7 +365,7 @@ pub fn on(file: &Path) -> String {
 
 /// The log of a database.
 pub async fn log_at(url: &str) -> Arc<dyn Store> {
-    store::open(url, Options::default(), projection::project)
+    store::open(url, Options::default(), ThreadRow::apply)
         .await
         .unwrap()
 }

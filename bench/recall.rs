@@ -14,9 +14,9 @@ use thinkd::log::appended::Append;
 use thinkd::log::kernel::Store;
 use thinkd::log::options::Options;
 use thinkd::log::store;
+use thinkd::log::thread_row::ThreadRow;
 use thinkd::recall::finder::{Question, Recall};
 use thinkd::recall::options;
-use thinkd::thread::projection;
 use thinkd::words::id::{self, Space, ThreadId};
 
 use crate::figures::{Arguments, Usage, at, ms, since};
@@ -72,7 +72,7 @@ pub fn run(_: &Arguments) {
 }
 
 async fn on(url: &str, folder: &Folder, stub: &Stub, (what, count, goal): (&str, usize, f64)) {
-    let store = store::open(url, Options::default(), projection::project)
+    let store = store::open(url, Options::default(), ThreadRow::apply)
         .await
         .unwrap();
     let space = Space::default();

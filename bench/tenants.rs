@@ -14,7 +14,7 @@ use thinkd::event::draft::Draft;
 use thinkd::log::appended::Append;
 use thinkd::log::options::Options;
 use thinkd::log::store;
-use thinkd::thread::projection;
+use thinkd::log::thread_row::ThreadRow;
 use thinkd::words::id::{Space, ThreadId};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -204,7 +204,7 @@ async fn start(database: &str, folder: &Path, stub: &Stub) -> Server {
 
 /// A's log: what is searched, and caught up with.
 async fn fill(url: &str) {
-    let log = store::open(url, Options::default(), projection::project)
+    let log = store::open(url, Options::default(), ThreadRow::apply)
         .await
         .unwrap();
     let (space, words) = (

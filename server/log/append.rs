@@ -67,7 +67,7 @@ pub(super) struct Found {
     pub threads: BTreeMap<(Space, ThreadId), ThreadRow>,
 }
 
-/// What a database does for the writer. `begin` … `commit` is one transaction.
+/// What a database does for the writer. `begin` … `write` is one transaction.
 pub(super) trait Backend: Send + 'static {
     /// Begins a transaction. Until its end nobody else can append to these logs; whoever is appending to them is waited for.
     fn begin(
@@ -88,6 +88,7 @@ pub(super) trait Backend: Send + 'static {
     }
     /// What the conditions of drafts ask about.
     fn asked(&mut self, asked: &Asked) -> impl Future<Output = Result<Before, StoreError>> + Send;
+    /// Writes, and commits.
     fn write(&mut self, plan: &Plan) -> impl Future<Output = Result<(), StoreError>> + Send;
     /// Writes and commits, in one trip, if the logs still end there and the leases hold. False: nothing is written.
     fn write_if(
@@ -97,10 +98,6 @@ pub(super) trait Backend: Send + 'static {
         _: &[Fence],
     ) -> impl Future<Output = Result<bool, StoreError>> + Send {
         std::future::ready(Ok(false))
-    }
-    /// Nothing where the write commits.
-    fn commit(&mut self, _: &Plan) -> impl Future<Output = Result<(), StoreError>> + Send {
-        std::future::ready(Ok(()))
     }
     /// Ends a transaction in which nothing was written.
     fn undo(&mut self) -> impl Future<Output = ()> + Send {
@@ -165,11 +162,10 @@ impl Writer {
             queue,
             soundness,
         };
-        tokio::spawn(
-            options
-                .supervisor
-                .watch("the writer of the log", task.run()),
-        );
+        let task = options
+            .supervisor
+            .watch("the writer of the log", task.run());
+        tokio::spawn(task);
         writer
     }
 
@@ -177,9 +173,7 @@ impl Writer {
         let begun = Instant::now();
         let (answer, answered) = oneshot::channel();
         let item = Item::new(append, answer)?;
-        if !self.queue.put(item).await {
-            return Err(StoreError::closed());
-        }
+        self.queue.put(item).await?;
         let appended = answered.await.map_err(|_| StoreError::closed())?;
         if appended.is_ok() {
             metrics::histogram!(SECONDS).record(begun.elapsed());
@@ -189,11 +183,7 @@ impl Writer {
 
     /// The backend has something to write aside.
     pub fn nudge(&self) -> Result<(), StoreError> {
-        if self.queue.nudge() {
-            Ok(())
-        } else {
-            Err(StoreError::closed())
-        }
+        self.queue.nudge()
     }
 
     /// Whether writing works: known from the last writes; when one failed, tried.
@@ -212,9 +202,7 @@ impl Writer {
 
     async fn ask(&self, writes: bool) -> Result<(), StoreError> {
         let (answer, answered) = oneshot::channel();
-        if !self.queue.probe(Probe { answer, writes }) {
-            return Err(StoreError::closed());
-        }
+        self.queue.probe(Probe { answer, writes })?;
         answered.await.map_err(|_| StoreError::closed())?
     }
 
@@ -381,11 +369,9 @@ impl<B: Backend> Task<B> {
 
     /// Adds what came for these logs while another server's commit to them was waited for.
     fn gather_more(&self, group: &mut Group, spaces: &BTreeSet<Space>) {
+        let is_wanted = |space: &Space| spaces.contains(space) && self.index.has_room(space);
         while group.has_room()
-            && let Some(item) = self
-                .queue
-                .0
-                .next(|space| spaces.contains(space) && self.index.has_room(space))
+            && let Some(item) = self.queue.0.next(is_wanted)
         {
             group.push(item);
         }
@@ -462,7 +448,6 @@ impl<B: Backend> Task<B> {
             self.backend.undo().await;
         } else {
             self.backend.write(&plan).await?;
-            self.backend.commit(&plan).await?;
         }
         Ok(plan)
     }

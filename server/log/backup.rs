@@ -213,12 +213,10 @@ pub async fn restore(url: &str, file: &Path, project: Project) -> Result<Restore
     check(file, file_of(url)?.as_deref())?;
     // First of all: of a backup that is damaged nothing is restored.
     let checked = seal::check(file)?;
-    let Rebuilt {
-        events, unreadable, ..
-    } = fill_from(url, file, project).await?;
+    let made = fill_from(url, file, project).await?;
     Ok(Restored {
-        events,
-        unreadable,
+        events: made.events,
+        unreadable: made.unreadable,
         checked,
     })
 }

@@ -79,11 +79,8 @@ impl Begun {
     }
 
     pub fn one(&self, space: &Space, event_id: &Uuid) -> Option<Hinted> {
-        self.spaces
-            .lock()
-            .get(space)?
-            .get(event_id)?
-            .hint(*event_id)
+        let spaces = self.spaces.lock();
+        spaces.get(space)?.get(event_id)?.hint(*event_id)
     }
 }
 

@@ -125,11 +125,8 @@ async fn tell(
         // Most of what other servers store nobody here listens for.
         if before.is_some() && !feed.is_heard_whole(space) {
             let threads = within(LIMIT, source.threads_after(space, told)).await?;
-            let passed = threads
-                .iter()
-                .take_while(|(seq, thread)| feed.pass_over(space, thread, *seq))
-                .last();
-            if let Some((seq, _)) = passed {
+            let passes = |(seq, thread): &&(Seq, ThreadId)| feed.pass_over(space, thread, *seq);
+            if let Some((seq, _)) = threads.iter().take_while(passes).last() {
                 told = *seq;
                 continue;
             }
@@ -140,11 +137,8 @@ async fn tell(
             .as_ref()
             .map_or_else(|unreadable| unreadable.seq, |event| event.seq);
         let in_time = now().micros() - i64::try_from(LATE.as_micros()).unwrap_or(i64::MAX);
-        late += events
-            .iter()
-            .flatten()
-            .filter(|event| before.is_some() && event.ts.micros() < in_time)
-            .count() as u64;
+        let is_late = |event: &&Event| before.is_some() && event.ts.micros() < in_time;
+        late += events.iter().flatten().filter(is_late).count() as u64;
         if !tell_of(feed, space, events)? {
             // The tail was begun anew meanwhile; the next look starts from there.
             break;

@@ -25,7 +25,18 @@ macro_rules! thread_columns {
          standing, created, updated"
     };
 }
-pub(super) use {event_columns, thread_columns};
+/// Selects the rows of threads, with their spaces.
+macro_rules! select_threads {
+    ($where:literal) => {
+        concat!(
+            "select space, ",
+            crate::log::columns::thread_columns!(),
+            " from threads ",
+            $where
+        )
+    };
+}
+pub(super) use {event_columns, select_threads, thread_columns};
 
 pub(super) type EventColumns = (i64, Uuid, i64, String, String, String, String, String);
 /// An event's columns after its space.
@@ -245,10 +256,8 @@ pub(super) fn placed_thread(
 
 pub(super) fn placed_event(columns: PlacedColumns) -> Result<(Space, Event), StoreError> {
     let (space, seq, id, ts, thread, source, modality, payload, tags) = columns;
-    Ok((
-        self::space(space)?,
-        event((seq, id, ts, thread, source, modality, payload, tags))?,
-    ))
+    let event = event((seq, id, ts, thread, source, modality, payload, tags))?;
+    Ok((self::space(space)?, event))
 }
 
 pub(super) fn wait((space, target, thread): (String, String, String)) -> Result<Wait, StoreError> {

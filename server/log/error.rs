@@ -36,6 +36,15 @@ impl StoreError {
         Self::Unavailable("the store is closed".into())
     }
 
+    /// The error in other words, if the database is away, or failed.
+    pub(super) fn reworded(self, words: impl FnOnce(&str) -> String) -> Self {
+        match self {
+            Self::Unavailable(why) => Self::Unavailable(words(&why)),
+            Self::Broken(why) => Self::Broken(words(&why)),
+            other => other,
+        }
+    }
+
     /// There is no connection for another question.
     pub(super) fn busy() -> Self {
         Self::Unavailable("all connections are busy".into())

@@ -34,17 +34,14 @@ const HINTS: (usize, usize) = (256, 64);
 #[derive(Default)]
 pub struct Feed {
     // A plain mutex: held for a map look-up, never across an await.
-    spaces: Mutex<HashMap<Space, Arc<Channel>>>,
+    spaces: Mutex<HashMap<Space, Channel>>,
     /// There may be more in a log than was told.
     doubted: Notify,
     begun: Arc<Begun>,
 }
 
-#[derive(Default)]
-struct Channel {
-    // A plain mutex: held while a handful of pointers are copied, never across an await.
-    told: Mutex<FeedHead>,
-}
+// A plain mutex: held while a handful of pointers are copied, never across an await.
+type Channel = Arc<Mutex<FeedHead>>;
 
 /// What followers were told.
 #[derive(Default)]
@@ -137,11 +134,8 @@ impl FeedHead {
         self.bytes -= oldest.json.len();
         let seq = oldest.event.seq;
         for key in concerned(&oldest.event.thread) {
-            if let Some(listener) = self
-                .listeners
-                .get_mut(&key)
-                .filter(|listener| listener.seqs.front() == Some(&seq))
-            {
+            let listener = self.listeners.get_mut(&key);
+            if let Some(listener) = listener.filter(|it| it.seqs.front() == Some(&seq)) {
                 listener.seqs.pop_front();
                 listener.since = Some(seq);
             }
@@ -151,9 +145,8 @@ impl FeedHead {
     /// The tail has no gaps: where an event is follows from the difference.
     fn at(&self, seq: Seq) -> Option<&Arc<Shown>> {
         let behind = usize::try_from(self.last? - seq).ok()?;
-        self.events
-            .get(self.events.len().checked_sub(behind + 1)?)?
-            .as_ref()
+        let at = self.events.len().checked_sub(behind + 1)?;
+        self.events.get(at)?.as_ref()
     }
 }
 
@@ -164,7 +157,7 @@ fn wake(listeners: Vec<watch::Sender<Seq>>, last: Seq) {
 }
 
 impl Feed {
-    fn channel(&self, space: &Space) -> Option<Arc<Channel>> {
+    fn channel(&self, space: &Space) -> Option<Channel> {
         self.spaces.lock().get(space).cloned()
     }
 
@@ -174,7 +167,7 @@ impl Feed {
         let Some(channel) = self.channel(space) else {
             return true;
         };
-        let mut told = channel.told.lock();
+        let mut told = channel.lock();
         let first = told.last.map_or(0, |last| last + 1);
         let mut woken = Vec::new();
         let mut is_whole = true;
@@ -202,7 +195,7 @@ impl Feed {
         };
         let mut woken = Vec::new();
         {
-            let mut told = channel.told.lock();
+            let mut told = channel.lock();
             if told.last.is_some_and(|last| last + 1 != seq) {
                 return false;
             }
@@ -216,7 +209,7 @@ impl Feed {
     /// Whether somebody follows all of a space.
     pub(super) fn is_heard_whole(&self, space: &Space) -> bool {
         let channel = self.channel(space);
-        channel.is_some_and(|channel| channel.told.lock().listeners.contains_key(&None))
+        channel.is_some_and(|channel| channel.lock().listeners.contains_key(&None))
     }
 
     /// An event that stands next, and that nobody here listens for, is passed over: it need not be read. False: somebody does, or it
@@ -225,7 +218,7 @@ impl Feed {
         let Some(channel) = self.channel(space) else {
             return false;
         };
-        let mut told = channel.told.lock();
+        let mut told = channel.lock();
         let is_next = told.last.is_some_and(|last| last + 1 == seq);
         let passes = is_next && !concerned(thread).any(|key| told.listeners.contains_key(&key));
         if passes {
@@ -248,7 +241,7 @@ impl Feed {
     /// The last seq that the followers of a space were told of; `None` where nobody follows or nothing came yet.
     pub fn told(&self, space: &Space) -> Option<Seq> {
         let channel = self.channel(space)?;
-        let told = channel.told.lock();
+        let told = channel.lock();
         told.last
     }
 
@@ -265,7 +258,7 @@ impl Feed {
         let Some(channel) = self.channel(space) else {
             return;
         };
-        let told = channel.told.lock();
+        let told = channel.lock();
         let hinted = Hinted {
             hint: Arc::new(hint),
             after: told.last.unwrap_or(0).max(known),
@@ -298,7 +291,7 @@ impl Feed {
     pub fn follow(self: &Arc<Self>, space: &Space, thread: Option<&ThreadId>) -> Follower {
         let mut spaces = self.spaces.lock();
         let channel = spaces.entry(space.clone()).or_default().clone();
-        let mut told = channel.told.lock();
+        let mut told = channel.lock();
         let since = told.last;
         let hints = if thread.is_none() { HINTS.0 } else { HINTS.1 };
         let listener = told
@@ -323,7 +316,7 @@ pub struct Follower {
     feed: Arc<Feed>,
     space: Space,
     thread: Option<ThreadId>,
-    channel: Arc<Channel>,
+    channel: Channel,
     head: watch::Receiver<Seq>,
     hints: broadcast::Receiver<Hinted>,
 }
@@ -331,7 +324,7 @@ pub struct Follower {
 impl Follower {
     /// What of concern was committed after `seq`, as far as the tail reaches; at most `limit` events.
     pub fn after(&self, seq: Seq, limit: usize) -> Tail {
-        let told = self.channel.told.lock();
+        let told = self.channel.lock();
         let Some(listener) = told.listeners.get(&self.thread) else {
             return Tail::Events(Vec::new());
         };
@@ -339,24 +332,17 @@ impl Follower {
             None => Tail::Events(Vec::new()),
             Some(since) if since > seq => Tail::Behind,
             Some(_) => {
-                let from = listener
-                    .seqs
-                    .partition_point(|of_concern| *of_concern <= seq);
-                Tail::Events(
-                    listener
-                        .seqs
-                        .range(from..)
-                        .take(limit)
-                        .filter_map(|seq| told.at(*seq).cloned())
-                        .collect(),
-                )
+                let seqs = &listener.seqs;
+                let from = seqs.partition_point(|of_concern| *of_concern <= seq);
+                let seqs = seqs.range(from..).take(limit);
+                Tail::Events(seqs.filter_map(|seq| told.at(*seq).cloned()).collect())
             }
         }
     }
 
     /// How far a reader is that has read everything of concern up to `seq`: nothing of concern lies between.
     pub fn passed(&self, seq: Seq) -> Seq {
-        let told = self.channel.told.lock();
+        let told = self.channel.lock();
         let Some(listener) = told.listeners.get(&self.thread) else {
             return seq;
         };
@@ -371,11 +357,8 @@ impl Follower {
 
     /// Whether everything up to `seq` was told.
     pub fn reaches(&self, seq: Seq) -> bool {
-        self.channel
-            .told
-            .lock()
-            .last
-            .is_some_and(|last| last >= seq)
+        let last = self.channel.lock().last;
+        last.is_some_and(|last| last >= seq)
     }
 
     /// Waits until something of concern was committed since the last call. Cancel safe.
@@ -413,13 +396,10 @@ async fn heard(hints: &mut broadcast::Receiver<Hinted>) -> Hinted {
 impl Drop for Follower {
     fn drop(&mut self) {
         let mut spaces = self.feed.spaces.lock();
-        let mut told = self.channel.told.lock();
+        let mut told = self.channel.lock();
         // This follower's own receiver still counts.
-        if told
-            .listeners
-            .get(&self.thread)
-            .is_some_and(|listener| listener.head.receiver_count() <= 1)
-        {
+        let listener = told.listeners.get(&self.thread);
+        if listener.is_some_and(|listener| listener.head.receiver_count() <= 1) {
             told.listeners.remove(&self.thread);
         }
         if told.listeners.is_empty() {

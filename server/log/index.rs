@@ -143,14 +143,11 @@ impl Index {
     pub fn grew(&self, space: &Space, first: Seq, last: Seq) {
         let mut state = self.shared.state.lock();
         let (slept, before) = (state.behind.is_empty(), state.without);
-        state.know(
-            space,
-            Gap {
-                indexed: first - 1,
-                head: last,
-            },
-            false,
-        );
+        let gap = Gap {
+            indexed: first - 1,
+            head: last,
+        };
+        state.know(space, gap, false);
         state.grown += 1;
         if slept || (before < self.soon && state.without >= self.soon) {
             self.wake();
@@ -160,11 +157,8 @@ impl Index {
     /// Whether a space may grow: not too many of its events are without, or nobody adds them.
     pub fn has_room(&self, space: &Space) -> bool {
         let state = self.shared.state.lock();
-        state.closed
-            || state
-                .behind
-                .get(space)
-                .is_none_or(|behind| behind.has_room(self.most))
+        let behind = state.behind.get(space);
+        state.closed || behind.is_none_or(|behind| behind.has_room(self.most))
     }
 
     /// The next transaction's end, or that of the index.
@@ -181,14 +175,12 @@ impl Index {
                 return Err(StoreError::closed());
             }
             state.know(space, gap, true);
-            state.wait(
-                space,
-                Waiter {
-                    reached: gap.head,
-                    promised: false,
-                    answer,
-                },
-            );
+            let waiter = Waiter {
+                reached: gap.head,
+                promised: false,
+                answer,
+            };
+            state.wait(space, waiter);
         }
         self.wake();
         answered.await.map_err(|_| StoreError::closed())?

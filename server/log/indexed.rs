@@ -28,10 +28,11 @@ pub(super) struct Gap {
 
 /// Spaces with how far their index is and where their log ends.
 pub(super) fn gaps(rows: Vec<(String, i64, i64)>) -> Vec<(Space, Gap)> {
-    readable(
-        rows.into_iter()
-            .map(|(name, indexed, head)| Ok((space(name)?, Gap { indexed, head }))),
-    )
+    let gap = |(name, indexed, head): (String, i64, i64)| {
+        let space = space(name)?;
+        Ok((space, Gap { indexed, head }))
+    };
+    readable(rows.into_iter().map(gap))
 }
 
 /// A term as its row has it: with the visibility and the seq of its event.
@@ -53,12 +54,7 @@ impl Indexed {
         Self {
             seq: event.seq,
             level: event.visibility() as i16,
-            terms: terms::terms_of(
-                &event.thread,
-                &event.meta.tags,
-                event.source,
-                event.modality,
-            ),
+            terms: terms::of_event(event),
             words: words::tokens(event.text()),
         }
     }
@@ -68,36 +64,28 @@ impl Indexed {
     pub fn read(columns: IndexColumns) -> (Self, Result<(), StoreError>) {
         let (seq, thread, source, modality, tags, level, payload) = columns;
         let mut all = Ok(());
-        let from = kept(
-            &mut all,
-            Source::parse(&source).ok_or_else(|| unreadable(source)),
-        );
-        let kind = kept(
-            &mut all,
-            Modality::parse(&modality).ok_or_else(|| unreadable(modality)),
-        );
+        let from = Source::parse(&source).ok_or_else(|| unreadable(source));
+        let from = kept(&mut all, from);
+        let kind = Modality::parse(&modality).ok_or_else(|| unreadable(modality));
+        let kind = kept(&mut all, kind);
         let tags: Option<Vec<String>> = kept(&mut all, parse(&tags));
         let text = kept(&mut all, payload_text(&payload));
         let terms = match kept(&mut all, thread_id(thread)) {
             Some(thread) => {
                 // These two have no terms of their own.
-                let (from, kind) = (
-                    from.unwrap_or(Source::Internal),
-                    kind.unwrap_or(Modality::Text),
-                );
+                let from = from.unwrap_or(Source::Internal);
+                let kind = kind.unwrap_or(Modality::Text);
                 terms::terms_of(&thread, &tags.unwrap_or_default(), from, kind)
             }
             None => vec![terms::SPACE.to_owned()],
         };
-        (
-            Self {
-                seq,
-                level,
-                terms,
-                words: words::tokens(&text.unwrap_or_default()),
-            },
-            all,
-        )
+        let event = Self {
+            seq,
+            level,
+            terms,
+            words: words::tokens(&text.unwrap_or_default()),
+        };
+        (event, all)
     }
 }
 

@@ -20,6 +20,7 @@ pub(super) struct Leases {
     settled: Notify,
 }
 
+#[derive(Default)]
 struct State {
     last: i64,
     held: HashMap<Key, (i64, Instant)>,
@@ -33,9 +34,13 @@ fn key(fence: &Fence) -> Key {
 
 impl State {
     fn has(&self, fence: &Fence) -> bool {
-        self.held
-            .get(&key(fence))
-            .is_some_and(|(number, _)| *number == fence.number)
+        let held = self.held.get(&key(fence));
+        held.is_some_and(|(number, _)| *number == fence.number)
+    }
+
+    fn is_held(&self, key: &Key) -> bool {
+        let held = self.held.get(key);
+        held.is_some_and(|(_, until)| *until > Instant::now())
     }
 }
 
@@ -44,8 +49,7 @@ impl Leases {
     pub fn new(last: i64) -> Self {
         let state = State {
             last,
-            held: HashMap::new(),
-            appending: HashSet::new(),
+            ..State::default()
         };
         Self {
             state: Mutex::new(state),
@@ -70,11 +74,7 @@ impl Leases {
 
     fn try_take(&self, key: &Key, ttl: Duration) -> Option<Option<Fence>> {
         let mut state = self.state.lock();
-        if state
-            .held
-            .get(key)
-            .is_some_and(|(_, until)| *until > Instant::now())
-        {
+        if state.is_held(key) {
             return Some(None);
         }
         if state.appending.contains(key) {
@@ -82,9 +82,8 @@ impl Leases {
         }
         state.last += 1;
         let number = state.last;
-        state
-            .held
-            .insert(key.clone(), (number, Instant::now() + ttl));
+        let until = Instant::now() + ttl;
+        state.held.insert(key.clone(), (number, until));
         Some(Some(Fence {
             space: key.0.clone(),
             thread: key.1.clone(),
@@ -98,9 +97,8 @@ impl Leases {
         let (kept, lost): (Vec<&Fence>, Vec<&Fence>) =
             fences.iter().partition(|fence| state.has(fence));
         for fence in kept {
-            state
-                .held
-                .insert(key(fence), (fence.number, Instant::now() + ttl));
+            let until = Instant::now() + ttl;
+            state.held.insert(key(fence), (fence.number, until));
         }
         lost.into_iter().cloned().collect()
     }
@@ -116,11 +114,8 @@ impl Leases {
     /// Those that hold; they stay until `settled`.
     pub fn begin(&self, fences: &[Fence]) -> HashSet<Fence> {
         let mut state = self.state.lock();
-        let held: HashSet<Fence> = fences
-            .iter()
-            .filter(|fence| state.has(fence))
-            .cloned()
-            .collect();
+        let held = fences.iter().filter(|fence| state.has(fence));
+        let held: HashSet<Fence> = held.cloned().collect();
         state.appending.extend(held.iter().map(key));
         held
     }
@@ -139,11 +134,8 @@ impl Leases {
 
     /// Whether somebody has it now.
     pub fn is_held(&self, space: &Space, thread: &ThreadId) -> bool {
-        let state = self.state.lock();
-        state
-            .held
-            .get(&(space.clone(), thread.clone()))
-            .is_some_and(|(_, until)| *until > Instant::now())
+        let key = (space.clone(), thread.clone());
+        self.state.lock().is_held(&key)
     }
 
     /// How many somebody has.

@@ -27,8 +27,7 @@ use uuid::Uuid;
 use super::append::Writer;
 use super::appended::{Append, Appended};
 use super::blob::Blob;
-use super::change::Project;
-use super::change::Spent;
+use super::change::{Project, Spent};
 use super::error::StoreError;
 use super::feed::Feed;
 use super::fence::{Fence, Leased};
@@ -69,8 +68,9 @@ struct Memory {
     closed: AtomicBool,
 }
 
-/// Opens a store in memory on a disk. `StoreError::Unavailable` where another one uses the disk.
-pub(super) fn open(
+/// Opens a store in memory, for tests and simulations: what it stores is as long as its disk is.
+/// Fails with [`StoreError::Unavailable`] where another store uses the disk.
+pub fn open(
     disk: &Disk,
     options: &Options,
     project: Project,
@@ -86,10 +86,8 @@ pub(super) fn open(
             stored.epoch = crate::words::id::fresh();
         }
     }
-    let (feed, leases) = (
-        Arc::new(Feed::default()),
-        Arc::new(Leases::new(crate::words::id::drawn() >> 1)),
-    );
+    let feed = Arc::new(Feed::default());
+    let leases = Arc::new(Leases::new(crate::words::id::drawn() >> 1));
     let index = Index::start(NoIndex(disk.clone()), &options.supervisor);
     let log = Log {
         disk: disk.clone(),
@@ -148,34 +146,23 @@ impl EventLog for Memory {
     }
 
     async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, StoreError> {
-        Ok(self
-            .stored()?
-            .page(space, query)
-            .iter()
-            .map(|shown| shown.event.clone())
-            .collect())
+        let page = self.stored()?.page(space, query);
+        Ok(page.iter().map(|shown| shown.event.clone()).collect())
     }
 
     async fn written(&self, space: &Space, query: &Query) -> Result<Vec<Written>, StoreError> {
-        let json = |shown: &Shown| RawValue::from_string(shown.json.to_string()).ok();
+        let written = |shown: &Arc<Shown>| Written {
+            seq: shown.event.seq,
+            json: RawValue::from_string(shown.json.to_string()).ok(),
+        };
         let page = self.stored()?.page(space, query);
-        Ok(page
-            .iter()
-            .map(|shown| Written {
-                seq: shown.event.seq,
-                json: json(shown),
-            })
-            .collect())
+        Ok(page.iter().map(written).collect())
     }
 
     async fn ever(&self, space: &Space, tag: &str) -> Result<bool, StoreError> {
         let has = |shown: &Arc<Shown>| {
-            shown
-                .event
-                .meta
-                .tags
-                .iter()
-                .any(|it| it.to_lowercase() == tag)
+            let mut tags = shown.event.meta.tags.iter();
+            tags.any(|it| it.to_lowercase() == tag)
         };
         Ok(self.stored()?.log(space).iter().any(has))
     }
@@ -217,25 +204,14 @@ impl Threads for Memory {
     ) -> Result<Vec<ThreadRow>, StoreError> {
         let stored = self.stored()?;
         let is_below = |row: &&ThreadRow| row.thread != *thread && row.thread.is_within(thread);
-        let living = stored
-            .threads(space)
-            .filter(is_below)
-            .filter(|row| !row.status.is_final());
-        Ok(first(
-            living
-                .filter(|row| after.is_none_or(|after| row.thread > *after))
-                .cloned(),
-            limit,
-        ))
+        let below = stored.threads(space).filter(is_below);
+        let living = below.filter(|row| !row.status.is_final());
+        let asked = living.filter(|row| after.is_none_or(|after| row.thread > *after));
+        Ok(first(asked.cloned(), limit))
     }
 
     async fn spent(&self, space: &Space, root: Option<Seq>) -> Result<Spent, StoreError> {
-        Ok(self
-            .stored()?
-            .roots
-            .get(&(space.clone(), root.unwrap_or(SPACE)))
-            .copied()
-            .unwrap_or_default())
+        Ok(self.stored()?.rows.spent(space, root.unwrap_or(SPACE)))
     }
 
     async fn living(&self, space: &Space) -> Result<u64, StoreError> {
@@ -257,27 +233,20 @@ impl Threads for Memory {
         let waits = |shown: &&Arc<Shown>| {
             shown.event.thread == *thread && shown.event.seq > after && shown.event.wakes()
         };
-        let waiting = stored
-            .log(space)
-            .iter()
-            .filter(waits)
-            .take(limit as usize)
-            .count();
-        Ok(u32::try_from(waiting).unwrap_or(limit))
+        let waiting = stored.log(space).iter().filter(waits);
+        Ok(u32::try_from(waiting.take(limit as usize).count()).unwrap_or(limit))
     }
 
     async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, StoreError> {
         let stored = self.stored()?;
-        let spaces: BTreeSet<&Space> = stored.threads.keys().map(|(space, _)| space).collect();
+        let spaces: BTreeSet<&Space> = stored.rows.threads.keys().map(|(space, _)| space).collect();
         let mut waiting = Vec::new();
         for space in spaces {
             let ready =
                 |row: &&ThreadRow| row.has_work() && !self.leases.is_held(space, &row.thread);
             let ready = stored.threads(space).filter(ready);
-            waiting.extend(first(
-                ready.map(|row| (space.clone(), row.thread.clone())),
-                limit,
-            ));
+            let ready = ready.map(|row| (space.clone(), row.thread.clone()));
+            waiting.extend(first(ready, limit));
         }
         Ok(waiting)
     }
@@ -290,11 +259,8 @@ impl Threads for Memory {
     ) -> Result<Vec<(ThreadId, ThreadId)>, StoreError> {
         let stored = self.stored()?;
         let pair = |row: &ThreadRow| Some((row.awaits()?.clone(), row.thread.clone()));
-        let mut pairs: Vec<_> = stored
-            .threads(space)
-            .filter_map(pair)
-            .filter(|(it, _)| of.contains(&it))
-            .collect();
+        let pairs = stored.threads(space).filter_map(pair);
+        let mut pairs = Vec::from_iter(pairs.filter(|(it, _)| of.contains(&it)));
         pairs.sort_unstable();
         Ok(first(pairs.into_iter(), limit))
     }
@@ -308,15 +274,11 @@ impl Threads for Memory {
                 thread: thread.clone(),
             })
         };
-        let mut waits: Vec<Wait> = stored.threads.iter().filter_map(wait).collect();
+        let mut waits: Vec<Wait> = stored.rows.threads.iter().filter_map(wait).collect();
         let place = |it: &Wait| (it.space.clone(), it.target.clone(), it.thread.clone());
         waits.sort_by_key(place);
-        Ok(first(
-            waits
-                .into_iter()
-                .filter(|it| after.is_none_or(|after| place(it) > place(after))),
-            limit,
-        ))
+        let is_asked = |it: &Wait| after.is_none_or(|after| place(it) > place(after));
+        Ok(first(waits.into_iter().filter(is_asked), limit))
     }
 }
 
@@ -361,19 +323,14 @@ super::leases::leasing!(Memory);
 impl BlobStore for Memory {
     async fn put_blob(&self, space: &Space, blob: Blob) -> Result<String, StoreError> {
         let hash = sha256(&blob.bytes);
-        self.stored()?
-            .blobs
-            .entry((space.clone(), hash.clone()))
-            .or_insert(blob);
+        let key = (space.clone(), hash.clone());
+        self.stored()?.blobs.entry(key).or_insert(blob);
         Ok(hash)
     }
 
     async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, StoreError> {
-        Ok(self
-            .stored()?
-            .blobs
-            .get(&(space.clone(), sha256.to_owned()))
-            .cloned())
+        let key = (space.clone(), sha256.to_owned());
+        Ok(self.stored()?.blobs.get(&key).cloned())
     }
 }
 
@@ -384,15 +341,10 @@ impl Upkeep for Memory {
         let (tables, mut log) = (stored.tables(), stored.derived(self.project));
         log.rows.keep(&tables.rows);
         if !check {
-            stored.threads = log.rows.threads.clone();
-            stored.rows = log
-                .rows
-                .single
-                .iter()
-                .filter_map(|(key, row)| Some((key.clone(), row.clone()?)))
-                .collect();
-            stored.rows.retain(|key, row| key.0.is_whole(row));
-            stored.roots = log.rows.roots.clone();
+            stored.rows = log.rows.clone();
+            stored.rows.unreadable.clear();
+            let rows = &mut stored.rows.single;
+            rows.retain(|(table, _), row| row.as_ref().is_some_and(|row| table.is_whole(row)));
         }
         Ok(tables.against(log))
     }

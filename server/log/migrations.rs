@@ -15,11 +15,8 @@ pub struct Migration {
 impl Migration {
     /// Its place in the order.
     pub(super) fn number(&self) -> i64 {
-        self.file
-            .split('_')
-            .next()
-            .and_then(|number| number.parse().ok())
-            .unwrap_or_default()
+        let number = self.file.split('_').next();
+        number.and_then(|it| it.parse().ok()).unwrap_or_default()
     }
 
     /// What it does, for people.

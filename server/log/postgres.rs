@@ -112,11 +112,9 @@ pub(super) struct Postgres {
     /// For spaces.
     pool: Pool,
     /// For all of them together.
-    own: Pool,
+    own: Pooled,
     /// Places of spaces at their pool.
     places: Places,
-    /// How long what is read may take.
-    limit: Duration,
     blobs: Blobs,
     writer: Writer,
     index: Index,
@@ -146,12 +144,9 @@ impl Postgres {
     pub async fn open(url: &str, settings: &Options, project: Project) -> Result<Self, StoreError> {
         let direct = settings.direct.as_ref().map(ExposeSecret::expose_secret);
         // Errors of the direct address name its setting.
-        let of_direct = |error| match (direct, error) {
-            (Some(_), StoreError::Broken(why)) => StoreError::Broken(format!("{DIRECT}: {why}")),
-            (Some(_), StoreError::Unavailable(why)) => {
-                StoreError::Unavailable(format!("{DIRECT}: {why}"))
-            }
-            (_, error) => error,
+        let of_direct = |error: StoreError| match direct {
+            Some(_) => error.reworded(|why| format!("{DIRECT}: {why}")),
+            None => error,
         };
         let options = options(direct.unwrap_or(url)).map_err(of_direct)?;
         // Given up here, it is given up there: what was refused as it took too long is not to be stored later.
@@ -194,18 +189,16 @@ impl Postgres {
             }
         };
         let pool = Pool::new(reading.clone(), &led, sizes.spaces as usize);
-        let own = Pool::new(reading, &led, sizes.own as usize);
-        let blobs = Blobs::new(&pooled, &led, sizes.blobs, settings.space_share);
-        let limit = settings.read + sql::GRACE;
-        let pooled = Pooled {
-            pool: own.clone(),
-            limit,
+        let own = Pooled {
+            pool: Pool::new(reading, &led, sizes.own as usize),
+            limit: settings.read + sql::GRACE,
             known: life.known.clone(),
         };
+        let blobs = Blobs::new(&pooled, &led, sizes.blobs, settings.space_share);
         let feed = Arc::new(Feed::default());
         let supervisor = &settings.supervisor;
-        let (watch, mut tasks) = Watch::start(pooled.clone(), feed.clone(), options.clone(), &life);
-        let telling = catch_up::run(pooled, feed.clone());
+        let (watch, mut tasks) = Watch::start(own.clone(), feed.clone(), options.clone(), &life);
+        let telling = catch_up::run(own.clone(), feed.clone());
         tasks.spawn(supervisor.watch("telling followers what they missed", telling));
         let (cache, others) = (WriteCache::default(), watch.clone());
         let backend = Log {
@@ -224,10 +217,8 @@ impl Postgres {
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
         let (threads, rows, watch) = (Batch::new(), Batch::new(), Mutex::new(tasks));
         // One of each kind, before others take what there is.
-        let (first, pools) = (
-            (pool.clone(), own.clone(), blobs.clone()),
-            life.pools.clone(),
-        );
+        let first = (pool.clone(), own.pool.clone(), blobs.pool.clone());
+        let pools = life.pools.clone();
         watch.lock().spawn(async move {
             // Whoever needs one asks again, and says why there is none.
             let _ = tokio::join!(first.0.ready(), first.1.ready(), first.2.ready());
@@ -237,7 +228,6 @@ impl Postgres {
             pool,
             own,
             places,
-            limit,
             blobs,
             writer,
             index,
@@ -258,39 +248,25 @@ impl Postgres {
 
     /// Waits for a connection, for a while: for a space, which has its share of them, or (`None`) for all of them.
     async fn reader(&self, space: Option<&Space>) -> Result<Reader, StoreError> {
-        let place = match space {
-            None => None,
-            Some(space) => match timeout(ACQUIRE, self.places.take(space)).await {
-                Ok(place) => Some(place),
-                Err(_) => return Err(StoreError::busy()),
-            },
+        let Some(space) = space else {
+            return self.own.reader(None).await;
         };
-        let pool = if place.is_some() {
-            &self.pool
-        } else {
-            &self.own
-        };
-        Ok(Reader::new(pool.take().await?, place, self.limit))
+        let place = timeout(ACQUIRE, self.places.take(space)).await;
+        let place = place.map_err(|_| StoreError::busy())?;
+        let connection = self.pool.take().await?;
+        Ok(Reader::new(connection, Some(place), self.own.limit))
     }
 
     /// A connection in a transaction of its own that sees one state. To change rows, it keeps all appends waiting.
     async fn alone(&self, check: bool) -> Result<PgConnection, StoreError> {
         let mut connection = connect(&self.options).await?;
-        let texts = if check {
-            [
-                "set statement_timeout = 0",
-                "begin isolation level repeatable read",
-                "select 1",
-            ]
+        let begin = if check {
+            "begin isolation level repeatable read"
         } else {
             // Servers that run see by the incarnation that what they know of the rows may not be so any more.
-            [
-                "set statement_timeout = 0",
-                "begin",
-                "lock table spaces in exclusive mode; update log set incarnation = incarnation + 1",
-            ]
+            "begin; lock table spaces in exclusive mode; update log set incarnation = incarnation + 1"
         };
-        for text in texts {
+        for text in ["set statement_timeout = 0", begin] {
             sqlx::raw_sql(text).execute(&mut connection).await?;
         }
         Ok(connection)
@@ -346,8 +322,8 @@ impl Upkeep for Postgres {
     async fn ping(&self) -> Result<(), StoreError> {
         tokio::try_join!(
             self.pool.ready(),
-            self.own.ready(),
-            self.blobs.ready(),
+            self.own.pool.ready(),
+            self.blobs.pool.ready(),
             self.writer.ready()
         )?;
         self.has_tables().await?;
@@ -358,8 +334,8 @@ impl Upkeep for Postgres {
         self.writer.close().await;
         self.index.close().await;
         self.watch.lock().abort_all();
-        self.blobs.close().await;
-        self.own.close().await;
+        self.blobs.pool.close().await;
+        self.own.pool.close().await;
         self.pool.close().await;
     }
 }
@@ -377,14 +353,12 @@ fn with_words(table: &Table) -> Option<String> {
 /// too: a table that is locked, or may not be read, fails all of it. At most a row of each is read.
 fn missing() -> String {
     let tables = Vec::from_iter(sql::tables().chain(["leases", "servers"])).join(", ");
-    let read: Vec<String> = ["events", "threads", "blobs"]
-        .into_iter()
-        .chain(sql::projected())
-        .map(|table| format!("exists (select 1 from {table})"))
-        .collect();
+    let read = ["events", "threads", "blobs"].into_iter();
+    let read = read.chain(sql::projected());
+    let read = read.map(|table| format!("exists (select 1 from {table})"));
+    let read = Vec::from_iter(read).join(" or ");
     format!(
-        "select (select string_agg(name, ', ') from unnest('{{{tables}}}'::text[]) name where to_regclass(name) is null), {}",
-        read.join(" or ")
+        "select (select string_agg(name, ', ') from unnest('{{{tables}}}'::text[]) name where to_regclass(name) is null), {read}"
     )
 }
 
@@ -404,11 +378,7 @@ fn micros(ttl: Duration) -> i64 {
 
 /// A tsvector without positions.
 pub(super) fn vector(words: &BTreeSet<String>) -> String {
-    words
-        .iter()
-        .map(|word| format!("'{word}'"))
-        .collect::<Vec<_>>()
-        .join(" ")
+    sql::quoted(words, "'", " ")
 }
 
 /// The events whose seqs are `m.seq`, in the same order: each found by its key, whatever is known about the table.
@@ -426,9 +396,6 @@ fn columns(fences: &[Fence]) -> FenceColumns<'_> {
     fences.sort_unstable_by_key(|fence| (&fence.space, &fence.thread));
     let spaces = fences.iter().map(|fence| fence.space.as_str()).collect();
     let threads = fences.iter().map(|fence| fence.thread.as_str()).collect();
-    (
-        spaces,
-        threads,
-        fences.iter().map(|fence| fence.number).collect(),
-    )
+    let numbers = fences.iter().map(|fence| fence.number).collect();
+    (spaces, threads, numbers)
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use crate::event::envelope::words;
 use crate::words::id;
 use crate::words::time::{self, Timestamp};
 
@@ -24,16 +25,11 @@ pub enum Doing {
     Gone,
 }
 
-impl Doing {
-    /// The word in the store.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ready => "ready",
-            Self::Draining => "draining",
-            Self::Gone => "gone",
-        }
-    }
-}
+words!(Doing {
+    Ready = "ready",
+    Draining = "draining",
+    Gone = "gone",
+});
 
 /// What a server says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -78,17 +78,13 @@ impl Query {
 
     /// Whether the event is among those asked for; order and limit aside. For readers of the feed.
     pub fn matches(&self, event: &Event) -> bool {
+        let text = self.text.as_ref();
         self.matches_place(event)
             && event.visibility() >= self.least()
-            && self.source.is_none_or(|source| event.source == source)
-            && self
-                .modality
-                .is_none_or(|modality| event.modality == modality)
+            && self.source.is_none_or(|it| event.source == it)
+            && self.modality.is_none_or(|it| event.modality == it)
             && self.matches_tags(event)
-            && self
-                .text
-                .as_ref()
-                .is_none_or(|text| words::matches(text, event.text()))
+            && text.is_none_or(|text| words::matches(text, event.text()))
     }
 
     fn matches_place(&self, event: &Event) -> bool {

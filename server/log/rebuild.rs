@@ -34,24 +34,11 @@ impl Derived {
     pub fn take(&mut self, space: &Space, event: &Event, project: Project) {
         self.events += 1;
         self.heads.insert(space.clone(), Position::of(event));
-        let Event {
-            thread,
-            meta,
-            source,
-            modality,
-            seq,
-            ..
-        } = event;
-        let is_indexed = self
-            .indexed
-            .get(space)
-            .is_some_and(|reached| seq <= reached);
-        let terms = if is_indexed {
-            terms::terms_of(thread, &meta.tags, *source, *modality).len()
-        } else {
-            0
-        };
-        self.terms += i64::try_from(terms).unwrap_or(i64::MAX);
+        let reached = self.indexed.get(space);
+        if reached.is_some_and(|reached| event.seq <= *reached) {
+            let terms = terms::of_event(event).len();
+            self.terms += i64::try_from(terms).unwrap_or(i64::MAX);
+        }
         self.mail += i64::from(event.wakes());
         self.rows.apply(space, event, project);
     }
@@ -89,13 +76,12 @@ impl Derived {
 
 fn there(rows: &BTreeMap<Key, Option<Row>>, table: &Table) -> BTreeMap<Key, Row> {
     // What was altered and is not there is not there.
-    let whole = rows
-        .iter()
-        .filter_map(|(key, row)| Some((key, row.as_ref()?)));
-    whole
-        .filter(|(key, row)| key.0 == table && table.is_whole(row))
-        .map(|(key, row)| (key.clone(), row.clone()))
-        .collect()
+    let of_table = rows.iter().filter(|(key, _)| key.0 == table);
+    let whole = of_table.filter_map(|(key, row)| {
+        let row = row.as_ref().filter(|row| table.is_whole(row))?;
+        Some((key.clone(), row.clone()))
+    });
+    whole.collect()
 }
 
 /// Returns the first differences of a table, named.
@@ -105,19 +91,15 @@ fn differ<K: Ord, V: PartialEq>(
     log: &BTreeMap<K, V>,
     name: impl Fn(&K) -> String,
 ) -> Vec<String> {
-    let extra = tables
-        .keys()
-        .filter(|key| !log.contains_key(key))
-        .map(|key| ("is not in the log", key));
+    let extra = tables.keys().filter(|key| !log.contains_key(key));
+    let extra = extra.map(|key| ("is not in the log", key));
     let other = log.iter().filter_map(|(key, row)| match tables.get(key) {
         None => Some(("is missing", key)),
         Some(found) if found != row => Some(("differs", key)),
         Some(_) => None,
     });
-    extra
-        .chain(other)
-        .take(NAMED)
-        .map(|(what, key)| format!("{table} {}: {what}", name(key)))
+    let all = extra.chain(other).take(NAMED);
+    all.map(|(what, key)| format!("{table} {}: {what}", name(key)))
         .collect()
 }
 
@@ -194,11 +176,9 @@ macro_rules! rebuild {
                     writes.post(page.iter().map(|(space, event, _)| (space, event)));
                     put(connection, &writes).await?;
                     for part in page.chunk_by(|one, next| one.0 == next.0) {
-                        let events: Vec<_> = part
-                            .iter()
-                            .map(|(_, event, _)| super::indexed::Indexed::of(event))
-                            .collect();
-                        put_index(connection, &part[0].0, &events).await?;
+                        let events = part.iter();
+                        let events = events.map(|it| super::indexed::Indexed::of(&it.1));
+                        put_index(connection, &part[0].0, &Vec::from_iter(events)).await?;
                     }
                 }
             }
@@ -230,13 +210,11 @@ macro_rules! rebuild {
             let rows: Vec<(String, i64, i64)> =
                 sqlx::query_as(HEADS).fetch_all(&mut *connection).await?;
             for (space, seq, ts) in rows {
-                derived
-                    .heads
-                    .insert(sql::space(space)?, Position::stored((seq, ts)));
+                let head = Position::stored((seq, ts));
+                derived.heads.insert(sql::space(space)?, head);
             }
-            let text = concat!("select space, ", sql::thread_columns!(), " from threads");
-            let rows: Vec<sql::ThreadColumns> =
-                sqlx::query_as(text).fetch_all(&mut *connection).await?;
+            let query = sqlx::query_as(sql::select_threads!(""));
+            let rows: Vec<sql::ThreadColumns> = query.fetch_all(&mut *connection).await?;
             for row in rows {
                 let (key, row) = sql::placed_thread(row)?;
                 derived.rows.threads.insert(key, row);
@@ -244,20 +222,18 @@ macro_rules! rebuild {
             for projection in super::projections::ALL {
                 let all = super::select::Select::of_all_spaces(projection.table);
                 let rows = select_rows(connection, &all).await?;
-                let rows = rows
-                    .into_iter()
-                    .map(|row| (projection.table.key_of(&row), Some(row)));
-                derived.rows.single.extend(rows);
+                for row in rows {
+                    let key = projection.table.key_of(&row);
+                    derived.rows.single.insert(key, Some(row));
+                }
             }
             let rows: Vec<(String, i64, i64, i64, i64)> =
                 sqlx::query_as("select space, root, calls, tokens, threads from roots")
                     .fetch_all(&mut *connection)
                     .await?;
             for (space, root, calls, tokens, threads) in rows {
-                derived.rows.roots.insert(
-                    (sql::space(space)?, root),
-                    sql::spent((calls, tokens, threads))?,
-                );
+                let spent = sql::spent((calls, tokens, threads))?;
+                derived.rows.roots.insert((sql::space(space)?, root), spent);
             }
             Ok(derived)
         }

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::change::Project;
-use super::change::{Spent, ThreadChange};
+use super::change::{Applied, Project, Spent};
 use super::projections::{self, Change};
 use super::table::{Key, Row, Table};
 use super::thread_row::ThreadRow;
@@ -13,7 +12,7 @@ use crate::event::fact::Fact;
 use crate::words::id::{Seq, Space, ThreadId};
 
 /// Rows as they are to be; `None`: the row is to go.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Rows {
     /// Threads.
     pub threads: BTreeMap<(Space, ThreadId), ThreadRow>,
@@ -28,16 +27,35 @@ pub struct Rows {
 
 /// In the place of a root: no event has these seqs. What a space has used and how many threads have begun in it; how many have ended.
 pub(super) const SPACE: Seq = 0;
-pub(super) const ENDED: Seq = -1;
+const ENDED: Seq = -1;
 const ONE: Spent = Spent::threads(1);
 
 impl Rows {
     /// The rows after one more event.
     pub fn apply(&mut self, space: &Space, event: &Event, project: Project) {
         let fact = event.fact();
-        let mut thread = project(event, &fact);
-        let (spent, mut unreadable) = (thread.spent.take(), thread.unreadable);
-        self.apply_to_thread(space, event, thread);
+        let mut is_new = false;
+        let row = self
+            .threads
+            .entry((space.clone(), event.thread.clone()))
+            .or_insert_with(|| {
+                is_new = true;
+                ThreadRow::first(&event.thread, event.ts)
+            });
+        let had_ended = row.status.is_final();
+        let Applied {
+            spent,
+            mut unreadable,
+        } = project(row, event, &fact);
+        row.head = event.seq;
+        row.updated = event.ts;
+        let has_ended = row.status.is_final() && !had_ended;
+        if is_new {
+            self.add(space, SPACE, ONE);
+        }
+        if has_ended {
+            self.add(space, ENDED, ONE);
+        }
         if let Some((roots, spent)) = spent {
             let all = Spent {
                 threads: 0,
@@ -70,14 +88,12 @@ impl Rows {
             self.single.insert(key, row);
         }
         if let (true, Fact::Set(set)) = (unreadable, &fact) {
-            let (kind, key) = (set.change.kind().as_str().to_owned(), set.key.to_owned());
-            let (space, thread) = (space.clone(), event.thread.clone());
             let unread = Unread {
-                space,
-                thread,
+                space: space.clone(),
+                thread: event.thread.clone(),
                 seq: event.seq,
-                kind,
-                key,
+                kind: set.change.kind().as_str().to_owned(),
+                key: set.key.to_owned(),
             };
             self.unreadable.retain(|it| !is_about_the_same(it, &unread));
             self.unreadable.push(unread);
@@ -87,12 +103,8 @@ impl Rows {
 
 /// The row that a change would have changed, if it has one of its own.
 fn changed(unread: &Unread) -> Option<Key> {
-    let projection = projections::of_kind(&unread.kind)?;
-    Some(
-        projection
-            .table
-            .changed(&unread.space, &unread.thread, &unread.key),
-    )
+    let table = projections::of_kind(&unread.kind)?.table;
+    Some(table.changed(&unread.space, &unread.thread, &unread.key))
 }
 
 fn is_about_the_same(one: &Unread, other: &Unread) -> bool {
@@ -118,27 +130,8 @@ impl Rows {
         }
     }
 
-    fn apply_to_thread(&mut self, space: &Space, event: &Event, change: ThreadChange) {
-        let mut is_new = false;
-        let row = self
-            .threads
-            .entry((space.clone(), event.thread.clone()))
-            .or_insert_with(|| {
-                is_new = true;
-                ThreadRow::first(&event.thread, event.ts)
-            });
-        let had_ended = row.status.is_final();
-        row.take(change, event.seq, event.ts);
-        let has_ended = row.status.is_final() && !had_ended;
-        if is_new {
-            self.add(space, SPACE, ONE);
-        }
-        if has_ended {
-            self.add(space, ENDED, ONE);
-        }
-    }
-
-    fn add(&mut self, space: &Space, root: Seq, spent: Spent) {
+    /// Adds to the use of a root.
+    pub(super) fn add(&mut self, space: &Space, root: Seq, spent: Spent) {
         if spent == Spent::default() {
             return;
         }
@@ -146,18 +139,20 @@ impl Rows {
         *sum = sum.with(spent, u64::saturating_add);
     }
 
+    /// The use of a root of a space, or of the space, here.
+    pub(super) fn spent(&self, space: &Space, root: Seq) -> Spent {
+        let spent = self.roots.get(&(space.clone(), root));
+        spent.copied().unwrap_or_default()
+    }
+
     /// How many threads of a space begin here.
     pub fn begun(&self, space: &Space) -> u64 {
-        self.roots
-            .get(&(space.clone(), SPACE))
-            .map_or(0, |spent| spent.threads)
+        self.spent(space, SPACE).threads
     }
 
     /// How many end.
     pub fn ended(&self, space: &Space) -> u64 {
-        self.roots
-            .get(&(space.clone(), ENDED))
-            .map_or(0, |spent| spent.threads)
+        self.spent(space, ENDED).threads
     }
 
     /// Where the last change cannot be read, the row is what it is there.

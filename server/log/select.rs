@@ -47,7 +47,8 @@ impl Is {
 }
 
 /// See the module. All conditions are to be met.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
 pub struct Select {
     table: &'static Table,
     space: Option<Space>,
@@ -66,10 +67,8 @@ pub struct Select {
 impl Select {
     /// The rows of a space.
     pub fn of(table: &'static Table, space: &Space) -> Self {
-        let all = Self {
-            space: Some(space.clone()),
-            ..Self::of_all_spaces(table)
-        };
+        let mut all = Self::of_all_spaces(table);
+        all.space = Some(space.clone());
         all.equal("space", space)
     }
 
@@ -97,31 +96,26 @@ impl Select {
     }
 
     /// Those where a column is this.
-    #[must_use]
     pub fn equal(self, column: &'static str, value: impl Into<Cell>) -> Self {
         self.with(column, Is::Equal, vec![value.into()])
     }
 
     /// Those where a column is this or more.
-    #[must_use]
     pub fn at_least(self, column: &'static str, value: impl Into<Cell>) -> Self {
         self.with(column, Is::AtLeast, vec![value.into()])
     }
 
     /// Those where a column is this or less.
-    #[must_use]
     pub fn at_most(self, column: &'static str, value: impl Into<Cell>) -> Self {
         self.with(column, Is::AtMost, vec![value.into()])
     }
 
     /// Those where a column is more than this.
-    #[must_use]
     pub fn after(self, column: &'static str, value: impl Into<Cell>) -> Self {
         self.with(column, Is::After, vec![value.into()])
     }
 
     /// Those where a column is one of these. The list is filled up with its last to a power of two: few texts, as below.
-    #[must_use]
     pub fn one_of(self, column: &'static str, values: impl IntoIterator<Item = Cell>) -> Self {
         let mut values: Vec<Cell> = values.into_iter().collect();
         let last = values.last().cloned().unwrap_or(Cell::Null);
@@ -137,47 +131,36 @@ impl Select {
     }
 
     /// Sorted by these columns.
-    #[must_use]
     pub fn order_by(self, order: &'static [&'static str]) -> Self {
         Self { order, ..self }
     }
 
     /// Only these columns, and every combination once.
-    #[must_use]
     pub fn distinct(self, read: &'static [&'static str]) -> Self {
+        let once = true;
         Self {
-            read,
-            once: true,
-            ..self
+            once,
+            ..self.only(read)
         }
     }
 
     /// Only these columns of every row: a database takes as long to hand over a column as a short text.
-    #[must_use]
     pub fn only(self, read: &'static [&'static str]) -> Self {
-        Self {
-            read,
-            once: false,
-            ..self
-        }
+        let once = false;
+        Self { read, once, ..self }
     }
 
     /// At most so many rows.
-    #[must_use]
     pub fn first(self, limit: u32) -> Self {
-        Self {
-            limit: Some(limit),
-            ..self
-        }
+        let limit = Some(limit);
+        Self { limit, ..self }
     }
 
     /// The one behind so many rows: whether there are more than that is one row to read, however many there are.
-    #[must_use]
     pub fn behind(self, skip: u32) -> Self {
         Self {
-            limit: Some(1),
             skip,
-            ..self
+            ..self.first(1)
         }
     }
 
@@ -196,34 +179,24 @@ impl Select {
         if self.read.is_empty() {
             return self.table.columns().collect();
         }
-        self.read
-            .iter()
-            .filter_map(|name| self.table.columns().find(|column| column.name == *name))
-            .collect()
+        let named = |name: &&str| self.table.columns().find(|column| column.name == *name);
+        self.read.iter().filter_map(named).collect()
     }
 
     /// Whether what is read has the key of each row: all of it is there once anyway, and a database that does not look for that can read in the order of an index.
     fn has_key(&self) -> bool {
         let is_known = |column: &Column| column.name == "space" && self.space.is_some();
-        self.table
-            .key
-            .iter()
-            .all(|column| is_known(column) || self.read.contains(&column.name))
+        let mut key = self.table.key.iter();
+        key.all(|column| is_known(column) || self.read.contains(&column.name))
     }
 
     /// The question in SQL. Whatever it asks for, there are few texts, so that a database prepares few statements.
     pub fn sql(&self) -> String {
         let names: Vec<&str> = self.columns().iter().map(|column| column.name).collect();
-        let distinct = if self.once && !self.has_key() {
-            "distinct "
-        } else {
-            ""
-        };
-        let mut text = format!(
-            "select {distinct}{} from {}",
-            names.join(", "),
-            self.table.name
-        );
+        let is_distinct = self.once && !self.has_key();
+        let distinct = if is_distinct { "distinct " } else { "" };
+        let (names, table) = (names.join(", "), self.table.name);
+        let mut text = format!("select {distinct}{names} from {table}");
         let mut next = 1;
         for (number, (column, is, values)) in self.conditions.iter().enumerate() {
             let word = if number == 0 { "where" } else { "and" };
@@ -254,12 +227,9 @@ impl Select {
     pub fn arguments(&self) -> Vec<Cell> {
         let limit = self.limit.map(|limit| Cell::Integer(limit.into()));
         let skip = (self.skip > 0).then(|| Cell::Integer(self.skip.into()));
-        self.conditions
-            .iter()
-            .flat_map(|(_, _, values)| values.iter().cloned())
-            .chain(limit)
-            .chain(skip)
-            .collect()
+        let conditions = self.conditions.iter();
+        let values = conditions.flat_map(|(_, _, values)| values.iter().cloned());
+        values.chain(limit).chain(skip).collect()
     }
 
     /// What it asks for among all rows of its table, which are sorted by their key.
@@ -272,29 +242,21 @@ impl Select {
             self.conditions.iter().all(holds)
         };
         let mut found: Vec<&Row> = rows.filter(meets).collect();
-        let cells = |row: &Row| {
-            self.order
-                .iter()
-                .map(|column| row.cell(column).clone())
-                .collect::<Vec<_>>()
-        };
-        found.sort_by_cached_key(|row| cells(row));
+        found.sort_by_cached_key(|row| {
+            let cells = self.order.iter().map(|column| row.cell(column).clone());
+            Vec::from_iter(cells)
+        });
         let columns = self.columns();
         let read = |row: &Row| {
-            columns
+            let cells = columns
                 .iter()
-                .map(|it| (it.name, row.cell(it.name).clone()))
-                .collect::<Row>()
+                .map(|it| (it.name, row.cell(it.name).clone()));
+            cells.collect::<Row>()
         };
         let mut seen = BTreeSet::new();
         let is_new = |row: &Row| !self.once || seen.insert(row.clone());
         let limit = self.limit.map_or(usize::MAX, |limit| limit as usize);
-        found
-            .into_iter()
-            .map(read)
-            .filter(is_new)
-            .skip(self.skip as usize)
-            .take(limit)
-            .collect()
+        let found = found.into_iter().map(read).filter(is_new);
+        found.skip(self.skip as usize).take(limit).collect()
     }
 }

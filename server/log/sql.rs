@@ -60,6 +60,17 @@ pub(super) fn projected() -> impl Iterator<Item = &'static str> {
         .map(|projection| projection.table.name)
 }
 
+/// Words between quotes, one after the other.
+pub(super) fn quoted<'a>(
+    words: impl IntoIterator<Item = &'a String>,
+    quote: &str,
+    between: &str,
+) -> String {
+    let words = words.into_iter();
+    let words = words.map(|word| format!("{quote}{word}{quote}"));
+    Vec::from_iter(words).join(between)
+}
+
 /// How many threads of a space have begun and not ended.
 pub(super) const THREADS: &str = "select coalesce((select threads from roots where space = $1 and root = 0), 0) \
      - coalesce((select threads from roots where space = $1 and root = -1), 0)";
@@ -109,6 +120,42 @@ pub(super) const AFTER: &str = concat!(
 pub(super) const THREADS_AFTER: &str =
     "select seq, thread from events where space = $1 and seq > $2 order by seq limit $3 + 0";
 pub(super) const AFTER_PAGE: i64 = 256;
+
+/// Stamps the reading of them for a `Source`, which has `reader`, `met`, which takes note of the last
+/// event, and `end`: how far a log may be told of, asked after it was read.
+macro_rules! next_events {
+    () => {
+        async fn threads_after(
+            &self,
+            space: &Space,
+            seq: Seq,
+        ) -> Result<Vec<(Seq, ThreadId)>, StoreError> {
+            let query = sqlx::query_as(sql::THREADS_AFTER)
+                .bind(space.as_str())
+                .bind(seq)
+                .bind(sql::AFTER_PAGE);
+            let threads = sql::threads(sql::read!(self, None, query, fetch_all)?).into_iter();
+            let end = self.end(space);
+            Ok(threads.take_while(|(seq, _)| *seq <= end).collect())
+        }
+
+        async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, StoreError> {
+            let query = sqlx::query_as(sql::AFTER)
+                .bind(space.as_str())
+                .bind(seq)
+                .bind(sql::AFTER_PAGE);
+            let rows: Vec<sql::EventColumns> = sql::read!(self, None, query, fetch_all)?;
+            let end = self.end(space);
+            let told = rows.into_iter().take_while(|row| row.0 <= end);
+            let next = Vec::from_iter(told.map(sql::event_or_why));
+            if let Some(Ok(event)) = next.last() {
+                self.met(space, event);
+            }
+            Ok(next)
+        }
+    };
+}
+pub(super) use next_events;
 
 /// So many bytes take long enough to be hashed elsewhere: a thread that many share does nothing else meanwhile.
 const LARGE: usize = 256 << 10;

@@ -1,6 +1,7 @@
 //! SQLite: one file, one process. WAL with `synchronous=FULL`, one connection that writes, a few that read; a lock file
 //! keeps other processes out, so leases need no table. The index has a file of its own. Only what differs from Postgres is here.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -133,18 +134,13 @@ impl Sqlite {
         };
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
         let mut tasks = JoinSet::new();
-        let telling = catch_up::run(
-            Untold {
-                readers: readers.clone(),
-                cache: cache.clone(),
-            },
-            feed.clone(),
-        );
-        tasks.spawn(
-            settings
-                .supervisor
-                .watch("telling followers what they missed", telling),
-        );
+        let untold = Untold {
+            readers: readers.clone(),
+            cache: cache.clone(),
+        };
+        let telling = catch_up::run(untold, feed.clone());
+        let supervisor = &settings.supervisor;
+        tasks.spawn(supervisor.watch("telling followers what they missed", telling));
         let tasks = Mutex::new(tasks);
         Ok(Self {
             readers,
@@ -175,12 +171,8 @@ impl Sqlite {
              and woken > handled and status not in ('waiting', 'done', 'failed', 'stopped') limit $2 + 0";
         let mut waiting = Vec::new();
         let spaces = format!("with recursive {}", sql::SPACES_WAITING);
-        let spaces: Vec<String> = sql::read!(
-            self,
-            None,
-            sqlx::query_scalar(sqlx::AssertSqlSafe(spaces)),
-            fetch_all
-        )?;
+        let query = sqlx::query_scalar(sqlx::AssertSqlSafe(spaces));
+        let spaces: Vec<String> = sql::read!(self, None, query, fetch_all)?;
         for space in sql::readable(spaces.into_iter().map(sql::space)) {
             // The leases are known here: of those that are held, the threads are left out.
             let most = i64::from(limit) + stored(self.leases.len() as u64);
@@ -190,10 +182,8 @@ impl Sqlite {
             let free = threads
                 .into_iter()
                 .filter(|thread| !self.leases.is_held(&space, thread));
-            waiting.extend(
-                free.take(limit as usize)
-                    .map(|thread| (space.clone(), thread)),
-            );
+            let free = free.take(limit as usize);
+            waiting.extend(free.map(|thread| (space.clone(), thread)));
         }
         Ok(waiting)
     }
@@ -205,12 +195,9 @@ impl Sqlite {
         words: &[String],
         query: &Query,
     ) -> Result<Option<Page>, StoreError> {
-        let number: Option<i64> = sql::read!(
-            self,
-            Some(space),
-            sqlx::query_scalar("select number from spaces where space = $1").bind(space.as_str()),
-            fetch_optional
-        )?;
+        let number = sqlx::query_scalar("select number from spaces where space = $1");
+        let number = number.bind(space.as_str());
+        let number: Option<i64> = sql::read!(self, Some(space), number, fetch_optional)?;
         let Some(number) = number else {
             return Ok(None);
         };
@@ -257,11 +244,7 @@ impl Sqlite {
         if let Some(row) = self.cache.thread(&(space.clone(), thread.clone())) {
             return Ok(Some(row));
         }
-        let text = concat!(
-            "select space, ",
-            sql::thread_columns!(),
-            " from threads where space = $1 and thread = $2"
-        );
+        let text = sql::select_threads!("where space = $1 and thread = $2");
         let query = sqlx::query_as(text)
             .bind(space.as_str())
             .bind(thread.as_str());
@@ -384,13 +367,9 @@ super::rebuild::rebuild!(Sqlite, SqliteConnection);
 
 /// An FTS5 query: all of the words. They have letters, digits and marks only, so quoting them is safe.
 fn all_of(words: &[String]) -> String {
-    words
-        .iter()
-        .map(|word| format!("\"{word}\""))
-        .collect::<Vec<_>>()
-        .join(" AND ")
+    sql::quoted(words, "\"", " AND ")
 }
 
-fn joined<'a>(words: impl Iterator<Item = &'a String>) -> String {
-    words.map(String::as_str).collect::<Vec<_>>().join(" ")
+fn joined(words: &BTreeSet<String>) -> String {
+    Vec::from_iter(words.iter().map(String::as_str)).join(" ")
 }

@@ -7,7 +7,9 @@ use super::change::Project;
 use super::error::StoreError;
 use super::kernel::Store;
 use super::options::Options;
-use super::{memory, postgres, sqlite};
+use super::{postgres, sqlite};
+
+pub use super::memory::open as memory;
 
 /// Opens the store behind a URL, `sqlite://FILE` or `postgres://…`; tables are made or brought up to date first.
 /// Fails with [`StoreError::Unavailable`] or [`StoreError::Broken`] where it cannot: the sentence says what to do.
@@ -28,16 +30,6 @@ pub async fn open(
             "this names no database; use sqlite://FILE or postgres://USER@HOST/DATABASE".into(),
         )),
     }
-}
-
-/// Opens a store in memory, for tests and simulations: what it stores is as long as its disk is. `StoreError::Unavailable` where another
-/// store uses the disk.
-pub fn memory(
-    disk: &memory::Disk,
-    options: &Options,
-    project: Project,
-) -> Result<Arc<dyn Store>, StoreError> {
-    memory::open(disk, options, project)
 }
 
 /// Whether another process has the database for itself: a server that runs on this SQLite file.

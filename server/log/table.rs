@@ -86,13 +86,7 @@ impl Table {
 
     /// The key of a row.
     pub fn key_of(&'static self, row: &Row) -> Key {
-        (
-            self,
-            self.key
-                .iter()
-                .map(|column| row.cell(column.name).clone())
-                .collect(),
-        )
+        (self, row.cells(self.key))
     }
 
     /// The key of the row that a change in the log is about: what the change calls its key is the last column.
@@ -118,28 +112,12 @@ impl Table {
 
     /// Writes what there is of a row, if the row is there: the text, and its arguments.
     pub(super) fn alter_text(&self, row: &Row) -> (String, Vec<Cell>) {
-        let is_there = |column: &&&Column| row.has(column.name);
-        let columns: Vec<&Column> = self
-            .rest
-            .iter()
-            .filter(|column| is_there(&column))
-            .chain(self.key)
-            .collect();
-        let (changed, key) = columns.split_at(columns.len() - self.key.len());
+        let is_there = |column: &&Column| row.has(column.name);
+        let changed = Vec::from_iter(self.rest.iter().filter(is_there));
         let set = assigned(changed.iter().copied(), 1, ", ");
-        let is = assigned(key.iter().copied(), changed.len() + 1, " and ");
-        let cells = columns
-            .iter()
-            .map(|column| row.cell(column.name).clone())
-            .collect();
-        (format!("update {} set {set} where {is}", self.name), cells)
-    }
-
-    /// The cells of a row in the order of the columns.
-    pub(super) fn cells(&self, row: &Row) -> Vec<Cell> {
-        self.columns()
-            .map(|column| row.cell(column.name).clone())
-            .collect()
+        let is = assigned(self.key.iter(), changed.len() + 1, " and ");
+        let text = format!("update {} set {set} where {is}", self.name);
+        (text, row.cells(changed.into_iter().chain(self.key)))
     }
 
     fn names(columns: impl Iterator<Item = &'static Column>) -> Vec<&'static str> {
@@ -148,11 +126,9 @@ impl Table {
 
     /// All columns, as a `select` names them.
     pub(super) fn list(&self, prefix: &str) -> String {
-        let names: Vec<String> = self
-            .columns()
-            .map(|column| format!("{prefix}{}", column.name))
-            .collect();
-        names.join(", ")
+        let columns = self.columns();
+        let names = columns.map(|column| format!("{prefix}{}", column.name));
+        Vec::from_iter(names).join(", ")
     }
 
     /// `space, name`: the key's columns.
@@ -164,10 +140,8 @@ impl Table {
     pub(super) fn put_text(&self) -> String {
         let (names, rest) = (Self::names(self.columns()), Self::names(self.rest.iter()));
         let values: Vec<String> = (1..=names.len()).map(|at| format!("${at}")).collect();
-        let set: Vec<String> = rest
-            .iter()
-            .map(|column| format!("{column} = excluded.{column}"))
-            .collect();
+        let set = rest.iter().map(|it| format!("{it} = excluded.{it}"));
+        let set = Vec::from_iter(set);
         format!(
             "insert into {} ({}) values ({}) on conflict ({}) do update set {}",
             self.name,
@@ -315,6 +289,12 @@ impl Row {
         self.at(column).map_or(&Cell::Null, |at| &self.0[at].1)
     }
 
+    /// The cells of these columns, in their order.
+    pub(super) fn cells<'a>(&self, columns: impl IntoIterator<Item = &'a Column>) -> Vec<Cell> {
+        let columns = columns.into_iter();
+        columns.map(|it| self.cell(it.name).clone()).collect()
+    }
+
     /// Whether anything is known of the column.
     pub fn has(&self, column: &str) -> bool {
         self.at(column).is_ok()
@@ -334,10 +314,9 @@ impl Row {
 
     /// What there is of another one is so in this one, too.
     pub fn alter(&mut self, other: Self) {
-        other
-            .0
-            .into_iter()
-            .for_each(|(column, cell)| self.set(column, cell));
+        for (column, cell) in other.0 {
+            self.set(column, cell);
+        }
     }
 
     fn set(&mut self, column: &'static str, cell: Cell) {
@@ -350,10 +329,8 @@ impl Row {
     /// The row without NUL in its texts.
     #[must_use]
     pub fn clean(self) -> Self {
-        self.0
-            .into_iter()
-            .map(|(column, cell)| (column, cell.clean()))
-            .collect()
+        let cells = self.0.into_iter();
+        cells.map(|(column, cell)| (column, cell.clean())).collect()
     }
 
     /// A text.

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::query::{Query, Show};
-use crate::event::envelope::{Modality, Source, Visibility, tag};
+use crate::event::envelope::{Event, Modality, Source, Visibility, tag};
 use crate::words::id::ThreadId;
 
 /// Longer tags are known by their beginning and their hash: a database has a limit for what is in an index.
@@ -26,6 +26,16 @@ pub fn term_of_tag(tag: &str) -> String {
 }
 
 /// The terms of an event, each once.
+pub fn of_event(event: &Event) -> Vec<String> {
+    terms_of(
+        &event.thread,
+        &event.meta.tags,
+        event.source,
+        event.modality,
+    )
+}
+
+/// The same, of what is known of one.
 pub fn terms_of(thread: &ThreadId, tags: &[String], from: Source, kind: Modality) -> Vec<String> {
     let tags = tags.iter().map(|tag| term_of_tag(&tag.to_lowercase()));
     let alone = std::iter::once(String::new());
@@ -55,11 +65,8 @@ pub fn postings(query: &Query) -> Vec<(String, Visibility)> {
     let mut postings = Vec::new();
     for scope in &scopes {
         for kind in &kinds {
-            postings.extend(
-                query
-                    .levels()
-                    .map(|level| (format!("{scope}{kind}"), level)),
-            );
+            let levels = query.levels();
+            postings.extend(levels.map(|level| (format!("{scope}{kind}"), level)));
         }
     }
     postings
@@ -80,16 +87,11 @@ fn kinds(query: &Query) -> Vec<String> {
         // Of several that are all wanted the longest is read: ids are rarer than kinds.
         let longest = tags.iter().max_by_key(|tag| tag.len());
         let is_read = |tag: &&String| !query.all_tags || Some(*tag) == longest;
-        return tags
-            .iter()
-            .filter(is_read)
-            .map(|tag| term_of_tag(tag))
-            .collect();
+        let read = tags.iter().filter(is_read);
+        return read.map(|tag| term_of_tag(tag)).collect();
     }
-    let rare = query
-        .modality
-        .and_then(modality)
-        .or(query.source.and_then(source));
+    let rare = query.modality.and_then(modality);
+    let rare = rare.or(query.source.and_then(source));
     vec![rare.unwrap_or_default()]
 }
 
@@ -116,11 +118,8 @@ fn scope_below(thread: &ThreadId) -> String {
 impl Query {
     /// The tags that count: in lower case, each once, blank ones left out.
     pub fn tags(&self) -> BTreeSet<String> {
-        self.tags
-            .iter()
-            .map(|tag| tag.trim().to_lowercase())
-            .filter(|tag| !tag.is_empty())
-            .collect()
+        let tags = self.tags.iter().map(|tag| tag.trim().to_lowercase());
+        tags.filter(|tag| !tag.is_empty()).collect()
     }
 
     fn has_tags(&self) -> bool {

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::event::correction::Correction;
-use crate::event::gather::{Gather, GatherPart};
+use crate::event::gather::Gather;
 use crate::event::mood::Mood;
 use crate::event::outcome::Counts;
-use crate::event::process::{Waiting, Waking, Watch};
-use crate::event::summary::{Held, Made};
-use crate::event::unshown::{Back, LeftOut, Unshown};
-use crate::event::worked::{Sign, Worked};
+use crate::event::process::{Waiting, Watch};
+use crate::event::summary::Held;
+use crate::event::unshown::Unshown;
+use crate::event::worked::Worked;
 use crate::words::id::{Seq, ThreadId};
 
 /// See the module.
@@ -124,77 +124,6 @@ fn is_none_yet(seq: &Seq) -> bool {
     *seq == 0
 }
 
-/// A thread waits from now on, unless something waits for it already.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Waits {
-    /// For whom.
-    pub waiting: Waiting,
-    /// Everything in its mailbox up to here was looked at: none of it ends the wait.
-    pub seen: Seq,
-}
-
-/// A member of `watches` or `gathers` by its id, and what it is now; `None`: it is gone.
-pub type Member<T> = (String, Option<T>);
-
-/// What one event does to a thread's state.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ThreadStateChange {
-    /// It was woken so.
-    pub waking: Option<Waking>,
-    /// It waits.
-    pub waits: Option<Waits>,
-    /// A turn began, with a batch up to here: it waits no longer.
-    pub begins: Option<Seq>,
-    /// Why it ended.
-    pub reason: Option<String>,
-    /// Of a mission that ended: its tasks, counted.
-    pub tasks: Option<Counts>,
-    /// How its turn ended, if it did not end well.
-    pub failed: Option<String>,
-    /// More messages sent to others.
-    pub sends: u32,
-    /// More, or fewer, subthreads.
-    pub subthreads: i32,
-    /// A new plan.
-    pub plan: Option<Value>,
-    /// Only so many of the newest events are shown from now on.
-    pub keep: Option<u64>,
-    /// A watch changed.
-    pub watch: Option<Member<Watch>>,
-    /// What is gathered changed.
-    pub gather: Option<Member<Gather>>,
-    /// One of what is gathered has come back.
-    pub part: Option<GatherPart>,
-    /// Tools that its model is told of from now on.
-    pub open: Option<Vec<String>>,
-    /// A question to people was asked (true), or is open no more.
-    pub question: Option<(String, bool)>,
-    /// It was put aside, or taken back.
-    pub archived: Option<bool>,
-    /// Somebody wants it to rest, or to go on.
-    pub paused: Option<bool>,
-    /// Of a mission: what it says of work on it.
-    pub work: Option<Sign>,
-    /// It is told what became of a statement.
-    pub correction: Option<Correction>,
-    /// The trials have told threads up to there.
-    pub told: Option<Seq>,
-    /// An input was taken back.
-    pub withdrawn: Option<Back>,
-    /// A provider refused parts of it.
-    pub left_out: Option<LeftOut>,
-    /// It has another parent.
-    pub adopted: Option<Adopted>,
-    /// What it does goes back to this event from now on.
-    pub root: Option<Seq>,
-    /// Some of its events were summed up.
-    pub summary: Option<Made>,
-    /// Its mood from now on.
-    pub mood: Option<Mood>,
-    /// How many points more.
-    pub points: i64,
-}
-
 impl ThreadState {
     /// As it is stored: nothing, for most.
     pub(super) fn to_column(&self) -> String {
@@ -207,8 +136,6 @@ impl ThreadState {
 
     /// Whether it waits for one thread alone.
     pub fn waits_for(&self) -> Option<&ThreadId> {
-        self.waiting
-            .as_ref()
-            .and_then(|waiting| waiting.from.as_ref())
+        self.waiting.as_ref()?.from.as_ref()
     }
 }

@@ -2,11 +2,11 @@
 //! serves all spaces in rounds, taken back when it works again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use parking_lot::Mutex;
 
 use super::error::StoreError;
+use crate::event::envelope::words;
 use crate::words::id::{Space, ThreadId};
 
 /// What is done for a space.
@@ -22,16 +22,12 @@ pub enum Work {
     Threads,
 }
 
-impl fmt::Display for Work {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Opening => "opening",
-            Self::Index => "index",
-            Self::Timers => "timers",
-            Self::Threads => "threads",
-        })
-    }
-}
+words!(Work {
+    Opening = "opening",
+    Index = "index",
+    Timers = "timers",
+    Threads = "threads",
+});
 
 /// See the module. What is run thread by thread is noted so: that one of them runs says nothing about another.
 #[derive(Debug, Default)]
@@ -77,13 +73,9 @@ impl Unserved {
             Err(StoreError::Unavailable(_) | StoreError::Unmet(_) | StoreError::TooDear) => false,
         };
         if changed {
-            let spaces = all
-                .keys()
-                .map(|(space, _)| space)
-                .collect::<BTreeSet<_>>()
-                .len();
-            metrics::gauge!("thinkd_spaces_unserved")
-                .set(u32::try_from(spaces).unwrap_or(u32::MAX));
+            let spaces = all.keys().map(|(space, _)| space);
+            let spaces = BTreeSet::from_iter(spaces).len();
+            metrics::gauge!("thinkd_spaces_unserved").set(spaces as f64);
         }
     }
 
@@ -99,10 +91,8 @@ impl Unserved {
                 (first, _) => first.unwrap_or_default(),
             }
         };
-        self.0
-            .lock()
-            .iter()
-            .map(|((space, work), reasons)| (space.clone(), *work, why(reasons)))
-            .collect()
+        let noted =
+            |((space, work), reasons): (&(Space, Work), _)| (space.clone(), *work, why(reasons));
+        self.0.lock().iter().map(noted).collect()
     }
 }

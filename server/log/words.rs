@@ -174,11 +174,8 @@ fn picture(text: &str) -> usize {
 }
 
 fn cut(word: &str) -> String {
-    let end = word
-        .char_indices()
-        .nth(WORD_MAX)
-        .map_or(word.len(), |(end, _)| end);
-    word[..end].to_owned()
+    let end = word.char_indices().nth(WORD_MAX);
+    word[..end.map_or(word.len(), |(end, _)| end)].to_owned()
 }
 
 /// The characters of a run, each alone.

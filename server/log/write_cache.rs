@@ -84,17 +84,11 @@ impl WriteCache {
     /// Where the logs end, if nobody else has written to any of them lately.
     pub fn heads(&self, spaces: &BTreeSet<Space>) -> Option<BTreeMap<Space, Position>> {
         let cache = self.0.lock();
-        let head = |space| {
-            cache
-                .heads
-                .get(space)
-                .filter(|head| head.alone)
-                .map(|head| head.position)
+        let head = |space: &Space| {
+            let head = cache.heads.get(space).filter(|head| head.alone)?;
+            Some((space.clone(), head.position))
         };
-        spaces
-            .iter()
-            .map(|space| Some((space.clone(), head(space)?)))
-            .collect()
+        spaces.iter().map(head).collect()
     }
 
     /// Where the logs end as the database has it, before a commit: what was known of a log that others have grown is forgotten.
@@ -117,19 +111,15 @@ impl WriteCache {
     pub fn current(&self, key: &Key) -> Option<ThreadRow> {
         let cache = self.0.lock();
         let age = cache.heads.get(&key.0)?.age;
-        cache
-            .thread(key)
-            .filter(|thread| thread.age == age)
-            .map(|thread| thread.row.clone())
+        let thread = cache.thread(key).filter(|thread| thread.age == age);
+        thread.map(|thread| thread.row.clone())
     }
 
     /// A thread's row as the database has it: when others have appended to the thread, what is known of it is not all there is.
     pub fn met_thread(&self, key: &Key, row: &ThreadRow) {
         let mut cache = self.0.lock();
-        if cache
-            .thread(key)
-            .is_some_and(|thread| thread.row.head < row.head)
-        {
+        let known = cache.thread(key);
+        if known.is_some_and(|known| known.row.head < row.head) {
             drop(cache.young.remove(key).or_else(|| cache.old.remove(key)));
         }
     }
@@ -145,19 +135,15 @@ impl WriteCache {
             let thread = cache.thread(&(space.clone(), thread.clone()))?;
             (thread.page(query)?, thread.row.head)
         };
-        Some((
-            found.into_iter().map(|shown| shown.event.clone()).collect(),
-            head,
-        ))
+        let events = found.iter().map(|shown| shown.event.clone());
+        Some((events.collect(), head))
     }
 
     /// All rows that a table has of a space, or else how often rows have changed until now.
     pub fn rows(&self, table: &Table, space: &Space) -> Result<Arc<[Row]>, u64> {
         let cache = self.0.lock();
-        let rows = cache
-            .tables
-            .get(table.name)
-            .and_then(|spaces| spaces.get(space.as_str()));
+        let spaces = cache.tables.get(table.name);
+        let rows = spaces.and_then(|spaces| spaces.get(space.as_str()));
         rows.cloned().ok_or(cache.changes)
     }
 
@@ -215,11 +201,8 @@ impl WriteCache {
                 .push(shown);
         }
         for (key, row) in &plan.rows.threads {
-            cache.write(
-                key,
-                row,
-                events.remove(&(&key.0, &key.1)).unwrap_or_default(),
-            );
+            let events = events.remove(&(&key.0, &key.1));
+            cache.write(key, row, events.unwrap_or_default());
         }
     }
 
@@ -237,44 +220,33 @@ impl WriteCache {
 impl Rows {
     fn begin_age(&mut self, space: &Space, position: Position) {
         self.ages += 1;
-        let alone = false;
-        self.heads.insert(
-            space.clone(),
-            Head {
-                position,
-                age: self.ages,
-                alone,
-            },
-        );
+        let head = Head {
+            position,
+            age: self.ages,
+            alone: false,
+        };
+        self.heads.insert(space.clone(), head);
     }
 
     fn thread(&self, key: &Key) -> Option<&Thread> {
-        self.young
-            .threads
-            .get(key)
-            .or_else(|| self.old.threads.get(key))
+        let young = self.young.threads.get(key);
+        young.or_else(|| self.old.threads.get(key))
     }
 
     fn write(&mut self, key: &Key, row: &ThreadRow, events: Vec<&Arc<Shown>>) {
         let age = self.heads.get(&key.0).map_or(0, |head| head.age);
         let before = self.young.remove(key).or_else(|| self.old.remove(key));
+        let (row, since) = (row.clone(), events.first().map(|it| it.event.seq - 1));
         let thread = match before {
-            Some(thread) => Thread {
-                row: row.clone(),
+            Some(thread) => Thread { row, age, ..thread },
+            None => Thread {
+                since: since.unwrap_or(row.head),
+                row,
                 age,
-                ..thread
+                has_visible: false,
+                events: VecDeque::new(),
+                bytes: 0,
             },
-            None => {
-                let since = events.first().map_or(row.head, |first| first.event.seq - 1);
-                Thread {
-                    row: row.clone(),
-                    age,
-                    since,
-                    has_visible: false,
-                    events: VecDeque::new(),
-                    bytes: 0,
-                }
-            }
         };
         if self.young.threads.len() >= THREADS || self.young.bytes >= BYTES {
             self.old = std::mem::take(&mut self.young);
@@ -298,21 +270,17 @@ impl Generation {
 
 impl Thread {
     fn with(mut self, events: Vec<&Arc<Shown>>) -> Self {
-        for shown in events
-            .into_iter()
-            .filter(|shown| shown.event.visibility() >= Visibility::State)
-        {
+        let is_public = |shown: &&Arc<Shown>| shown.event.visibility() >= Visibility::State;
+        for shown in events.into_iter().filter(is_public) {
             self.bytes += shown.json.len();
             self.events.push_back(shown.clone());
         }
         while self.events.len() > EVENTS || (self.bytes > BYTES / 16 && self.events.len() > 1) {
             self.forget_oldest();
         }
-        let visible = self
-            .events
-            .iter()
-            .filter(|shown| shown.event.visibility() >= Visibility::Submodule);
-        self.has_visible = visible.count() as u64 == self.row.visible;
+        let is_visible = |shown: &&Arc<Shown>| shown.event.visibility() >= Visibility::Submodule;
+        let visible = self.events.iter().filter(is_visible).count();
+        self.has_visible = visible as u64 == self.row.visible;
         self
     }
 
@@ -327,11 +295,8 @@ impl Thread {
         let limit = usize::try_from(query.limit.max(1)).unwrap_or(usize::MAX);
         let is_whole = query.after.unwrap_or(0) >= self.since
             || (self.has_visible && query.least() >= Visibility::Submodule);
-        let asked = self
-            .events
-            .iter()
-            .filter(|shown| query.matches(&shown.event))
-            .cloned();
+        let events = self.events.iter();
+        let asked = events.filter(|shown| query.matches(&shown.event)).cloned();
         let found: Vec<_> = match query.order {
             Order::Descending => asked.rev().take(limit).collect(),
             Order::Ascending if is_whole => asked.take(limit).collect(),

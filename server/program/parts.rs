@@ -8,6 +8,7 @@ use secrecy::ExposeSecret as _;
 use super::settings::{self, Invalid, Settings};
 use crate::log::kernel::Store;
 use crate::log::store;
+use crate::log::thread_row::ThreadRow;
 use crate::model::embedding::{Embedder, Embeddings};
 use crate::model::endpoint;
 use crate::model::metered::metered;
@@ -17,7 +18,6 @@ use crate::model::openai::OpenAi;
 use crate::model::provider::Model;
 use crate::recall::finder::Recall;
 use crate::tasks::supervisor::Supervisor;
-use crate::thread::projection::project;
 use crate::words::secret::shown_url;
 
 /// The configured store, its tables made or brought up to date.
@@ -27,7 +27,7 @@ pub async fn open_store(
 ) -> anyhow::Result<Arc<dyn Store>> {
     settings.check_database()?;
     let url = settings.database.expose_secret();
-    let store = store::open(url, settings.store(supervisor), project).await;
+    let store = store::open(url, settings.store(supervisor), ThreadRow::apply).await;
     store.with_context(|| format!("database {}", shown_url(url)))
 }
 

@@ -3,8 +3,9 @@
 
 use std::collections::btree_map::BTreeMap;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::words::id::Space;
@@ -30,25 +31,35 @@ struct Inner {
     of: &'static str,
     share: f64,
     // A plain mutex: held to count, never across an await.
-    state: Mutex<State>,
+    state: Mutex<State<oneshot::Sender<Place>>>,
 }
 
-#[derive(Default)]
-struct State {
+/// Places, counted by space, and those who wait for one: each is told with a `W`.
+struct State<W> {
     all: u32,
     most: u32,
     taken: u32,
     tickets: u64,
-    spaces: HashMap<Space, Held>,
+    spaces: HashMap<Space, Held<W>>,
+    /// A space is kept that has nothing: they are few, and come again soon.
+    keeps: bool,
     /// The spaces in which somebody waits; the first is served next.
     round: VecDeque<Space>,
 }
 
 /// What a space has, and who waits in it, the lowest rank first.
-#[derive(Default)]
-struct Held {
+struct Held<W> {
     taken: u32,
-    waiting: BTreeMap<(i64, u64), oneshot::Sender<Place>>,
+    waiting: BTreeMap<(i64, u64), W>,
+}
+
+impl<W> Default for Held<W> {
+    fn default() -> Self {
+        Self {
+            taken: 0,
+            waiting: BTreeMap::new(),
+        }
+    }
 }
 
 /// One place; dropping it gives it back.
@@ -57,44 +68,34 @@ pub struct Place(Option<(Arc<Inner>, Space)>);
 impl Places {
     /// Makes this many places, of which a space may hold the fraction `share` (rounded down, at least one). `of` is their name in the metrics.
     pub fn new(of: &'static str, places: u32, share: f64) -> Self {
-        let mut state = State::default();
-        state.resize(places, share);
-        Self(Arc::new(Inner {
-            of,
-            share,
-            state: Mutex::new(state),
-        }))
+        let state = Mutex::new(State::new(places, share, false));
+        Self(Arc::new(Inner { of, share, state }))
     }
 
     /// How many there are.
     pub fn all(&self) -> u32 {
-        self.0.lock().all
+        self.0.state.lock().all
     }
 
     /// How many of them one space may hold.
     pub fn of_a_space(&self) -> u32 {
-        self.0.lock().most
-    }
-
-    /// How many of them one space may hold.
-    pub fn most(&self) -> u32 {
-        self.0.lock().most
+        self.0.state.lock().most
     }
 
     /// The number of places that are taken.
     pub fn taken(&self) -> u32 {
-        self.0.lock().taken
+        self.0.state.lock().taken
     }
 
     /// Changes how many there are. Places that are taken beyond that stay taken until they are given back.
     pub fn resize(&self, places: u32) {
-        self.0.lock().resize(places, self.0.share);
+        self.0.state.lock().resize(places, self.0.share);
         self.0.hand_out();
     }
 
     /// Takes a place if the space may have one now.
     pub fn try_take(&self, space: &Space) -> Option<Place> {
-        let taken = self.0.lock().take(space);
+        let taken = self.0.state.lock().take(space);
         if !taken {
             metrics::counter!("thinkd_limit_total", "limit" => self.0.of).increment(1);
         }
@@ -109,12 +110,14 @@ impl Places {
     /// Waits for a place. Of the waiters of one space the lowest rank goes first, then the one that came first.
     pub async fn take_ranked(&self, space: &Space, rank: i64) -> Place {
         let place = {
-            let mut state = self.0.lock();
+            let mut state = self.0.state.lock();
             if state.take(space) {
                 drop(state);
                 return self.0.place(space.clone());
             }
-            state.wait(space, rank)
+            let (sender, place) = oneshot::channel();
+            state.wait(space, rank, sender);
+            place
         };
         let _waits = Waits::begin(self.0.of);
         // The sender is dropped only with its place in it, which then goes to the next one.
@@ -139,7 +142,21 @@ impl Drop for Waits {
     }
 }
 
-impl State {
+impl<W> State<W> {
+    fn new(places: u32, share: f64, keeps: bool) -> Self {
+        let mut state = Self {
+            all: 0,
+            most: 0,
+            taken: 0,
+            tickets: 0,
+            spaces: HashMap::new(),
+            keeps,
+            round: VecDeque::new(),
+        };
+        state.resize(places, share);
+        state
+    }
+
     fn resize(&mut self, places: u32, share: f64) {
         self.all = places.max(1);
         #[expect(
@@ -154,25 +171,27 @@ impl State {
     }
 
     fn take(&mut self, space: &Space) -> bool {
-        let taken = self.spaces.get(space).map_or(0, |held| held.taken);
         // Whoever waits while one is free has its share already.
-        let may = self.taken < self.all && taken < self.most;
-        if may {
-            self.taken += 1;
-            self.spaces.entry(space.clone()).or_default().taken += 1;
+        if self.taken >= self.all {
+            return false;
         }
+        let held = match self.spaces.get_mut(space) {
+            Some(held) => held,
+            None => self.spaces.entry(space.clone()).or_default(),
+        };
+        let may = held.taken < self.most;
+        held.taken += u32::from(may);
+        self.taken += u32::from(may);
         may
     }
 
-    fn wait(&mut self, space: &Space, rank: i64) -> oneshot::Receiver<Place> {
-        let (sender, place) = oneshot::channel();
+    fn wait(&mut self, space: &Space, rank: i64, waiter: W) {
         let held = self.spaces.entry(space.clone()).or_default();
         if held.waiting.is_empty() {
             self.round.push_back(space.clone());
         }
         self.tickets += 1;
-        held.waiting.insert((rank, self.tickets), sender);
-        place
+        held.waiting.insert((rank, self.tickets), waiter);
     }
 
     fn give_back(&mut self, space: &Space) {
@@ -181,13 +200,13 @@ impl State {
             return;
         };
         held.taken -= 1;
-        if held.taken == 0 && held.waiting.is_empty() {
+        if held.taken == 0 && held.waiting.is_empty() && !self.keeps {
             self.spaces.remove(space);
         }
     }
 
-    /// Gives a free place to who is next.
-    fn next(&mut self) -> Option<(Space, oneshot::Sender<Place>)> {
+    /// Gives a free place to who is next, space by space; none to a space that has its share.
+    fn next(&mut self) -> Option<(Space, W)> {
         if self.taken >= self.all {
             return None;
         }
@@ -198,22 +217,17 @@ impl State {
             .position(|space| spaces.get(space).is_none_or(|held| held.taken < most))?;
         let space = self.round.remove(at)?;
         let held = self.spaces.get_mut(&space)?;
-        let (_, sender) = held.waiting.pop_first()?;
+        let (_, waiter) = held.waiting.pop_first()?;
         if !held.waiting.is_empty() {
             self.round.push_back(space.clone());
         }
         held.taken += 1;
         self.taken += 1;
-        Some((space, sender))
+        Some((space, waiter))
     }
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Counting cannot be left half done.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn place(self: &Arc<Self>, space: Space) -> Place {
         metrics::gauge!("thinkd_places_taken", "of" => self.of).increment(1.0);
         Place(Some((self.clone(), space)))
@@ -222,7 +236,7 @@ impl Inner {
     /// Gives the free places to those that wait.
     fn hand_out(self: &Arc<Self>) {
         loop {
-            let next = self.lock().next();
+            let next = self.state.lock().next();
             let Some((space, sender)) = next else { return };
             // A waiter may have gone: the place is for the next one, in a loop because many may have gone.
             if let Err(mut place) = sender.send(self.place(space))
@@ -235,7 +249,7 @@ impl Inner {
 
     fn given_back(&self, space: &Space) {
         metrics::gauge!("thinkd_places_taken", "of" => self.of).decrement(1.0);
-        self.lock().give_back(space);
+        self.state.lock().give_back(space);
     }
 }
 
@@ -353,7 +367,7 @@ mod tests {
         #[test]
         fn places_are_neither_lost_nor_made(places in 1u32..6, share in 0.2f64..=1.0, steps in prop::collection::vec((0u8..3, 0usize..4, 0usize..8), 1..80)) {
             let all = Places::new("tests", places, share);
-            let most = all.most();
+            let most = all.of_a_space();
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             runtime.block_on(async {
                 let spaces: Vec<Space> = ["a", "b", "c", "d"].map(space).into();
@@ -385,7 +399,7 @@ mod tests {
                 }
                 drop((waiting, held));
                 assert_eq!(all.taken(), 0);
-                assert!(all.0.lock().spaces.is_empty(), "nothing is kept of who has gone");
+                assert!(all.0.state.lock().spaces.is_empty(), "nothing is kept of who has gone");
             });
         }
     }

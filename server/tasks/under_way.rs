@@ -1,20 +1,17 @@
 //! Work under way in one task: futures that go on side by side while their owner does something else, too.
 
-use std::future::Future;
-
-use futures_util::StreamExt as _;
-#[expect(
+#![expect(
     clippy::disallowed_types,
     reason = "this is what everybody else uses instead"
 )]
+
+use std::future::Future;
+
+use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
 /// Futures under way. They go on only while they are polled, and what one of them holds meanwhile (a connection of the store, a lock) nobody else gets:
 /// an owner that awaited the same thing on its own would wait for itself. So whatever the owner awaits, it awaits [`beside`](Self::beside) them.
-#[expect(
-    clippy::disallowed_types,
-    reason = "this is what everybody else uses instead"
-)]
 pub struct UnderWay<F: Future> {
     futures: FuturesUnordered<F>,
     /// What those came to that ended while their owner awaited something else, in the order in which they ended.

@@ -161,10 +161,8 @@ impl Window {
             _ => (row.visible, options.decision, cleared.visible),
         };
         let window_s = options.window_s.filter(|_| !whole);
-        let since = window_s.map(|s| {
-            now.micros()
-                .saturating_sub_unsigned(s.saturating_mul(1_000_000))
-        });
+        let micros = window_s.map(|s| s.saturating_mul(1_000_000));
+        let since = micros.map(|micros| now.micros().saturating_sub_unsigned(micros));
         let keep = if whole { VIEW_MAX } else { keep };
         let omitted = if since.is_some() {
             count.saturating_sub(VIEW_MAX)
@@ -291,18 +289,13 @@ pub fn transcript(
     lengths: Lengths,
     prompts: &Prompts,
 ) -> Vec<Block> {
-    let entries = events
-        .iter()
-        .map(|event| Arc::new(Entry::of(event, lengths, prompts)));
-    joined(
-        &Vec::from_iter(entries),
-        Omitted {
-            count: omitted,
-            gap: None,
-        },
-        media,
-        prompts,
-    )
+    let entries = events.iter();
+    let entries = entries.map(|event| Arc::new(Entry::of(event, lengths, prompts)));
+    let omitted = Omitted {
+        count: omitted,
+        gap: None,
+    };
+    joined(&Vec::from_iter(entries), omitted, media, prompts)
 }
 
 /// What of its thread a view does not have.
@@ -316,15 +309,9 @@ pub struct Omitted {
 
 /// Which of these entries a view shows: not those that another one says were taken back.
 pub fn shown(entries: &[Arc<Entry>]) -> impl Fn(&Entry) -> bool + use<> {
-    let back: Vec<_> = entries
-        .iter()
-        .filter_map(|entry| entry.takes_back)
-        .collect();
-    move |entry| {
-        !back
-            .iter()
-            .any(|(from, input)| (*from..=*input).contains(&entry.seq))
-    }
+    let back = entries.iter().filter_map(|entry| entry.takes_back);
+    let back = Vec::from_iter(back.map(|(from, input)| from..=input));
+    move |entry| !back.iter().any(|stretch| stretch.contains(&entry.seq))
 }
 
 /// Entries (oldest first) as a transcript.
@@ -342,10 +329,8 @@ pub fn joined(
         text.push('\n');
     }
     let is_shown = shown(entries);
-    let with_media = entries
-        .iter()
-        .filter(|entry| entry.media.is_some() && is_shown(entry))
-        .count();
+    let has_media = |entry: &&Arc<Entry>| entry.media.is_some() && is_shown(entry);
+    let with_media = entries.iter().filter(has_media).count();
     let mut seen = 0;
     for entry in entries {
         if omitted.gap == Some(entry.seq) {
@@ -361,10 +346,8 @@ pub fn joined(
             seen += 1;
             if seen + media > with_media {
                 blocks.push(Block::Text(std::mem::take(&mut text)));
-                blocks.push(Block::Blob {
-                    sha256: sha256.clone(),
-                    mime: mime.clone(),
-                });
+                let (sha256, mime) = (sha256.clone(), mime.clone());
+                blocks.push(Block::Blob { sha256, mime });
             }
         }
     }
@@ -388,8 +371,6 @@ fn blob(fact: &Fact<'_>) -> Option<(String, String)> {
 
 /// Positions as views name them: `#41, #42`.
 pub fn positions(seqs: &[Seq]) -> String {
-    seqs.iter()
-        .map(|seq| format!("#{seq}"))
-        .collect::<Vec<_>>()
-        .join(", ")
+    let positions = seqs.iter().map(|seq| format!("#{seq}"));
+    Vec::from_iter(positions).join(", ")
 }

@@ -154,39 +154,30 @@ impl ThreadLimits {
     ) -> Vec<Draft> {
         let room = Condition::FewerThreads(self.threads.saturating_sub(ahead.made));
         let mut drafts = vec![Draft::created(thread, &json!(new.settings)).only_if(room)];
-        drafts.extend(
-            new.contacts
-                .iter()
-                .map(|it| Draft::contact(thread, &it.name, &it.thread, &it.description)),
-        );
+        for it in &new.contacts {
+            drafts.push(Draft::contact(
+                thread,
+                &it.name,
+                &it.thread,
+                &it.description,
+            ));
+        }
         let Some(parent) = &new.parent else {
             return drafts;
         };
         if let Some(maker) = maker {
-            let about = new
-                .settings
-                .prompt
-                .as_deref()
-                .unwrap_or("a subthread of yours");
-            drafts.push(Draft::contact(
-                parent,
-                maker.name,
-                thread,
-                &about.chars().take(ABOUT_CHARS).collect::<String>(),
-            ));
+            let prompt = new.settings.prompt.as_deref();
+            let about = prompt.unwrap_or("a subthread of yours").chars();
+            let about: String = about.take(ABOUT_CHARS).collect();
+            drafts.push(Draft::contact(parent, maker.name, thread, &about));
         }
-        let told = Draft::spawned(
-            parent,
-            maker.map(|it| it.turn),
-            thread,
-            maker.map(|it| it.name),
-        );
-        let told = told.only_if(Condition::FewerSubthreads(self.room_for_subthreads(ahead)));
-        drafts.push(
-            maker
-                .iter()
-                .fold(told, |told, maker| told.of_call(maker.call_id)),
-        );
+        let (turn, name) = (maker.map(|it| it.turn), maker.map(|it| it.name));
+        let room = Condition::FewerSubthreads(self.room_for_subthreads(ahead));
+        let told = Draft::spawned(parent, turn, thread, name).only_if(room);
+        drafts.push(match maker {
+            Some(maker) => told.of_call(maker.call_id),
+            None => told,
+        });
         drafts
     }
 

@@ -62,8 +62,8 @@ struct Account {
     private: AtomicBool,
 }
 
-/// How much, of what, what that is called, and the key that says so.
-type Limit = (Option<u64>, fn(&Spent) -> u64, &'static str, &'static str);
+/// How much, and the key that says so: of model calls, then of tokens.
+type Limit = (Option<u64>, &'static str);
 
 /// What is used up.
 #[derive(Default)]
@@ -76,9 +76,8 @@ struct Sums {
 
 impl Sums {
     fn all(&self) -> Spent {
-        self.read
-            .unwrap_or_default()
-            .with(self.own, u64::saturating_add)
+        let read = self.read.unwrap_or_default();
+        read.with(self.own, u64::saturating_add)
     }
 
     fn add(&mut self, spent: Spent) {
@@ -90,17 +89,8 @@ impl Sums {
     }
 }
 
-const CALLS: fn(&Spent) -> u64 = |spent| spent.calls;
-const TOKENS: fn(&Spent) -> u64 = |spent| spent.tokens;
 const CALL: Spent = Spent::call(0);
 const THREAD: Spent = Spent::threads(1);
-
-fn limits([calls, tokens]: [Option<u64>; 2], keys: [&'static str; 2]) -> [Limit; 2] {
-    [
-        (calls, CALLS, "model calls", keys[0]),
-        (tokens, TOKENS, "tokens", keys[1]),
-    ]
-}
 
 impl Quotas {
     /// Over a store and what may be used up.
@@ -114,10 +104,10 @@ impl Quotas {
 
     /// What a turn of a thread draws on. `new`: its root is an event that no turn was about before.
     pub fn open(&self, space: &Space, thread: &ThreadId, root: Option<Seq>, new: bool) -> Purse {
-        let limits = limits(
-            [self.budget.thread_model_calls, self.budget.thread_tokens],
-            ["budget.thread_model_calls", "budget.thread_tokens"],
-        );
+        let limits = [
+            (self.budget.thread_model_calls, "budget.thread_model_calls"),
+            (self.budget.thread_tokens, "budget.thread_tokens"),
+        ];
         self.purse(space, (Whose::Thread(thread.clone()), limits), root, new)
     }
 
@@ -130,10 +120,10 @@ impl Quotas {
         cause: Option<Seq>,
         own: &MissionBudget,
     ) -> Purse {
-        let limits = limits(
-            [Some(own.model_calls), Some(own.tokens)],
-            ["mission.model_calls", "mission.tokens"],
-        );
+        let limits = [
+            (Some(own.model_calls), "mission.model_calls"),
+            (Some(own.tokens), "mission.tokens"),
+        ];
         self.purse(space, (Whose::Mission(root), limits), cause, false)
     }
 
@@ -145,23 +135,22 @@ impl Quotas {
         new: bool,
     ) -> Purse {
         let budget = &self.budget;
-        let of_space = limits(
-            [budget.space_model_calls, budget.space_tokens],
-            ["budget.space_model_calls", "budget.space_tokens"],
-        );
-        let of_root = limits(
-            [Some(budget.root.model_calls), Some(budget.root.tokens)],
-            ["budget.root.model_calls", "budget.root.tokens"],
-        );
+        let of_space = [
+            (budget.space_model_calls, "budget.space_model_calls"),
+            (budget.space_tokens, "budget.space_tokens"),
+        ];
+        let of_root = [
+            (Some(budget.root.model_calls), "budget.root.model_calls"),
+            (Some(budget.root.tokens), "budget.root.tokens"),
+        ];
         let whose = [
             Some((Whose::Space, of_space, false)),
             Some((whose, own, false)),
             root.map(|root| (Whose::Root(root), of_root, new)),
         ];
-        let limited = whose
-            .into_iter()
-            .flatten()
-            .filter(|(_, limits, _)| limits.iter().any(|it| it.0.is_some()));
+        let is_limited = |limits: &[Limit; 2]| limits.iter().any(|it| it.0.is_some());
+        let whose = whose.into_iter().flatten();
+        let limited = whose.filter(|(_, limits, _)| is_limited(limits));
         let mut open = self.open.lock();
         if open.len() >= OPEN {
             open.retain(|_, account| account.strong_count() > 0);
@@ -174,7 +163,7 @@ impl Quotas {
             }
             let sums = Sums {
                 read: new.then(Spent::default),
-                own: Spent::default(),
+                ..Sums::default()
             };
             let account = Arc::new(Account {
                 key: key.clone(),
@@ -210,9 +199,8 @@ impl Purse {
 
     /// Why no model may be asked any more, if so.
     pub fn spent(&self) -> Option<Failure> {
-        self.accounts
-            .iter()
-            .find_map(|account| account.spent(&account.sums.lock()))
+        let mut accounts = self.accounts.iter();
+        accounts.find_map(|account| account.spent(&account.sums.lock()))
     }
 
     /// How many model calls the first limit of them leaves; none: there is no limit.
@@ -231,9 +219,9 @@ impl Purse {
             let mut sums = account.sums.lock();
             if let Some(failure) = account.spent(&sums) {
                 drop(sums);
-                self.accounts[..index]
-                    .iter()
-                    .for_each(|account| account.sums.lock().give_back(CALL));
+                for account in &self.accounts[..index] {
+                    account.sums.lock().give_back(CALL);
+                }
                 return Err(failure);
             }
             sums.add(CALL);
@@ -243,12 +231,12 @@ impl Purse {
 
     /// Counts the use of a call.
     pub fn used(&self, tokens: u64) {
-        self.accounts.iter().for_each(|account| {
-            account.sums.lock().add(Spent {
-                tokens,
-                ..Spent::default()
-            })
-        });
+        let spent = Spent {
+            tokens,
+            ..Spent::default()
+        };
+        let accounts = self.accounts.iter();
+        accounts.for_each(|account| account.sums.lock().add(spent));
     }
 
     /// One more subthread, or why not.
@@ -257,18 +245,13 @@ impl Purse {
             return Ok(());
         };
         let mut sums = account.sums.lock();
-        let limit = account.threads;
-        if sums.all().threads >= limit {
+        let (limit, used) = (account.threads, sums.all().threads);
+        if used >= limit {
             let text = format!(
                 "not made: {limit} subthreads and missions go back to the same event from outside already (budget.root.threads); \
                  there can be more when something new comes from outside"
             );
-            return Err(failure(
-                text,
-                limit,
-                sums.all().threads,
-                "budget.root.threads",
-            ));
+            return Err(failure(text, limit, used, "budget.root.threads"));
         }
         sums.add(THREAD);
         Ok(())
@@ -292,16 +275,14 @@ impl Purse {
                 })
             )
         {
-            self.of_root()
-                .into_iter()
-                .for_each(|account| account.private.store(false, Ordering::Release));
+            let of_root = self.of_root().into_iter();
+            of_root.for_each(|account| account.private.store(false, Ordering::Release));
         }
     }
 
     fn of_root(&self) -> Option<&Arc<Account>> {
-        self.accounts
-            .iter()
-            .find(|account| matches!(account.key.1, Whose::Root(_)))
+        let mut accounts = self.accounts.iter();
+        accounts.find(|account| matches!(account.key.1, Whose::Root(_)))
     }
 }
 
@@ -344,11 +325,12 @@ impl Account {
 
     fn spent(&self, sums: &Sums) -> Option<Failure> {
         let all = sums.all();
-        let (limit, of, word, key) = self
-            .limits
-            .into_iter()
-            .find(|(limit, of, ..)| limit.is_some_and(|limit| of(&all) >= limit))?;
-        let (limit, used) = (limit.unwrap_or_default(), of(&all));
+        let used = [(all.calls, "model calls"), (all.tokens, "tokens")];
+        let mut limits = self.limits.into_iter().zip(used);
+        let (limit, used, word, key) = limits.find_map(|((limit, key), (used, word))| {
+            let limit = limit.filter(|limit| used >= *limit)?;
+            Some((limit, used, word, key))
+        })?;
         const ANY_MORE: &str = "any more";
         let (who, also, until) = match &self.key.1 {
             Whose::Space => ("the space".to_owned(), "", ANY_MORE),

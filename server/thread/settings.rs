@@ -119,27 +119,19 @@ impl Settings {
     /// What a subthread takes over from the thread that makes it.
     #[must_use]
     pub fn for_child(self) -> Self {
-        let Self {
-            commit,
-            language,
-            substeps,
-            high_tier,
-            ..
-        } = self;
         Self {
-            commit,
-            language,
-            substeps,
-            high_tier,
+            commit: self.commit,
+            language: self.language,
+            substeps: self.substeps,
+            high_tier: self.high_tier,
             ..Self::default()
         }
     }
 
     /// Whether it hears this voice: a process only those that are listed, a conversation all unless some are.
     pub fn hears(&self, submodule: &Name) -> bool {
-        self.submodules
-            .as_ref()
-            .map_or(!self.is_process(), |heard| heard.contains(submodule))
+        let listed = self.submodules.as_ref();
+        listed.map_or(!self.is_process(), |heard| heard.contains(submodule))
     }
 
     /// Whether it thinks by itself.
@@ -149,13 +141,11 @@ impl Settings {
 
     /// How it says what it wants done; `configured` where it leaves that open.
     pub fn language(&self, configured: Option<Language>) -> Language {
-        self.language
-            .or(configured)
-            .unwrap_or(if self.is_process() {
-                Language::Auto
-            } else {
-                Language::Tools
-            })
+        let language = self.language.or(configured);
+        language.unwrap_or(match self.kind {
+            Kind::Process => Language::Auto,
+            Kind::Conversation | Kind::Mission => Language::Tools,
+        })
     }
 
     /// The settings in a thread's row. What cannot be read is as if absent: an older or newer server wrote it.

@@ -18,15 +18,10 @@ impl Tokens {
     /// Adds those of a call.
     pub fn add(&mut self, record: &Record<'_>) {
         let said = |key: &str| record.get("usage")?.get(key)?.as_u64();
-        let (input, output, cached) = (
-            said("input_tokens"),
-            said("output_tokens"),
-            said("cached_tokens"),
-        );
         self.join(&Self {
-            input,
-            output,
-            cached,
+            input: said("input_tokens"),
+            output: said("output_tokens"),
+            cached: said("cached_tokens"),
         });
     }
 
@@ -46,8 +41,7 @@ impl Tokens {
 
     /// In and out, as far as they are known.
     pub fn all(&self) -> u64 {
-        self.input
-            .unwrap_or(0)
-            .saturating_add(self.output.unwrap_or(0))
+        let output = self.output.unwrap_or(0);
+        self.input.unwrap_or(0).saturating_add(output)
     }
 }

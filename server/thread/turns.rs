@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::tokens::Tokens;
-use crate::event::envelope::{Event, TurnOutcome};
+use crate::event::envelope::{Event, TurnOutcome, words};
 use crate::event::fact::Fact;
 use crate::event::fact::calls::Record;
 use crate::event::fact::turn::Started;
@@ -25,17 +25,12 @@ pub enum VoiceOutcome {
     Failed,
 }
 
-impl VoiceOutcome {
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Spoke => "spoke",
-            Self::Passed => "passed",
-            Self::Late => "late",
-            Self::Failed => "failed",
-        }
-    }
-}
+words!(VoiceOutcome {
+    Spoke = "spoke",
+    Passed = "passed",
+    Late = "late",
+    Failed = "failed",
+});
 
 /// A voice in a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -140,10 +135,9 @@ impl TurnSummary {
             Some(name) if record.purpose() != "follow-up" => {
                 let voice = self.voice(name);
                 voice.done |= record.is_last();
-                voice.ms = record
-                    .duration_ms()
-                    .map(|ms| voice.ms.unwrap_or(0).saturating_add(ms))
-                    .or(voice.ms);
+                if let Some(ms) = record.duration_ms() {
+                    voice.ms = Some(voice.ms.unwrap_or(0).saturating_add(ms));
+                }
             }
             Some(_) => {}
             None => self.rounds += u64::from(record.module == "decision"),

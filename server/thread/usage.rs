@@ -63,10 +63,8 @@ impl VoiceTurns {
     /// Takes in an event of the voice.
     pub fn take(&mut self, event: &Event) {
         if let Some(turn) = event.turn() {
-            self.0
-                .entry((event.thread.clone(), turn))
-                .or_default()
-                .take(event);
+            let key = (event.thread.clone(), turn);
+            self.0.entry(key).or_default().take(event);
         }
     }
 
@@ -80,10 +78,8 @@ impl VoiceTurns {
             };
             figures.asked += 1;
             figures.followed_up += u64::from(voice.followed_up);
-            *figures
-                .outcomes
-                .entry(voice.outcome().map(VoiceOutcome::as_str))
-                .or_default() += 1;
+            let outcome = voice.outcome().map(VoiceOutcome::as_str);
+            *figures.outcomes.entry(outcome).or_default() += 1;
             figures.times.extend(voice.ms);
         }
         figures.times.sort_unstable();
@@ -94,22 +90,14 @@ impl VoiceTurns {
 impl Figures {
     /// How many came to this.
     pub fn of(&self, outcome: VoiceOutcome) -> u64 {
-        self.outcomes
-            .get(&Some(outcome.as_str()))
-            .copied()
-            .unwrap_or(0)
+        let count = self.outcomes.get(&Some(outcome.as_str()));
+        count.copied().unwrap_or(0)
     }
 
     /// The time that so many of a hundred stayed within, in milliseconds; none: no call has come back.
     pub fn percentile(&self, percent: usize) -> Option<u64> {
         let last = self.times.len().checked_sub(1)?;
-        self.times
-            .get(
-                (self.times.len() * percent)
-                    .div_ceil(100)
-                    .saturating_sub(1)
-                    .min(last),
-            )
-            .copied()
+        let within = (self.times.len() * percent).div_ceil(100);
+        Some(self.times[within.saturating_sub(1).min(last)])
     }
 }

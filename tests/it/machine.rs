@@ -17,10 +17,10 @@ use thinkd::log::options::Options;
 use thinkd::log::query::{Order, Query, Show};
 use thinkd::log::status::Status;
 use thinkd::log::store;
+use thinkd::log::thread_row::ThreadRow;
 use thinkd::mind::turn::granted::Granted;
 use thinkd::mind::turn::options::TurnOptions;
 use thinkd::mind::turn::{Next, Phase, Turn};
-use thinkd::thread::projection::project;
 use thinkd::tools::approval::Grant;
 use thinkd::words::budget::Budget;
 use thinkd::words::failure::{Failure, FailureKind, Who};
@@ -467,7 +467,7 @@ proptest! {
 /// What the machine would do next, by a log that was stored append by append, by a store that is begun anew after each.
 async fn next_by_store(play: &Play, options: &TurnOptions, budget: &Budget) -> Vec<Next> {
     let (disk, space) = (Disk::default(), Space::default());
-    let open = || store::memory(&disk, &Options::default(), project).unwrap();
+    let open = || store::memory(&disk, &Options::default(), ThreadRow::apply).unwrap();
     let mut next = Vec::new();
     let input = crate::support::stored::draft("main", "go", &["input", "type:message"]);
     let drafts = std::iter::once(vec![Draft {

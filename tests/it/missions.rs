@@ -183,7 +183,7 @@ async fn rebuilt(mut app: App) {
     let store = thinkd::log::store::open(
         app.database(),
         thinkd::log::options::Options::default(),
-        thinkd::thread::projection::project,
+        thinkd::log::thread_row::ThreadRow::apply,
     );
     assert_eq!(
         store

@@ -9,6 +9,7 @@ use thinkd::log::blob::Blob;
 use thinkd::log::options::Options;
 use thinkd::log::query::Query;
 use thinkd::log::store;
+use thinkd::log::thread_row::ThreadRow;
 use thinkd::model::offline::Offline;
 use thinkd::model::prompt::Prompts;
 use thinkd::recall::finder::Recall;
@@ -21,7 +22,6 @@ use thinkd::session::handle::{Error, Session, Sessions};
 use thinkd::session::right::{Right, may};
 use thinkd::thread::history;
 use thinkd::thread::new_thread::NewThread;
-use thinkd::thread::projection::project;
 use thinkd::tools::catalogue::{self, Chosen};
 use thinkd::tools::supplies::Supplies;
 use thinkd::words::id::{self, Name, Space, ThreadId};
@@ -147,7 +147,7 @@ async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
 #[tokio::test]
 async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
     let medium = Medium::sqlite();
-    let store = store::open(medium.url(), Options::default(), project)
+    let store = store::open(medium.url(), Options::default(), ThreadRow::apply)
         .await
         .unwrap();
     let prompts = Arc::new(Prompts::load(None).unwrap());

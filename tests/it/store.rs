@@ -23,12 +23,12 @@ use thinkd::event::fact::Fact;
 use thinkd::event::statement::{self, Claim, Claimant, Judged};
 use thinkd::event::trial::News;
 use thinkd::log::appended::{Append, Appended, Placed};
-use thinkd::log::change::Project;
-use thinkd::log::change::{Spent, ThreadChange};
+use thinkd::log::change::{Applied, Project, Spent};
 use thinkd::log::kernel::Store;
 use thinkd::log::options::Options;
 use thinkd::log::query::{Order, Query, Show};
 use thinkd::log::store;
+use thinkd::log::thread_row::ThreadRow;
 use thinkd::words::id::{Space, ThreadId};
 use uuid::Uuid;
 
@@ -37,27 +37,31 @@ use crate::support::pooler;
 use crate::support::stored::{self, draft};
 
 /// How these tests' events change the rows of threads: enough to see every kind of change.
-fn project(event: &Event, _: &Fact<'_>) -> ThreadChange {
+fn project(row: &mut ThreadRow, event: &Event, _: &Fact<'_>) -> Applied {
     // As if each input had led to one model call.
     let spent = Spent {
         calls: 1,
         tokens: 10,
         threads: 0,
     };
-    ThreadChange {
-        woken: event.wakes().then_some(event.seq),
-        handled: event
-            .payload
-            .get("handled")
-            .and_then(serde_json::Value::as_i64),
-        visible: u64::from(event.visibility() >= Visibility::Submodule),
-        heard: u64::from(event.visibility() == Visibility::Heard),
-        from_outside: event.is_from_outside(),
-        self_messages: u32::from(event.has(tag::THOUGHT)),
+    if event.wakes() {
+        row.woken = event.seq;
+    }
+    let handled = event.payload.get("handled");
+    row.handled = handled
+        .and_then(serde_json::Value::as_i64)
+        .unwrap_or(row.handled);
+    row.visible += u64::from(event.visibility() >= Visibility::Submodule);
+    row.heard += u64::from(event.visibility() == Visibility::Heard);
+    if event.is_from_outside() {
+        row.self_messages = 0;
+    }
+    row.self_messages += u32::from(event.has(tag::THOUGHT));
+    Applied {
         spent: event
             .is_from_outside()
             .then_some(([Some(event.seq), None], spent)),
-        ..ThreadChange::default()
+        unreadable: false,
     }
 }
 

@@ -10,9 +10,9 @@ use thinkd::log::appended::Append;
 use thinkd::log::options::Options;
 use thinkd::log::query::Query;
 use thinkd::log::store;
+use thinkd::log::thread_row::ThreadRow;
 use thinkd::session::follow::{Follow, Seen};
 use thinkd::tasks::share::Places;
-use thinkd::thread::projection::project;
 use thinkd::words::id::{Space, ThreadId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -372,7 +372,7 @@ on_both!(
 
 /// A log of so many events of three kilobytes in the space of A.
 async fn filled(medium: &Medium, events: i64) {
-    let store = store::open(medium.url(), Options::default(), project)
+    let store = store::open(medium.url(), Options::default(), ThreadRow::apply)
         .await
         .unwrap();
     let (space, words) = (Space::parse("a").unwrap(), "words ".repeat(500));
@@ -482,7 +482,7 @@ async fn first_page(follow: &mut Follow) -> usize {
 on_both!(
     those_who_catch_up_in_one_space_leave_places_to_those_of_another,
     |medium| {
-        let store = store::open(medium.url(), Options::default(), project)
+        let store = store::open(medium.url(), Options::default(), ThreadRow::apply)
             .await
             .unwrap();
         let (a, b) = (Space::parse("a").unwrap(), Space::parse("b").unwrap());

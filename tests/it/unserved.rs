@@ -9,7 +9,7 @@ use thinkd::event::envelope::Event;
 use thinkd::log::backup;
 use thinkd::log::kernel::Store;
 use thinkd::log::query::Query;
-use thinkd::thread::projection::project;
+use thinkd::log::thread_row::ThreadRow;
 use thinkd::words::id::{Space, ThreadId};
 
 use crate::support::stored::{append, draft, execute, open};
@@ -117,7 +117,7 @@ on_both!(
             .unwrap();
         for target in Medium::each().await {
             assert_eq!(
-                backup::restore(target.url(), &copy, project)
+                backup::restore(target.url(), &copy, ThreadRow::apply)
                     .await
                     .unwrap()
                     .events,

@@ -14,7 +14,6 @@ use crate::log::select::Select;
 use crate::log::status::Status;
 use crate::log::table::{Key, Row};
 use crate::words::id::Space;
-use crate::words::time::Timestamp;
 
 /// What is to be read: nothing, nearly always. Threads' rows are read anyway.
 #[derive(Debug, Default)]
@@ -37,66 +36,39 @@ pub(in crate::log) struct Before {
 impl Asked {
     pub(super) fn of<'a>(drafts: impl Iterator<Item = (&'a Space, &'a Draft)>) -> Self {
         let mut asked = Self::default();
-        let mut due: BTreeMap<&Space, Timestamp> = BTreeMap::new();
-        let (mut with_submodules, mut with_settings) = (BTreeSet::new(), BTreeSet::new());
-        let mut with_frameworks = BTreeSet::new();
-        let mut waiting: BTreeMap<&Space, u32> = BTreeMap::new();
+        let (mut timers_due, mut schedules_due) = (BTreeMap::new(), BTreeMap::new());
+        let mut waiting = BTreeMap::new();
         let mut to_come: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-        let (mut with_schedules, mut schedules_due, mut schedules) =
-            (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
         let conditions =
             drafts.flat_map(|(space, draft)| draft.conditions.iter().map(move |it| (space, it)));
         for (space, condition) in conditions {
             match condition {
-                Condition::TimerStands { due: when, .. } => {
-                    let last = due.entry(space).or_insert(*when);
-                    *last = (*last).max(*when);
+                Condition::TimerStands { due, .. } => widen(&mut timers_due, space, *due),
+                Condition::ScheduleStands { due: Some(due), .. } => {
+                    widen(&mut schedules_due, space, *due);
                 }
-                Condition::ScheduleStands {
-                    due: Some(when), ..
-                } => {
-                    let last = schedules_due.entry(space).or_insert(*when);
-                    *last = (*last).max(*when);
-                }
-                Condition::ScheduleStands {
-                    name, due: None, ..
-                } => {
-                    schedules.insert((space, name));
-                }
-                Condition::NewSchedule { .. } => {
-                    with_schedules.insert(space);
-                }
+                Condition::ScheduleStands { name, .. } => asked.ask(schedules::named(space, name)),
+                Condition::NewSchedule { .. } => asked.ask(schedules::names(space)),
                 Condition::NewSubmodule { .. }
                 | Condition::HasSubmodule(_)
                 | Condition::PromptIs { .. }
-                | Condition::FollowUpIs { .. } => {
-                    with_submodules.insert(space);
-                }
-                Condition::Request { id, .. } => asked.rows.push(requests::of_id(space, id)),
+                | Condition::FollowUpIs { .. } => asked.ask(submodules::all(space)),
+                Condition::Request { id, .. } => asked.ask(requests::of_id(space, id)),
                 Condition::TaskToCome { mission, task, .. }
                 | Condition::TaskAt { mission, task, .. } => {
                     to_come.entry((space, mission)).or_default().insert(*task);
                 }
-                Condition::StatementAt { id, .. } => asked.rows.push(statements::of_id(space, id)),
-                Condition::FirstSaying(text) => asked.rows.push(statements::saying_so(space, text)),
-                Condition::FrameworkAt { id, .. } => asked.rows.push(frameworks::of_id(space, id)),
-                Condition::FewerFrameworks(_) => {
-                    with_frameworks.insert(space);
+                Condition::StatementAt { id, .. } => asked.ask(statements::of_id(space, id)),
+                Condition::FirstSaying(text) => asked.ask(statements::saying_so(space, text)),
+                Condition::FrameworkAt { id, .. } => asked.ask(frameworks::of_id(space, id)),
+                Condition::FewerFrameworks(_) => asked.ask(frameworks::ids(space)),
+                Condition::FewerWaiting(most) => widen(&mut waiting, space, *most),
+                Condition::NoneHeldSince { seq, .. } => {
+                    asked.ask(statements::grounds::changed_behind(space, *seq));
                 }
-                Condition::FewerWaiting(most) => {
-                    let known = waiting.entry(space).or_insert(*most);
-                    *known = (*known).max(*most);
-                }
-                Condition::NoneHeldSince { seq, .. } => asked
-                    .rows
-                    .push(statements::grounds::changed_behind(space, *seq)),
-                Condition::NoneMergedSince(seq) => {
-                    asked.rows.push(merges::changed_behind(space, *seq))
-                }
-                Condition::PinAt { tool, .. } => asked.rows.push(pins::of_tool(space, tool)),
-                Condition::SettingsAt(_) => {
-                    with_settings.insert(space);
-                }
+                Condition::NoneMergedSince(seq) => asked.ask(merges::changed_behind(space, *seq)),
+                Condition::PinAt { tool, .. } => asked.ask(pins::of_tool(space, tool)),
+                Condition::SettingsAt(_) => asked.ask(settings::all(space)),
                 Condition::FewerThreads(_) => {
                     asked.threads.insert(space.clone());
                 }
@@ -108,27 +80,26 @@ impl Asked {
                 | Condition::FewerSubthreads(_) => {}
             }
         }
-        let rows = &mut asked.rows;
+        for (space, due) in timers_due {
+            asked.ask(timers::due_until(space, due));
+        }
+        for (space, due) in schedules_due {
+            asked.ask(schedules::due_until(space, due));
+        }
         for (space, most) in waiting {
-            rows.push(statements::waiting(space, most));
+            asked.ask(statements::waiting(space, most));
         }
         for ((space, mission), ids) in to_come {
-            rows.push(tasks::of_ids(space, mission, &ids));
+            asked.ask(tasks::of_ids(space, mission, &ids));
         }
-        for (space, due) in due {
-            rows.push(timers::due_until(space, due));
-        }
-        rows.extend(with_schedules.into_iter().map(schedules::names));
-        for (space, due) in schedules_due {
-            rows.push(schedules::due_until(space, due));
-        }
-        for (space, name) in schedules {
-            rows.push(schedules::named(space, name));
-        }
-        rows.extend(with_submodules.into_iter().map(submodules::all));
-        rows.extend(with_settings.into_iter().map(settings::all));
-        rows.extend(with_frameworks.into_iter().map(frameworks::ids));
         asked
+    }
+
+    /// Reads these rows as well, once however many ask for them.
+    fn ask(&mut self, select: Select) {
+        if !self.rows.contains(&select) {
+            self.rows.push(select);
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -136,14 +107,20 @@ impl Asked {
     }
 }
 
+/// Lets what is read of a space reach as far as the farthest of those who ask.
+fn widen<'a, T: Ord>(all: &mut BTreeMap<&'a Space, T>, space: &'a Space, to: T) {
+    match all.get_mut(space) {
+        Some(known) if *known >= to => {}
+        _ => drop(all.insert(space, to)),
+    }
+}
+
 impl Before {
     /// The first of the draft's conditions that is not met.
     pub(super) fn unmet(&self, rows: &Rows, space: &Space, draft: &Draft) -> Option<Condition> {
-        draft
-            .conditions
-            .iter()
-            .find(|condition| !self.is_met(rows, space, draft, condition))
-            .cloned()
+        let mut conditions = draft.conditions.iter();
+        let unmet = conditions.find(|it| !self.is_met(rows, space, draft, it));
+        unmet.cloned()
     }
 
     fn is_met(&self, rows: &Rows, space: &Space, draft: &Draft, condition: &Condition) -> bool {

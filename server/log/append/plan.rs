@@ -130,25 +130,18 @@ impl Plan {
     }
 
     pub(super) fn new(found: Found, before: Before, now: Timestamp) -> Result<Self, StoreError> {
-        let Found {
-            held,
-            heads,
-            events,
-            threads,
-        } = found;
-        let known = events
-            .into_iter()
-            .map(|(space, event)| Ok(((space, event.event_id), shown(event)?)));
+        let known = found.events.into_iter();
+        let known = known.map(|(space, event)| Ok(((space, event.event_id), shown(event)?)));
         Ok(Self {
             events: Vec::new(),
             found: Vec::new(),
             rows: Rows {
-                threads,
+                threads: found.threads,
                 ..Rows::default()
             },
-            heads,
+            heads: found.heads,
             released: Vec::new(),
-            held,
+            held: found.held,
             before,
             now,
             known: known.collect::<Result<_, StoreError>>()?,
@@ -169,17 +162,14 @@ impl Plan {
 
     /// The events, each with its space, in the order of their seqs.
     pub fn shown(&self) -> impl Iterator<Item = (&Space, &Arc<Shown>)> {
-        self.events
-            .iter()
-            .map(|written| (&written.space, &written.shown))
+        let events = self.events.iter();
+        events.map(|written| (&written.space, &written.shown))
     }
 
     /// Everything that is to be told, each with its space, in the order of their seqs.
     pub(super) fn news(&self) -> impl Iterator<Item = (&Space, &Arc<Shown>)> {
-        self.found
-            .iter()
-            .map(|(space, shown)| (space, shown))
-            .chain(self.shown())
+        let found = self.found.iter().map(|(space, shown)| (space, shown));
+        found.chain(self.shown())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -199,10 +189,8 @@ impl Plan {
                 if item.release {
                     self.released.extend(item.fence.clone());
                 }
-                let placed = item
-                    .drafts
-                    .iter()
-                    .map(|ready| self.place(&item.space, ready, project));
+                let drafts = item.drafts.iter();
+                let placed = drafts.map(|ready| self.place(&item.space, ready, project));
                 Ok(Appended::Stored(placed.collect::<Result<_, _>>()?))
             }
         };
@@ -225,18 +213,14 @@ impl Plan {
                     unmet = unmet.or(self.before.unmet(&self.rows, &item.space, &ready.draft));
                 }
             }
-            if own
-                .insert(ready.id, &ready.draft)
-                .is_some_and(|first| !is_like(first, &ready.draft))
-            {
+            let first = own.insert(ready.id, &ready.draft);
+            if first.is_some_and(|first| !is_like(first, &ready.draft)) {
                 return Some(Err(StoreError::Conflict(ready.id)));
             }
         }
         // An append that is stored as a whole already is answered as such, even when its lease went with it.
-        let stale = item
-            .fence
-            .as_ref()
-            .is_some_and(|fence| !self.held.contains(fence) || self.released.contains(fence));
+        let is_lost = |it: &Fence| !self.held.contains(it) || self.released.contains(it);
+        let stale = item.fence.as_ref().is_some_and(is_lost);
         if stale && (fresh || item.drafts.is_empty()) {
             return Some(Ok(Appended::Stale));
         }
@@ -293,22 +277,17 @@ impl Ready {
     }
 
     fn stamped(&self, at: Position) -> Event {
-        let Draft {
-            thread,
-            source,
-            modality,
-            payload,
-            tags,
-            ..
-        } = &self.draft;
+        let draft = &self.draft;
         Event {
             event_id: self.id,
             ts: at.ts,
-            source: *source,
-            modality: *modality,
-            payload: payload.clone(),
-            meta: Meta { tags: tags.clone() },
-            thread: thread.clone(),
+            source: draft.source,
+            modality: draft.modality,
+            payload: draft.payload.clone(),
+            meta: Meta {
+                tags: draft.tags.clone(),
+            },
+            thread: draft.thread.clone(),
             seq: at.seq,
         }
     }

@@ -52,8 +52,8 @@ impl Queue {
         }
     }
 
-    /// Waits for a place. False: nobody takes out any more.
-    pub async fn put(&self, item: Item) -> bool {
+    /// Waits for a place. Fails where nobody takes out any more.
+    pub async fn put(&self, item: Item) -> Result<(), StoreError> {
         let place = self.places.take(&item.space).await;
         self.change(|state| {
             let queue = state.spaces.entry(item.space.clone()).or_default();
@@ -64,13 +64,13 @@ impl Queue {
         })
     }
 
-    /// One asks whether writing works. False: nobody answers.
-    pub fn probe(&self, probe: Probe) -> bool {
+    /// One asks whether writing works. Fails where nobody answers.
+    pub fn probe(&self, probe: Probe) -> Result<(), StoreError> {
         self.change(|state| state.probes.push(probe))
     }
 
-    /// There is something else to write. False: nobody does it any more.
-    pub fn nudge(&self) -> bool {
+    /// There is something else to write. Fails where nobody does it any more.
+    pub fn nudge(&self) -> Result<(), StoreError> {
         self.change(|state| state.nudged = true)
     }
 
@@ -101,15 +101,15 @@ impl Queue {
         };
     }
 
-    fn change(&self, put: impl FnOnce(&mut State)) -> bool {
+    fn change(&self, put: impl FnOnce(&mut State)) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         if state.closed {
-            return false;
+            return Err(StoreError::closed());
         }
         put(&mut state);
         drop(state);
         self.filled.notify_one();
-        true
+        Ok(())
     }
 
     /// Returns when something may have been put in since the last time.

@@ -34,13 +34,8 @@ impl Soundness {
 
     /// How many bytes a probe is to write, which begins.
     pub fn probe(&self) -> usize {
-        let bytes = self
-            .0
-            .lock()
-            .refused
-            .unwrap_or_default()
-            .saturating_add(PROBE)
-            .min(PROBE_MAX);
+        let refused = self.0.lock().refused.unwrap_or_default();
+        let bytes = refused.saturating_add(PROBE).min(PROBE_MAX);
         self.begins(bytes);
         bytes
     }

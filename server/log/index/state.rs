@@ -96,10 +96,8 @@ impl State {
         }
         let missing = gap.head - gap.indexed;
         self.without += missing;
-        self.behind.insert(
-            space.clone(),
-            Behind::new(gap, if found { missing } else { 0 }),
-        );
+        let found = if found { missing } else { 0 };
+        self.behind.insert(space.clone(), Behind::new(gap, found));
     }
 
     /// What is in the index of a space after a transaction.
@@ -161,10 +159,8 @@ impl State {
     /// All who wait for any space.
     pub fn all_waiting(&mut self) -> Vec<Waiter> {
         self.round.clear();
-        std::mem::take(&mut self.waiting)
-            .into_values()
-            .flatten()
-            .collect()
+        let waiting = std::mem::take(&mut self.waiting);
+        waiting.into_values().flatten().collect()
     }
 
     /// All who wait for a space: they wait no more.

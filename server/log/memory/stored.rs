@@ -10,16 +10,15 @@ use crate::event::envelope::Event;
 use crate::log::append::Plan;
 use crate::log::blob::Blob;
 use crate::log::change::Project;
-use crate::log::change::Spent;
 use crate::log::head::Position;
 use crate::log::query::{Order, Query};
 use crate::log::rebuild::Derived;
-use crate::log::rows::{ENDED, Rows, SPACE};
+use crate::log::rows::Rows;
 use crate::log::shown::Shown;
-use crate::log::table::{Key, Row, Table};
+use crate::log::table::{Row, Table};
 use crate::log::thread_row::ThreadRow;
 use crate::log::vectors::{Hash, Maker};
-use crate::words::id::{Seq, Space, ThreadId};
+use crate::words::id::{Space, ThreadId};
 
 /// What outlives a store in memory, as a file outlives the process that wrote it. A clone is the same disk. One store at a time uses it.
 #[derive(Debug, Clone, Default)]
@@ -31,10 +30,8 @@ pub(super) struct Stored {
     pub epoch: Uuid,
     pub is_open: bool,
     pub logs: BTreeMap<Space, Vec<Arc<Shown>>>,
-    pub threads: BTreeMap<(Space, ThreadId), ThreadRow>,
-    /// The rows of projections.
-    pub rows: BTreeMap<Key, Row>,
-    pub roots: BTreeMap<(Space, Seq), Spent>,
+    /// The rows that the logs add up to. Every row of a projection is there, and whole.
+    pub rows: Rows,
     pub blobs: BTreeMap<(Space, String), Blob>,
     pub vectors: BTreeMap<(Maker, Hash), Vec<u8>>,
 }
@@ -57,18 +54,13 @@ impl Stored {
     }
 
     pub fn event(&self, space: &Space, id: Uuid) -> Option<&Event> {
-        self.log(space)
-            .iter()
-            .map(|shown| &shown.event)
-            .find(|event| event.event_id == id)
+        let mut events = self.log(space).iter().map(|shown| &shown.event);
+        events.find(|event| event.event_id == id)
     }
 
     pub fn page(&self, space: &Space, query: &Query) -> Vec<Arc<Shown>> {
-        let asked = self
-            .log(space)
-            .iter()
-            .filter(|shown| query.matches(&shown.event))
-            .cloned();
+        let log = self.log(space).iter();
+        let asked = log.filter(|shown| query.matches(&shown.event)).cloned();
         let limit = query.limit.max(1) as usize;
         match query.order {
             Order::Ascending => asked.take(limit).collect(),
@@ -77,30 +69,23 @@ impl Stored {
     }
 
     pub fn thread(&self, space: &Space, thread: &ThreadId) -> Option<&ThreadRow> {
-        self.threads.get(&(space.clone(), thread.clone()))
+        self.rows.threads.get(&(space.clone(), thread.clone()))
     }
 
     pub fn threads<'a>(&'a self, space: &'a Space) -> impl Iterator<Item = &'a ThreadRow> {
-        self.threads
-            .iter()
-            .filter(move |((of, _), _)| of == space)
-            .map(|(_, row)| row)
+        let threads = self.rows.threads.iter();
+        let of_space = threads.filter(move |((of, _), _)| of == space);
+        of_space.map(|(_, row)| row)
     }
 
     pub fn living(&self, space: &Space) -> u64 {
-        let threads = |root| {
-            self.roots
-                .get(&(space.clone(), root))
-                .map_or(0, |sum| sum.threads)
-        };
-        threads(SPACE) - threads(ENDED)
+        self.rows.begun(space) - self.rows.ended(space)
     }
 
     pub fn rows(&self, table: &'static Table) -> impl Iterator<Item = &Row> {
-        self.rows
-            .iter()
-            .filter(move |((of, _), _)| *of == table)
-            .map(|(_, row)| row)
+        let rows = self.rows.single.iter();
+        let of_table = rows.filter(move |((of, _), _)| *of == table);
+        of_table.filter_map(|(_, row)| row.as_ref())
     }
 
     /// What an append writes, in one step.
@@ -111,21 +96,23 @@ impl Stored {
                 .or_default()
                 .push(shown.clone());
         }
-        self.threads.extend(plan.rows.threads.clone());
+        let Rows {
+            threads, single, ..
+        } = &mut self.rows;
+        threads.extend(plan.rows.threads.clone());
         for (key, row) in plan.rows.single.clone() {
             match row {
-                Some(row) if key.0.is_whole(&row) => drop(self.rows.insert(key, row)),
-                Some(row) => self
-                    .rows
-                    .get_mut(&key)
-                    .into_iter()
-                    .for_each(|known| known.alter(row.clone())),
-                None => drop(self.rows.remove(&key)),
+                Some(row) if key.0.is_whole(&row) => drop(single.insert(key, Some(row))),
+                Some(row) => {
+                    if let Some(Some(known)) = single.get_mut(&key) {
+                        known.alter(row);
+                    }
+                }
+                None => drop(single.remove(&key)),
             }
         }
-        for (root, more) in &plan.rows.roots {
-            let sum = self.roots.entry(root.clone()).or_default();
-            *sum = sum.with(*more, u64::saturating_add);
+        for ((space, root), more) in &plan.rows.roots {
+            self.rows.add(space, *root, *more);
         }
     }
 
@@ -134,19 +121,11 @@ impl Stored {
         let mail = self.logs.values().flatten();
         let mail = mail.filter(|shown| shown.event.wakes());
         let heads = self.logs.keys();
-        let single = self.rows.iter();
         Derived {
             heads: heads
                 .filter_map(|space| Some((space.clone(), self.head(space)?)))
                 .collect(),
-            rows: Rows {
-                threads: self.threads.clone(),
-                single: single
-                    .map(|(key, row)| (key.clone(), Some(row.clone())))
-                    .collect(),
-                roots: self.roots.clone(),
-                unreadable: Vec::new(),
-            },
+            rows: self.rows.clone(),
             mail: mail.count() as i64,
             ..Derived::default()
         }

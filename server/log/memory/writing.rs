@@ -26,7 +26,7 @@ impl Backend for Log {
         let event =
             |(space, id): &(Space, Uuid)| Some((space.clone(), stored.event(space, *id)?.clone()));
         let thread =
-            |key: &(Space, ThreadId)| Some((key.clone(), stored.threads.get(key)?.clone()));
+            |key: &(Space, ThreadId)| Some((key.clone(), stored.rows.threads.get(key)?.clone()));
         Ok(Found {
             held: self.leases.begin(&wanted.fences),
             heads: wanted.spaces.iter().filter_map(head).collect(),

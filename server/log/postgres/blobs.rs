@@ -19,7 +19,7 @@ const LIMIT: Duration = Duration::from_secs(35);
 /// Where blobs are written; cheap to clone.
 #[derive(Clone)]
 pub(super) struct Blobs {
-    pool: Pool,
+    pub pool: Pool,
     places: Places,
 }
 
@@ -31,11 +31,6 @@ impl Blobs {
             pool,
             places: Places::new("blobs", connections, share),
         }
-    }
-
-    /// Whether one can be written.
-    pub async fn ready(&self) -> Result<(), StoreError> {
-        self.pool.ready().await
     }
 
     /// Stores a blob. Waits for its space's turn as long as that takes.
@@ -53,12 +48,8 @@ impl Blobs {
 
     async fn try_put(&self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), StoreError> {
         let mut connection = self.pool.take().await?;
-        match timeout(
-            LIMIT,
-            put_blob(connection.connection(), space, sha256, blob),
-        )
-        .await
-        {
+        let putting = put_blob(connection.connection(), space, sha256, blob);
+        match timeout(LIMIT, putting).await {
             Ok(put) => {
                 if matches!(put, Err(StoreError::Unavailable(_))) {
                     connection.discard();
@@ -71,10 +62,6 @@ impl Blobs {
                 Err(StoreError::no_answer())
             }
         }
-    }
-
-    pub async fn close(&self) {
-        self.pool.close().await;
     }
 }
 

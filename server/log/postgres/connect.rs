@@ -8,7 +8,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::time::timeout;
 
 use super::ACQUIRE;
-use super::session::{LIMITS, drops_settings, has_pooler, have_their_own, settle};
+use super::session::{LIMITS, has_pooler, have_their_own, lacking, settle};
 use crate::log::error::{StoreError, within};
 use crate::log::sql;
 use crate::words::secret;
@@ -89,7 +89,7 @@ pub(in crate::log) async fn connect_first(
     let opened = async || opened(options).await.map_err(|refused| refused.error);
     let mut connection = opened().await?;
     let result = async {
-        if drops_settings(&mut connection, options).await? {
+        if !lacking(&mut connection, options).await?.is_empty() {
             have_their_own(&mut connection, &mut opened().await?).await?;
         }
         Ok(())
@@ -132,10 +132,8 @@ async fn opened(options: &PgConnectOptions) -> Result<PgConnection, Refused> {
         Ok(Ok(connection)) => Ok(connection),
         Ok(Err(error)) => {
             let code = error.as_database_error().and_then(|cause| cause.code());
-            let (is_full, is_starting) = (
-                code.as_deref() == Some("53300"),
-                code.as_deref() == Some("57P03"),
-            );
+            let is_full = code.as_deref() == Some("53300");
+            let is_starting = code.as_deref() == Some("57P03");
             let is_away = matches!(&error, sqlx::Error::Io(cause) if cause.kind() == std::io::ErrorKind::ConnectionRefused);
             let advice = match error {
                 sqlx::Error::Io(_) => REACH,
@@ -195,27 +193,15 @@ pub fn placed(options: &PgConnectOptions, error: &StoreError, advice: &str) -> S
         name.chars()
             .all(|c| c.is_alphanumeric() || "_-.".contains(c))
     };
-    let hidden: Vec<&str> = [database, role]
-        .into_iter()
-        .filter(|name| !is_name(name))
-        .collect();
-    let hidden = || {
-        hidden
-            .iter()
-            .copied()
-            .chain(server.contains('@').then_some(server.as_str()))
-    };
-    let placed = |why: &str| {
+    let mut hidden = vec![database, role];
+    hidden.retain(|name| !is_name(name));
+    hidden.extend(server.contains('@').then_some(&*server));
+    error.clone().reworded(|why| {
         let text = format!("Postgres at {server}, database {database}, role {role}: {why}{advice}");
-        hidden().fold(text, |text, name| {
+        hidden.iter().fold(text, |text, name| {
             text.replace(name, "(no plain name, so not shown)")
         })
-    };
-    match error {
-        StoreError::Unavailable(why) => StoreError::Unavailable(placed(why)),
-        StoreError::Broken(why) => StoreError::Broken(placed(why)),
-        other => other.clone(),
-    }
+    })
 }
 
 /// Brings the tables up to date. Of several servers that start together, one does; the others wait.

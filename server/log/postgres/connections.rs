@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
-use tokio::sync::futures::Notified;
 use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::sleep;
 
@@ -24,13 +23,15 @@ pub(super) struct Connections {
     most: usize,
     /// One for each connection that may be in use.
     places: Arc<Semaphore>,
-    came_back: Notify,
+    /// One came back and is not in use.
+    pub came_back: Notify,
     /// Changes with each `renew`.
     renewals: watch::Sender<()>,
     // A plain mutex: held to take or put back one, never across an await.
     state: Mutex<State>,
 }
 
+#[derive(Default)]
 struct State {
     /// The one used last is last.
     idle: Vec<Kept>,
@@ -63,12 +64,8 @@ impl Connections {
     /// None is open yet, and at most so many will be.
     pub fn new(most: usize) -> Self {
         let state = State {
-            idle: Vec::new(),
-            open: 0,
             places: most,
-            owed: 0,
-            refused: None,
-            renewed: None,
+            ..State::default()
         };
         Self {
             most,
@@ -98,11 +95,6 @@ impl Connections {
             }),
             None => Err(place),
         }
-    }
-
-    /// One came back and is not in use.
-    pub fn came_back(&self) -> Notified<'_> {
-        self.came_back.notified()
     }
 
     /// Whether one is open and not in use.
@@ -139,10 +131,8 @@ impl Connections {
     /// Those that are not in use, to be closed; the others are closed when they come back.
     pub fn end(&self) -> Vec<PgConnection> {
         self.places.close();
-        std::mem::take(&mut self.state.lock().idle)
-            .into_iter()
-            .map(|kept| kept.connection)
-            .collect()
+        let idle = std::mem::take(&mut self.state.lock().idle);
+        idle.into_iter().map(|kept| kept.connection).collect()
     }
 
     /// One that is open, not in use, and alive.
@@ -233,11 +223,9 @@ impl Drop for Leaving<'_> {
 
 impl Taken {
     pub fn connection(&mut self) -> &mut PgConnection {
-        &mut self
-            .kept
-            .as_mut()
-            .expect("it is taken out when this is dropped, not before")
-            .connection
+        let kept = self.kept.as_mut();
+        let kept = kept.expect("it is taken out when this is dropped, not before");
+        &mut kept.connection
     }
 
     /// Changes where it leads to a former server.
@@ -248,10 +236,8 @@ impl Taken {
     /// Returns whether it leads to a former server.
     pub fn is_former(&self) -> bool {
         let renewed = self.pool.state.lock().renewed;
-        let born = self.kept.as_ref().map(|kept| kept.born);
-        renewed
-            .zip(born)
-            .is_some_and(|(renewed, born)| born <= renewed)
+        let kept = self.kept.as_ref().zip(renewed);
+        kept.is_some_and(|(kept, renewed)| kept.born <= renewed)
     }
 
     /// It is of no use any more: closed at once.
@@ -271,10 +257,8 @@ impl Drop for Taken {
             state.owed -= 1;
             state.places -= 1;
             state.open -= 1;
-            self.place
-                .take()
-                .into_iter()
-                .for_each(OwnedSemaphorePermit::forget);
+            let place = self.place.take();
+            place.into_iter().for_each(OwnedSemaphorePermit::forget);
         } else if self.pool.places.is_closed()
             || kept.born.elapsed() > OLD
             || state.renewed.is_some_and(|at| kept.born <= at)
@@ -307,11 +291,8 @@ impl Pools {
             sleep(IDLE / 2).await;
             for pool in self.all() {
                 let mut state = pool.state.lock();
-                let stale = state
-                    .idle
-                    .iter()
-                    .take_while(|kept| kept.used.elapsed() > IDLE)
-                    .count();
+                let is_stale = |kept: &&Kept| kept.used.elapsed() > IDLE;
+                let stale = state.idle.iter().take_while(is_stale).count();
                 let stale = stale.min(state.open.saturating_sub(1));
                 // Dropped, they are closed.
                 state.idle.drain(..stale);

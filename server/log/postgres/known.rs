@@ -38,10 +38,8 @@ impl Postgres {
                 found.insert(key, row.map(|(_, row)| row));
             }
             let key = |(space, thread): &(Space, ThreadId)| (space.to_string(), thread.to_string());
-            Ok(keys
-                .iter()
-                .map(|it| found.get(&key(it)).cloned().transpose())
-                .collect())
+            let row = |it| found.get(&key(it)).cloned().transpose();
+            Ok(keys.iter().map(row).collect())
         };
         self.threads
             .load((space.clone(), thread.clone()), read)
@@ -85,19 +83,15 @@ impl Postgres {
                 let query = sqlx::query(sqlx::AssertSqlSafe(text)).bind(Vec::from_iter(spaces));
                 let rows = sql::read!(self, None, query, fetch_all)?;
                 for row in read_rows(&rows, &table.columns().collect::<Vec<_>>())? {
-                    found
-                        .entry((table.name, row.text("space")?.to_owned()))
-                        .or_default()
-                        .push(row);
+                    let key = (table.name, row.text("space")?.to_owned());
+                    found.entry(key).or_default().push(row);
                 }
             }
-            let of = |(table, space): &(&'static Table, Space)| {
-                found.get(&(table.name, space.to_string())).cloned()
+            let rows = |(table, space): &(&'static Table, Space)| {
+                let rows = found.get(&(table.name, space.to_string())).cloned();
+                Ok(rows.unwrap_or_default().into())
             };
-            Ok(keys
-                .iter()
-                .map(|key| Ok(of(key).unwrap_or_default().into()))
-                .collect())
+            Ok(keys.iter().map(rows).collect())
         };
         self.rows.load((table, space.clone()), read).await
     }

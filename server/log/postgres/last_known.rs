@@ -44,10 +44,8 @@ impl LastKnown {
     /// database lacks it.
     pub fn met(&self, space: &Space, event: &Event) {
         self.with(|state| {
-            let is_newer = state
-                .event
-                .as_ref()
-                .is_none_or(|known| known.ts <= event.ts);
+            let known = state.event.as_ref();
+            let is_newer = known.is_none_or(|known| known.ts <= event.ts);
             if is_newer && state.lacking.is_none() {
                 state.event = Some(Met {
                     space: space.clone(),

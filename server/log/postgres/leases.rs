@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::watch::Pooled;
 use super::{Postgres, columns, micros, sql};
 use crate::log::error::StoreError;
 use crate::log::fence::{Fence, Leased};
@@ -53,22 +52,15 @@ impl Leasing for Postgres {
              update leases l set until = clock_timestamp() + $4 * interval '1 microsecond' from held \
              where l.space = held.space and l.thread = held.thread returning l.number";
         let (spaces, threads, numbers) = columns(fences);
-        let kept: Vec<i64> = sql::read!(
-            self,
-            None,
-            sqlx::query_scalar(text)
-                .bind(spaces)
-                .bind(threads)
-                .bind(numbers)
-                .bind(micros(ttl)),
-            fetch_all
-        )?;
+        let query = sqlx::query_scalar(text)
+            .bind(spaces)
+            .bind(threads)
+            .bind(numbers)
+            .bind(micros(ttl));
+        let kept: Vec<i64> = sql::read!(self, None, query, fetch_all)?;
         // Numbers are given out once, so they name their leases.
-        Ok(fences
-            .iter()
-            .filter(|fence| !kept.contains(&fence.number))
-            .cloned()
-            .collect())
+        let is_lost = |fence: &&Fence| !kept.contains(&fence.number);
+        Ok(fences.iter().filter(is_lost).cloned().collect())
     }
 
     async fn release(&self, fence: &Fence) -> Result<(), StoreError> {
@@ -84,13 +76,7 @@ impl Leasing for Postgres {
 
     async fn hand_over(&self) -> Result<(), StoreError> {
         self.leave().await?;
-        self.others
-            .hand_over(&Pooled {
-                pool: self.own.clone(),
-                limit: self.limit,
-                known: self.life.known.clone(),
-            })
-            .await
+        self.others.hand_over(&self.own).await
     }
 
     async fn handed_over(&self) {

@@ -233,10 +233,8 @@ pub async fn begin(
 async fn right_clock(connection: &mut PgConnection) -> Result<(), StoreError> {
     let text = "update leases set until = clock_timestamp() \
          where until > clock_timestamp() + interval '10 minutes' and until < 'infinity'";
-    let ended = sqlx::query(text)
-        .execute(&mut *connection)
-        .await?
-        .rows_affected();
+    let ended = sqlx::query(text).execute(&mut *connection).await?;
+    let ended = ended.rows_affected();
     if ended > 0 {
         tracing::warn!("{ended} leases were taken while the database's clock was ahead: they end");
     }
@@ -271,11 +269,8 @@ async fn count(connection: &mut PgConnection, wanted: u32) -> Result<(), StoreEr
          case when r.rolsuper or d.datconnlimit < 0 then null else d.datconnlimit \
          - (select count(*) from pg_stat_activity where datid = d.oid) end) + 1 \
          from pg_roles r, pg_database d where r.rolname = session_user and d.datname = current_database()";
-    let left: Option<i64> = sqlx::query_scalar(text)
-        .fetch_optional(connection)
-        .await?
-        .flatten();
-    let left = left.unwrap_or(i64::MAX).max(1);
+    let left: Option<Option<i64>> = sqlx::query_scalar(text).fetch_optional(connection).await?;
+    let left = left.flatten().unwrap_or(i64::MAX).max(1);
     if left >= i64::from(wanted) {
         tracing::info!(
             "up to {wanted} connections to Postgres are wanted (runtime.connections), and so many can be had"

@@ -97,14 +97,10 @@ impl Log {
     async fn lock(&mut self, wanted: &Wanted) -> Result<Locked, StoreError> {
         let text = "select held, logs::text, incarnation, clock, events::text, changed::text \
              from lock_logs($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-        let known: Vec<Option<ThreadRow>> = wanted
-            .threads
-            .iter()
-            .map(|key| self.cache.thread(key))
-            .collect();
-        let heads = known
-            .iter()
-            .map(|row| row.as_ref().map_or(0, |row| row.head));
+        let known = wanted.threads.iter().map(|key| self.cache.thread(key));
+        let known: Vec<Option<ThreadRow>> = known.collect();
+        let heads = known.iter();
+        let heads = heads.map(|row| row.as_ref().map_or(0, |row| row.head));
         let (spaces, threads, numbers) = columns(&wanted.fences);
         let ids = wanted.ids.iter().map(|(space, id)| (space.as_str(), *id));
         let (of_ids, ids): (Vec<&str>, Vec<Uuid>) = ids.unzip();
@@ -141,11 +137,8 @@ impl Log {
         let position = |(space, seq, ts): (String, i64, i64)| {
             Ok((sql::space(space)?, Position::stored((seq, ts))))
         };
-        let heads = locked
-            .logs
-            .into_iter()
-            .map(position)
-            .collect::<Result<_, StoreError>>()?;
+        let heads = locked.logs.into_iter().map(position);
+        let heads = heads.collect::<Result<_, StoreError>>()?;
         self.cache.met(&heads);
         let mut threads = BTreeMap::new();
         for row in locked.changed {
@@ -158,14 +151,11 @@ impl Log {
                 threads.entry(key.clone()).or_insert(row);
             }
         }
+        let events = locked.events.into_iter().map(sql::placed_event);
         Ok(Found {
             held: wanted.fences.iter().filter(is_held).cloned().collect(),
             heads,
-            events: locked
-                .events
-                .into_iter()
-                .map(sql::placed_event)
-                .collect::<Result<_, _>>()?,
+            events: events.collect::<Result<_, _>>()?,
             threads,
         })
     }
@@ -207,10 +197,8 @@ impl Backend for Log {
 
     async fn read(&mut self, wanted: &Wanted) -> Result<Found, StoreError> {
         let mut locked = self.lock(wanted).await?;
-        let (is_anew, is_new) = (
-            locked.incarnation != self.incarnation,
-            locked.logs.len() < wanted.spaces.len(),
-        );
+        let is_anew = locked.incarnation != self.incarnation;
+        let is_new = locked.logs.len() < wanted.spaces.len();
         if is_anew {
             // Perhaps the rows were made anew.
             self.cache.forget();
@@ -233,10 +221,8 @@ impl Backend for Log {
 
     async fn known(&mut self, wanted: &Wanted) -> Result<Option<Found>, StoreError> {
         self.leave_former();
-        let heads = self
-            .connection
-            .as_ref()
-            .and_then(|_| self.cache.heads(&wanted.spaces));
+        let connection = self.connection.as_ref();
+        let heads = connection.and_then(|_| self.cache.heads(&wanted.spaces));
         let Some(heads) = heads else { return Ok(None) };
         let (mut threads, mut unknown) = (BTreeMap::new(), Vec::new());
         for key in &wanted.threads {
@@ -266,13 +252,12 @@ impl Backend for Log {
 
     async fn write(&mut self, plan: &Plan) -> Result<(), StoreError> {
         let connection = self.connection()?;
-        bulk::put_all(
-            connection,
-            &plan.writes()?,
-            &plan.released,
-            &Part::of(&plan.rows.single),
-        )
-        .await
+        let (writes, parts) = (plan.writes()?, Part::of(&plan.rows.single));
+        bulk::put_all(connection, &writes, &plan.released, &parts).await?;
+        let renewals = self.renewals.clone();
+        unless_former(renewals, self.run("commit")).await?;
+        self.stored(plan);
+        Ok(())
     }
 
     async fn write_if(
@@ -305,13 +290,6 @@ impl Backend for Log {
             self.stored(plan);
         }
         Ok(written)
-    }
-
-    async fn commit(&mut self, plan: &Plan) -> Result<(), StoreError> {
-        let renewals = self.renewals.clone();
-        unless_former(renewals, self.run("commit")).await?;
-        self.stored(plan);
-        Ok(())
     }
 
     async fn undo(&mut self) {

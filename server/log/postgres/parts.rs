@@ -38,13 +38,10 @@ impl Part {
             let (deed, columns): (_, Vec<_>) = match row {
                 None => (Deed::Remove, table.key.iter().collect()),
                 Some(row) if table.is_whole(row) => (Deed::Put, table.columns().collect()),
-                Some(row) => (
-                    Deed::Alter,
-                    table
-                        .columns()
-                        .filter(|column| row.has(column.name))
-                        .collect(),
-                ),
+                Some(row) => {
+                    let known = table.columns().filter(|column| row.has(column.name));
+                    (Deed::Alter, known.collect())
+                }
             };
             let names = columns.iter().map(|column| column.name).collect();
             let part = parts.entry((table, deed, names)).or_insert_with(|| {
@@ -61,12 +58,7 @@ impl Part {
                 part.rows.push(key.clone());
                 continue;
             };
-            part.rows.push(
-                part.columns
-                    .iter()
-                    .map(|column| row.cell(column.name).clone())
-                    .collect(),
-            );
+            part.rows.push(row.cells(part.columns.iter().copied()));
             if let (Some(words), Some(of)) = (&mut part.words, &table.words) {
                 words.push(vector(&(of.of)(row)));
             }
@@ -77,56 +69,41 @@ impl Part {
     /// The text of a statement whose first argument has the number `first`. `only_if`: a `where` on which all of it depends, or nothing.
     pub fn text(&self, first: usize, only_if: &str) -> String {
         let Self { table, columns, .. } = self;
-        let kinds = columns.iter().map(|column| {
-            if column.kind == Kind::Text {
-                "text"
-            } else {
-                "bigint"
-            }
+        let kinds = columns.iter().map(|column| match column.kind {
+            Kind::Text => "text",
+            Kind::Integer | Kind::IntegerOrNull => "bigint",
         });
         let kinds = kinds.chain(self.words.as_ref().map(|_| "text"));
-        let arrays: Vec<String> = kinds
-            .zip(first..)
-            .map(|(kind, at)| format!("${at}::{kind}[]"))
-            .collect();
+        let arrays = kinds.zip(first..);
+        let arrays = Vec::from_iter(arrays.map(|(kind, at)| format!("${at}::{kind}[]")));
         let mut names: Vec<&str> = columns.iter().map(|column| column.name).collect();
         let mut values: Vec<String> = names.iter().map(|name| format!("v.{name}")).collect();
         if self.words.is_some() {
             names.push("words");
             values.push("v.words::tsvector".to_owned());
         }
-        let rows = format!(
-            "(select * from unnest({}){only_if}) v ({})",
-            arrays.join(", "),
-            names.join(", ")
-        );
+        let (arrays, all) = (arrays.join(", "), names.join(", "));
+        let rows = format!("(select * from unnest({arrays}){only_if}) v ({all})");
         let (name, key) = (table.name, table.key.iter().map(|column| column.name));
         let is_key = |name: &str| table.key.iter().any(|column| column.name == name);
         let rest = names.iter().filter(|name| !is_key(name));
         let is_its = || {
-            key.clone()
-                .map(|name| format!("t.{name} = v.{name}"))
-                .collect::<Vec<_>>()
-                .join(" and ")
+            let is_its = key.clone().map(|name| format!("t.{name} = v.{name}"));
+            Vec::from_iter(is_its).join(" and ")
         };
         match self.deed {
             Deed::Put => {
-                let set: Vec<String> = rest
-                    .map(|name| format!("{name} = excluded.{name}"))
-                    .collect();
-                let (names, values, set) = (names.join(", "), values.join(", "), set.join(", "));
+                let set = Vec::from_iter(rest.map(|name| format!("{name} = excluded.{name}")));
+                let (values, set) = (values.join(", "), set.join(", "));
                 let key = table.key_list();
                 format!(
-                    "insert into {name} ({names}) select {values} from {rows} on conflict ({key}) do update set {set}"
+                    "insert into {name} ({all}) select {values} from {rows} on conflict ({key}) do update set {set}"
                 )
             }
             Deed::Alter => {
                 let set: Vec<String> = rest.map(|name| format!("{name} = v.{name}")).collect();
-                format!(
-                    "update {name} t set {} from {rows} where {}",
-                    set.join(", "),
-                    is_its()
-                )
+                let (set, is_its) = (set.join(", "), is_its());
+                format!("update {name} t set {set} from {rows} where {is_its}")
             }
             Deed::Remove => format!("delete from {name} t using {rows} where {}", is_its()),
         }

@@ -36,12 +36,11 @@ impl Pool {
     pub fn new(options: PgConnectOptions, life: &Life, most: usize) -> Self {
         let connections = Arc::new(Connections::new(most.max(1)));
         life.pools.add(&connections);
-        let opening = Arc::default();
         Self(Arc::new(Inner {
             options,
             life: life.clone(),
             connections,
-            opening,
+            opening: Arc::default(),
         }))
     }
 
@@ -90,13 +89,11 @@ impl Pool {
             let Inner {
                 life, connections, ..
             } = &*self.0;
-            let mut place = connections
-                .place()
-                .await
-                .map_err(|_| StoreError::closed())?;
+            let place = connections.place().await;
+            let mut place = place.map_err(|_| StoreError::closed())?;
             let refused = loop {
                 // Enlisted before the look, so that none is missed.
-                let came_back = connections.came_back();
+                let came_back = connections.came_back.notified();
                 tokio::pin!(came_back);
                 came_back.as_mut().enable();
                 place = match connections.idle(place).await {

@@ -53,10 +53,9 @@ impl Reader {
     }
 
     pub fn connection(&mut self) -> &mut PgConnection {
-        self.connection
-            .as_mut()
-            .expect("it is taken out when this is dropped, not before")
-            .connection()
+        let taken = self.connection.as_mut();
+        let taken = taken.expect("it is taken out when this is dropped, not before");
+        taken.connection()
     }
 
     /// The query is over, well or not.
@@ -86,10 +85,8 @@ impl Drop for Reader {
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
                 // Answered, well or not, when the query is over.
-                if timeout(limit, connection.connection().ping())
-                    .await
-                    .is_err()
-                {
+                let answered = timeout(limit, connection.connection().ping()).await;
+                if answered.is_err() {
                     // The pool would wait for it, too.
                     connection.discard();
                 }

@@ -20,15 +20,9 @@ impl Postgres {
     ) -> Result<Option<Page>, StoreError> {
         let (after, before) = sql::range(query);
         let rare = self.rare(space, words).await?;
-        let order = if rare.is_some() {
-            " order by m.place"
-        } else {
-            " order by m.seq"
-        };
-        let direction = if rare.is_some() {
-            ""
-        } else {
-            sql::order(query)
+        let (order, direction) = match rare {
+            Some(_) => (" order by m.place", ""),
+            None => (" order by m.seq", sql::order(query)),
         };
         let mut page = Page::new(concat!("select ", sql::event_columns!(), " from ("));
         if let Some(mut seqs) = rare {
@@ -71,28 +65,15 @@ impl Postgres {
     /// The events with all the words, in any order; `None`: there are many, in this space or others.
     async fn rare(&self, space: &Space, words: &[String]) -> Result<Option<Vec<Seq>>, StoreError> {
         let text = "select space, seq from event_words where words @@ $1::tsquery limit $2";
-        let found: Vec<(String, i64)> = sql::search!(
-            self,
-            space,
-            sqlx::query_as(text).bind(all_of(words)).bind(RARE + 1),
-            fetch_all
-        )?;
+        let query = sqlx::query_as(text).bind(all_of(words)).bind(RARE + 1);
+        let found: Vec<(String, i64)> = sql::search!(self, space, query, fetch_all)?;
         let is_rare = found.len() as i64 <= RARE;
-        Ok(is_rare.then(|| {
-            found
-                .into_iter()
-                .filter(|it| it.0 == space.as_str())
-                .map(|it| it.1)
-                .collect()
-        }))
+        let of_space = found.into_iter().filter(|it| it.0 == space.as_str());
+        Ok(is_rare.then(|| of_space.map(|it| it.1).collect()))
     }
 }
 
 /// A tsquery: all of the words. They have letters, digits and marks only, so quoting them is safe.
 pub fn all_of(words: &[String]) -> String {
-    words
-        .iter()
-        .map(|word| format!("'{word}'"))
-        .collect::<Vec<_>>()
-        .join(" & ")
+    sql::quoted(words, "'", " & ")
 }

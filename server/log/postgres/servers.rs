@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::{Postgres, micros, sql};
 use crate::log::error::StoreError;
-use crate::log::presence::{Doing, Presence, Server};
+use crate::log::presence::{Doing, Server};
 use crate::words::id::Space;
 use crate::words::time::Timestamp;
 
@@ -21,20 +21,15 @@ const HERE: &str = "here as (insert into servers (id, name, version, state, thre
 impl Postgres {
     /// The spaces that have threads with something in their mailbox; and this server is there.
     pub(super) async fn spaces_waiting_here(&self) -> Result<Vec<Space>, StoreError> {
-        let said @ Presence {
-            doing,
-            threads,
-            leases,
-            ..
-        } = self.here.says();
+        let said = self.here.says();
         let text = format!("with recursive {HERE}, {}", sql::SPACES_WAITING);
         let query = sqlx::query_scalar(AssertSqlSafe(text))
             .bind(&self.here.id)
             .bind(&self.here.name)
             .bind(env!("CARGO_PKG_VERSION"))
-            .bind(doing.as_str())
-            .bind(sql::stored(threads))
-            .bind(sql::stored(leases))
+            .bind(said.doing.as_str())
+            .bind(sql::stored(said.threads))
+            .bind(sql::stored(said.leases))
             .bind(micros(said.lost()))
             .bind(micros(said.again()))
             .bind(self.here.since.micros());

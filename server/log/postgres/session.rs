@@ -36,10 +36,8 @@ pub(super) const LIMITS: [(&str, &str); 11] = [
 
 /// The settings that these options send: names, and values as `pg_settings` has them.
 fn sent(options: &PgConnectOptions) -> (Vec<String>, Vec<String>) {
-    let all = options
-        .get_options()
-        .unwrap_or_default()
-        .replace("\\ ", "\0");
+    let all = options.get_options().unwrap_or_default();
+    let all = all.replace("\\ ", "\0");
     let settings = all.split(' ').filter_map(|it| it.split_once('='));
     // The last one counts.
     let settings: std::collections::BTreeMap<&str, &str> = settings.collect();
@@ -78,8 +76,9 @@ pub(super) async fn settle(
     )))
 }
 
-/// The settings that options send and a connection does not have, with their values.
-async fn lacking(
+/// The settings that options send and a connection does not have, with their values: something
+/// between dropped them.
+pub(super) async fn lacking(
     connection: &mut PgConnection,
     options: &PgConnectOptions,
 ) -> Result<Vec<(String, String)>, StoreError> {
@@ -127,14 +126,6 @@ pub(super) async fn keeps_statements(
         }
     }
     Ok(())
-}
-
-/// Returns whether something between dropped the settings that were sent with a connection.
-pub(super) async fn drops_settings(
-    connection: &mut PgConnection,
-    options: &PgConnectOptions,
-) -> Result<bool, StoreError> {
-    Ok(!lacking(connection, options).await?.is_empty())
 }
 
 /// Refuses a pooler that hands out connections by transaction: two of a server share a backend

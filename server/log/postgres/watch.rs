@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use sqlx::Postgres;
-use sqlx::postgres::{PgArguments, PgConnectOptions, PgListener, PgNotification, PgPoolOptions};
-use sqlx::query::Query;
+use sqlx::postgres::{PgConnectOptions, PgListener, PgNotification, PgPoolOptions};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -18,6 +16,7 @@ use super::life::Life;
 use super::pool::Pool;
 use super::readers::Reader;
 use super::sql;
+use crate::event::envelope::Event;
 use crate::log::catch_up::{Next, Source};
 use crate::log::error::StoreError;
 use crate::log::feed::Feed;
@@ -63,14 +62,10 @@ impl Watch {
         });
         let mut tasks = JoinSet::new();
         let supervisor = &life.supervisor;
-        tasks.spawn(supervisor.watch(
-            "telling other servers of commits",
-            announce(watch.clone(), pooled),
-        ));
-        tasks.spawn(supervisor.watch(
-            "listening to other servers",
-            listen(watch.clone(), options, life.clone()),
-        ));
+        let announcing = announce(watch.clone(), pooled);
+        tasks.spawn(supervisor.watch("telling other servers of commits", announcing));
+        let listening = listen(watch.clone(), options, life.clone());
+        tasks.spawn(supervisor.watch("listening to other servers", listening));
         (watch, tasks)
     }
 
@@ -86,13 +81,7 @@ impl Watch {
 
     /// Tells the other servers that this one leaves threads.
     pub async fn hand_over(&self, pooled: &Pooled) -> Result<(), StoreError> {
-        notify(
-            pooled,
-            sqlx::query("select pg_notify($1, $2)")
-                .bind(LEFT)
-                .bind(&self.id),
-        )
-        .await
+        notify(pooled, LEFT, &self.id).await
     }
 
     /// Waits until another server may have left threads. For one task.
@@ -111,19 +100,15 @@ async fn announce(watch: Arc<Watch>, pooled: Pooled) {
             spaces = "*".into();
         }
         let payload = format!("{} {spaces}", watch.id);
-        let query = sqlx::query("select pg_notify($1, $2)")
-            .bind(MOVED)
-            .bind(payload);
-        if let Err(error) = notify(&pooled, query).await {
+        if let Err(error) = notify(&pooled, MOVED, &payload).await {
             tracing::warn!(%error, "other servers are not told of commits; they will find them by looking");
         }
     }
 }
 
-async fn notify(
-    pooled: &Pooled,
-    query: Query<'_, Postgres, PgArguments>,
-) -> Result<(), StoreError> {
+async fn notify(pooled: &Pooled, channel: &str, payload: &str) -> Result<(), StoreError> {
+    let query = sqlx::query("select pg_notify($1, $2)");
+    let query = query.bind(channel).bind(payload);
     sql::read!(pooled, None, query, execute).map(|_| ())
 }
 
@@ -160,10 +145,8 @@ async fn hear(watch: &Watch, options: &PgConnectOptions, life: &Life) -> Result<
                 return Ok(());
             }
         };
-        if said
-            .as_ref()
-            .is_some_and(|said| said.payload().starts_with(&watch.id))
-        {
+        let is_ours = |said: &PgNotification| said.payload().starts_with(&watch.id);
+        if said.as_ref().is_some_and(is_ours) {
             continue;
         }
         let channel = said.as_ref().map(PgNotification::channel);
@@ -187,8 +170,18 @@ pub(super) struct Pooled {
 }
 
 impl Pooled {
-    async fn reader(&self, _: Option<&Space>) -> Result<Reader, StoreError> {
+    pub async fn reader(&self, _: Option<&Space>) -> Result<Reader, StoreError> {
         Ok(Reader::new(self.pool.take().await?, None, self.limit))
+    }
+
+    /// Takes note of an event that was read.
+    fn met(&self, space: &Space, event: &Event) {
+        self.known.met(space, event);
+    }
+
+    /// All of a log may be told of.
+    fn end(&self, _: &Space) -> Seq {
+        Seq::MAX
     }
 }
 
@@ -198,34 +191,11 @@ impl Source for Pooled {
         let text = "select space, head from spaces where space = any($1)";
         let heads: Vec<(String, i64)> =
             sql::read!(self, None, sqlx::query_as(text).bind(names), fetch_all)?;
+        let heads = heads.into_iter();
         heads
-            .into_iter()
-            .map(|(space, head)| Ok((sql::space(space)?, head)))
+            .map(|(name, head)| Ok((sql::space(name)?, head)))
             .collect()
     }
 
-    async fn threads_after(
-        &self,
-        space: &Space,
-        seq: Seq,
-    ) -> Result<Vec<(Seq, ThreadId)>, StoreError> {
-        let query = sqlx::query_as(sql::THREADS_AFTER)
-            .bind(space.as_str())
-            .bind(seq)
-            .bind(sql::AFTER_PAGE);
-        Ok(sql::threads(sql::read!(self, None, query, fetch_all)?))
-    }
-
-    async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, StoreError> {
-        let query = sqlx::query_as(sql::AFTER)
-            .bind(space.as_str())
-            .bind(seq)
-            .bind(sql::AFTER_PAGE);
-        let rows: Vec<sql::EventColumns> = sql::read!(self, None, query, fetch_all)?;
-        let next = Vec::from_iter(rows.into_iter().map(sql::event_or_why));
-        if let Some(Ok(event)) = next.last() {
-            self.known.met(space, event);
-        }
-        Ok(next)
-    }
+    sql::next_events!();
 }

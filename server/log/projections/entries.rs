@@ -99,15 +99,9 @@ fn words_of_row(row: &Row) -> BTreeSet<String> {
 }
 
 /// The words under which an entry is found.
-fn words_of(
-    EntryRow {
-        key,
-        content,
-        related_keys,
-        ..
-    }: &EntryRow,
-) -> BTreeSet<String> {
-    words::tokens(&format!("{key}\n{content}\n{}", related_keys.join("\n")))
+fn words_of(entry: &EntryRow) -> BTreeSet<String> {
+    let related = entry.related_keys.join("\n");
+    words::tokens(&format!("{}\n{}\n{related}", entry.key, entry.content))
 }
 
 /// Errors: see [`Store`].
@@ -167,20 +161,16 @@ impl dyn Store + '_ {
 /// The entries by how many of the words they have, rare words counting more; newest first among equals.
 /// `frequencies`: how many candidates each word brought.
 fn ranked(candidates: Vec<EntryRow>, frequencies: &[(String, usize)], limit: u32) -> Vec<EntryRow> {
-    let mut scored: Vec<(f64, EntryRow)> = candidates
-        .into_iter()
-        .map(|entry| (score(&entry, frequencies), entry))
-        .collect();
+    let scored = candidates.into_iter();
+    let scored = scored.map(|entry| (score(&entry, frequencies), entry));
+    let mut scored: Vec<(f64, EntryRow)> = scored.collect();
     scored.sort_by(|(a, left), (b, right)| {
         b.total_cmp(a)
             .then(right.updated.cmp(&left.updated))
             .then(left.key.cmp(&right.key))
     });
-    scored
-        .into_iter()
-        .take(limit as usize)
-        .map(|(_, entry)| entry)
-        .collect()
+    let best = scored.into_iter().take(limit as usize);
+    best.map(|(_, entry)| entry).collect()
 }
 
 fn score(entry: &EntryRow, frequencies: &[(String, usize)]) -> f64 {

@@ -44,12 +44,12 @@ pub struct Asked {
 }
 
 impl From<RequestRow> for Asked {
-    fn from(
-        RequestRow {
-            thread, seq, json, ..
-        }: RequestRow,
-    ) -> Self {
-        Self { thread, seq, json }
+    fn from(row: RequestRow) -> Self {
+        Self {
+            thread: row.thread,
+            seq: row.seq,
+            json: row.json,
+        }
     }
 }
 
@@ -169,13 +169,12 @@ impl dyn Store + '_ {
         after: Seq,
         limit: u32,
     ) -> Result<Vec<Asked>, StoreError> {
-        let all = in_state(space, state, after);
-        let select = thread
-            .into_iter()
-            .fold(all, |select, thread| select.equal("thread", thread));
-        let rows = self
-            .select(select.only(&["thread", "seq", "asked"]).first(limit))
-            .await?;
+        let mut select = in_state(space, state, after);
+        if let Some(thread) = thread {
+            select = select.equal("thread", thread);
+        }
+        let page = select.only(&["thread", "seq", "asked"]).first(limit);
+        let rows = self.select(page).await?;
         let asked = |mut row: Row| {
             Ok(Asked {
                 thread: row.thread("thread")?,

@@ -88,10 +88,9 @@ pub(in crate::log) fn all(space: &Space) -> Select {
 
 /// The event that changed a setting of a space last; 0: none has.
 pub(in crate::log) fn last_change(seen: Seen<'_>, space: &Space) -> Seq {
-    seen.rows(&TABLE, space)
-        .filter_map(|row| row.integer("seq").ok())
-        .max()
-        .unwrap_or(0)
+    let rows = seen.rows(&TABLE, space);
+    let seqs = rows.filter_map(|row| row.integer("seq").ok());
+    seqs.max().unwrap_or(0)
 }
 
 /// Errors: see [`Store`].

@@ -40,10 +40,8 @@ macro_rules! rows {
             connection: &mut <$Db as sqlx::Database>::Connection,
             select: &crate::log::select::Select,
         ) -> Result<Vec<crate::log::table::Row>, StoreError> {
-            let query = sqlx::query_with(
-                sqlx::AssertSqlSafe(select.sql()),
-                bound(select.arguments())?,
-            );
+            let text = sqlx::AssertSqlSafe(select.sql());
+            let query = sqlx::query_with(text, bound(select.arguments())?);
             let rows = query.fetch_all(connection).await?;
             read_rows(&rows, &select.columns())
         }
@@ -77,9 +75,8 @@ macro_rules! rows {
                     .bind(space.as_str())
                     .fetch_one(&mut *connection)
                     .await?;
-                before
-                    .threads
-                    .insert(space.clone(), u64::try_from(threads).unwrap_or_default());
+                let threads = u64::try_from(threads).unwrap_or_default();
+                before.threads.insert(space.clone(), threads);
             }
             Ok(before)
         }

@@ -79,11 +79,7 @@ macro_rules! store {
                 after: Option<&ThreadId>,
                 limit: u32,
             ) -> Result<Vec<crate::log::thread_row::ThreadRow>, StoreError> {
-                let text = concat!(
-                    "select space, ",
-                    sql::thread_columns!(),
-                    " from threads where space = $1 and thread > $2 order by thread limit $3 + 0"
-                );
+                let text = sql::select_threads!("where space = $1 and thread > $2 order by thread limit $3 + 0");
                 let rows: Vec<sql::ThreadColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
                     .bind(after.map_or("", ThreadId::as_str))
@@ -99,10 +95,8 @@ macro_rules! store {
                 limit: u32,
             ) -> Result<Vec<crate::log::thread_row::ThreadRow>, StoreError> {
                 // Bytewise, everything that begins with "x." lies between "x." and "x/".
-                let text = concat!(
-                    "select space, ",
-                    sql::thread_columns!(),
-                    " from threads where space = $1 and thread > $2 and thread < $3 \
+                let text = sql::select_threads!(
+                    "where space = $1 and thread > $2 and thread < $3 \
                      and status not in ('done', 'failed', 'stopped') order by thread limit $4 + 0"
                 );
                 let rows: Vec<sql::ThreadColumns> = sql::read!(self, Some(space), sqlx::query_as(text)

@@ -12,7 +12,7 @@ use crate::log::projections;
 use crate::log::rows::Rows;
 use crate::log::sql::Writes;
 use crate::log::sql::values::{self, Value, Values};
-use crate::log::table::{Cell, Row, Table};
+use crate::log::table::{Cell, Key, Row, Words};
 use crate::words::id::Space;
 
 /// Most rows of one insert.
@@ -22,32 +22,26 @@ const STATEMENTS: usize = 32;
 
 /// Removes everything that is derived from the log.
 pub(in crate::log) async fn clear(connection: &mut SqliteConnection) -> Result<(), StoreError> {
-    for text in [
+    let mut texts = [
         "delete from marks",
         "delete from mailboxes",
         "delete from threads",
         "delete from roots",
         "insert into event_words (event_words) values ('delete-all')",
         "delete from indexed",
-    ] {
-        sqlx::query(text).execute(&mut *connection).await?;
-    }
+    ]
+    .map(str::to_owned)
+    .to_vec();
     for projection in projections::ALL {
-        execute(
-            connection,
-            format!("delete from {}", projection.table.name),
-            Vec::new(),
-        )
-        .await?;
-        if let Some(words) = &projection.table.words {
-            let words = words.table;
-            execute(
-                connection,
-                format!("insert into {words} ({words}) values ('delete-all')"),
-                Vec::new(),
-            )
-            .await?;
+        texts.push(format!("delete from {}", projection.table.name));
+        if let Some(Words { table, .. }) = &projection.table.words {
+            texts.push(format!(
+                "insert into {table} ({table}) values ('delete-all')"
+            ));
         }
+    }
+    for text in texts {
+        execute(connection, text, Vec::new()).await?;
     }
     Ok(())
 }
@@ -72,18 +66,15 @@ pub(super) async fn put_alone(
     let mut trips = Trips::default();
     trips.next("begin immediate");
     trips.rows(writes)?;
-    if rest.single.keys().any(|(table, _)| table.words.is_some()) {
+    if searched(rest).next().is_some() {
         trips.run(connection).await?;
         put_each_searched(connection, rest).await?;
         trips = Trips::default();
     }
     trips.singles(rest)?;
     trips.next("commit");
-    trips
-        .run(connection)
-        .await
-        .inspect_err(|error| broken.note(error))
-        .map_err(sql::error)
+    let run = trips.run(connection).await;
+    Ok(run.inspect_err(|error| broken.note(error))?)
 }
 
 /// Statements on their way.
@@ -112,13 +103,7 @@ impl Trips {
     /// Rows of projections that need no look first, one by one. Those that are written alike share a trip, by powers of two, and no trip has others: so few
     /// different texts are prepared.
     fn singles(&mut self, rows: &Rows) -> Result<(), BoxDynError> {
-        let plain = rows
-            .single
-            .iter()
-            .filter(|((table, _), _)| table.words.is_none());
-        let statements: Vec<_> = plain
-            .map(|((table, key), row)| single(table, key, row.as_ref()))
-            .collect();
+        let statements: Vec<_> = plain(rows).map(single).collect();
         for alike in statements.chunk_by(|one, other| one.0 == other.0) {
             let mut left = alike;
             while let Some(most) = left.len().checked_ilog2() {
@@ -143,13 +128,13 @@ impl Trips {
         (into, or): (&str, &str),
         columns: usize,
         rows: &'a [T],
-        add: impl Fn(&mut Single<'_, 'a, T>) -> Result<(), BoxDynError>,
+        add: impl Fn(&mut OneRow<'_, 'a, T>) -> Result<(), BoxDynError>,
     ) -> Result<(), BoxDynError> {
         for chunk in rows.chunks(ROWS) {
             let room = chunk.len().next_power_of_two();
             let arguments = self.next(&format!("{}{or}", inserting(into, columns, room)));
             for row in chunk {
-                add(&mut Single { arguments, row })?;
+                add(&mut OneRow { arguments, row })?;
             }
             for _ in 0..(room - chunk.len()) * columns {
                 arguments.add(None::<i64>)?;
@@ -206,18 +191,18 @@ impl Trips {
         let into = "insert into event_words (rowid, words)";
         self.insert((into, ""), 2, &Vec::from_iter(with_words), |row| {
             row.add(|event| base + event.seq)?;
-            row.add(|event| joined(event.words.iter()))
+            row.add(|event| joined(&event.words))
         })
     }
 }
 
 /// A row whose values are added one by one.
-struct Single<'r, 'a, T> {
+struct OneRow<'r, 'a, T> {
     arguments: &'r mut SqliteArguments,
     row: &'a T,
 }
 
-impl<'a, T> Values<'a, T> for Single<'_, 'a, T> {
+impl<'a, T> Values<'a, T> for OneRow<'_, 'a, T> {
     fn add<V: Value<'a>>(&mut self, of: impl Fn(&'a T) -> V) -> Result<(), BoxDynError> {
         self.arguments.add(of(self.row))
     }
@@ -271,12 +256,27 @@ pub(in crate::log) async fn put_index(
 }
 
 /// What writes a row of a projection that is not searched by words, or removes it: the text, and its arguments.
-fn single(table: &Table, key: &[Cell], row: Option<&Row>) -> (String, Vec<Cell>) {
+fn single(((table, key), row): Single<'_>) -> (String, Vec<Cell>) {
     match row {
         Some(row) if !table.is_whole(row) => table.alter_text(row),
-        Some(row) => (table.put_text(), table.cells(row)),
-        None => (table.remove_text(), key.to_vec()),
+        Some(row) => (table.put_text(), row.cells(table.columns())),
+        None => (table.remove_text(), key.clone()),
     }
+}
+
+/// A row of a projection, or that it is gone.
+type Single<'a> = (&'a Key, &'a Option<Row>);
+
+/// Those of tables that are searched by words.
+fn searched(rows: &Rows) -> impl Iterator<Item = Single<'_>> {
+    let rows = rows.single.iter();
+    rows.filter(|((table, _), _)| table.words.is_some())
+}
+
+/// The others.
+fn plain(rows: &Rows) -> impl Iterator<Item = Single<'_>> {
+    let rows = rows.single.iter();
+    rows.filter(|((table, _), _)| table.words.is_none())
 }
 
 /// A text whose arguments stand in their order, without their numbers: of several statements in one trip each goes on where the one before ended.
@@ -284,10 +284,8 @@ fn unnumbered(text: &str) -> String {
     let mut parts = text.split('$');
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| {
-        format!(
-            "{text}?{}",
-            part.trim_start_matches(|it: char| it.is_ascii_digit())
-        )
+        let rest = part.trim_start_matches(|it: char| it.is_ascii_digit());
+        format!("{text}?{rest}")
     })
 }
 
@@ -297,12 +295,7 @@ pub(in crate::log) async fn put_rest(
     rows: &Rows,
 ) -> Result<(), StoreError> {
     put_each_searched(connection, rows).await?;
-    for ((table, key), row) in rows
-        .single
-        .iter()
-        .filter(|((table, _), _)| table.words.is_none())
-    {
-        let (text, cells) = single(table, key, row.as_ref());
+    for (text, cells) in plain(rows).map(single) {
         execute(connection, text, cells).await?;
     }
     Ok(())
@@ -313,12 +306,8 @@ async fn put_each_searched(
     connection: &mut SqliteConnection,
     rows: &Rows,
 ) -> Result<(), StoreError> {
-    for ((table, key), row) in rows
-        .single
-        .iter()
-        .filter(|((table, _), _)| table.words.is_some())
-    {
-        put_searched(connection, table, key, row.as_ref()).await?;
+    for row in searched(rows) {
+        put_searched(connection, row).await?;
     }
     Ok(())
 }
@@ -326,32 +315,23 @@ async fn put_each_searched(
 /// Writes a row with its words, or removes both: a row that is written anew has another number.
 async fn put_searched(
     connection: &mut SqliteConnection,
-    table: &Table,
-    key: &[Cell],
-    row: Option<&Row>,
+    ((table, key), row): Single<'_>,
 ) -> Result<(), StoreError> {
     let Some(words) = &table.words else {
         return Ok(());
     };
-    if let Some(number) = number(connection, table.remove_text(), key.to_vec()).await? {
-        execute(
-            connection,
-            format!("delete from {} where rowid = $1", words.table),
-            vec![number.into()],
-        )
-        .await?;
+    if let Some(number) = number(connection, table.remove_text(), key.clone()).await? {
+        let text = format!("delete from {} where rowid = $1", words.table);
+        execute(connection, text, vec![number.into()]).await?;
     }
     let Some(row) = row else { return Ok(()) };
-    let Some(number) = number(connection, table.put_text(), table.cells(row)).await? else {
+    let cells = row.cells(table.columns());
+    let Some(number) = number(connection, table.put_text(), cells).await? else {
         return Ok(());
     };
     let text = format!("insert into {} (rowid, words) values ($1, $2)", words.table);
-    execute(
-        connection,
-        text,
-        vec![number.into(), joined((words.of)(row).iter()).into()],
-    )
-    .await
+    let words = joined(&(words.of)(row));
+    execute(connection, text, vec![number.into(), words.into()]).await
 }
 
 /// Runs a statement that writes one row; the row's number, if there is one.

@@ -108,10 +108,10 @@ async fn pages(reading: &SqliteConnectOptions) -> Vec<String> {
     match found.await {
         Ok(lines) => named_pages(lines),
         // What SQLite cannot even begin to read is the header or the schema.
-        Err(_) => vec![format!(
-            "page {}",
-            broken_schema_page(reading.get_filename()).unwrap_or(1)
-        )],
+        Err(_) => {
+            let page = broken_schema_page(reading.get_filename()).unwrap_or(1);
+            vec![format!("page {page}")]
+        }
     }
 }
 
@@ -139,9 +139,8 @@ fn broken_schema_page(path: &Path) -> Option<u32> {
     for _ in 0..SCHEMA_PAGES {
         let number = waiting.pop()?;
         let mut page = vec![0; size];
-        let begin = u64::from(number)
-            .checked_sub(1)
-            .map(|before| before * size as u64);
+        let before = u64::from(number).checked_sub(1);
+        let begin = before.map(|before| before * size as u64);
         let read = begin.and_then(|begin| file.read_exact_at(&mut page, begin).ok());
         match read.and_then(|()| children(&page, if number == 1 { 100 } else { 0 })) {
             Some(children) => waiting.extend(children),
@@ -154,9 +153,8 @@ fn broken_schema_page(path: &Path) -> Option<u32> {
 /// The pages below a page of a table's tree; none where it is no such page.
 fn children(page: &[u8], header: usize) -> Option<Vec<u32>> {
     let short = |at: usize| {
-        Some(usize::from(u16::from_be_bytes(
-            page.get(at..at + 2)?.try_into().ok()?,
-        )))
+        let short = u16::from_be_bytes(page.get(at..at + 2)?.try_into().ok()?);
+        Some(usize::from(short))
     };
     let long = |at: usize| Some(u32::from_be_bytes(page.get(at..at + 4)?.try_into().ok()?));
     let inner = match page.get(header)? {
@@ -184,20 +182,16 @@ impl Sqlite {
     pub(super) async fn check_all(&self, pause: Duration) -> Result<Checked, StoreError> {
         let pages = self.number("pragma source.page_count").await?;
         let mut checked = Checked::sound(pages, 0);
-        for table in self
-            .column("select name from source.sqlite_schema where type = 'table' and rootpage > 0")
-            .await?
-        {
+        let tables = "select name from source.sqlite_schema where type = 'table' and rootpage > 0";
+        for table in self.column(tables).await? {
             // Those are read row by row below.
             if !matches!(table.as_str(), "events" | "blobs" | "blob_parts") {
                 checked.faults.extend(self.quick_check(&table).await?);
                 tokio::time::sleep(pause).await;
             }
         }
-        for space in self
-            .column("select space from spaces order by space")
-            .await?
-        {
+        let spaces = "select space from spaces order by space";
+        for space in self.column(spaces).await? {
             if let Err(error) = self.check_events(&space, pause, &mut checked).await {
                 checked.faults.extend(self.told("events", error).await?);
                 break;
@@ -226,16 +220,10 @@ impl Sqlite {
     /// The pages of one table and its indices that are none.
     async fn quick_check(&self, table: &str) -> Result<Vec<String>, StoreError> {
         let text = format!("pragma source.quick_check('{}')", table.replace('\'', "''"));
-        match sql::read!(
-            self,
-            None,
-            sqlx::query_scalar(AssertSqlSafe(text)).persistent(false),
-            fetch_all
-        ) {
-            Ok(lines) => Ok(named_pages(lines)
-                .into_iter()
-                .map(|line| format!("{table}: {line}"))
-                .collect()),
+        let query = sqlx::query_scalar(AssertSqlSafe(text)).persistent(false);
+        let line = |line: String| format!("{table}: {line}");
+        match sql::read!(self, None, query, fetch_all) {
+            Ok(lines) => Ok(named_pages(lines).into_iter().map(line).collect()),
             Err(StoreError::Broken(why)) if is_damage(&why) => Ok(vec![format!("{table}: {why}")]),
             Err(error) => Err(error),
         }
@@ -273,22 +261,16 @@ impl Sqlite {
         );
         let mut after = 0;
         loop {
-            let row: Looked = sql::read!(
-                self,
-                None,
-                sqlx::query_as(text).bind(space).bind(after).bind(STEP),
-                fetch_one
-            )?;
+            let query = sqlx::query_as(text).bind(space).bind(after).bind(STEP);
+            let row: Looked = sql::read!(self, None, query, fetch_one)?;
             let (count, first, last, unreadable) = row;
             if count == 0 {
                 return Ok(());
             }
             checked.events += u64::try_from(count).unwrap_or_default();
             // From where the last step ended: what is missing between two steps is missing, too.
-            checked.faults.extend(wrong(
-                space,
-                (count, first.min(after + 1), last, unreadable),
-            ));
+            let looked = (count, first.min(after + 1), last, unreadable);
+            checked.faults.extend(wrong(space, looked));
             after = last;
             tokio::time::sleep(pause).await;
         }

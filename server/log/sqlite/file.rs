@@ -46,15 +46,21 @@ fn options(url: &str) -> Result<SqliteConnectOptions, StoreError> {
 }
 
 pub(in crate::log) fn writing(url: &str) -> Result<SqliteConnectOptions, StoreError> {
-    Ok(options(url)?
+    let options = options(url)?
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Full)
-        // The same few pages change again and again: the longer they stay in the journal, the seldomer they are copied.
+        .synchronous(SqliteSynchronous::Full);
+    Ok(large_journal(options))
+}
+
+/// The options for a large journal. The same few pages change again and again: the longer they stay
+/// in it, the seldomer they are copied.
+pub(super) fn large_journal(options: SqliteConnectOptions) -> SqliteConnectOptions {
+    options
         .pragma("wal_autocheckpoint", "4000")
         .pragma("journal_size_limit", "67108864")
         .pragma("cache_size", "-16384")
-        .pragma("temp_store", "memory"))
+        .pragma("temp_store", "memory")
 }
 
 pub(in crate::log) fn reading(url: &str) -> Result<SqliteConnectOptions, StoreError> {
@@ -128,10 +134,8 @@ impl Names {
 
     /// The reason, where one of them is another one.
     pub fn check(&self) -> Result<(), String> {
-        let other = self
-            .0
-            .iter()
-            .find(|(path, opened)| identity(path) != *opened);
+        let mut all = self.0.iter();
+        let other = all.find(|(path, opened)| identity(path) != *opened);
         other.map_or(Ok(()), |(path, _)| {
             Err(format!(
                 "{} was removed, moved or replaced while it is in use; stop the server in order (SIGTERM, not SIGKILL): it then writes all \
@@ -143,9 +147,8 @@ impl Names {
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {
-    std::fs::metadata(path)
-        .ok()
-        .map(|file| (file.dev(), file.ino()))
+    let file = std::fs::metadata(path).ok();
+    file.map(|file| (file.dev(), file.ino()))
 }
 
 /// Whether somebody has locked the file of a URL. One that is not there is nobody's.
@@ -165,10 +168,9 @@ fn try_lock(path: &Path) -> Result<Option<Lock>, StoreError> {
     // Not truncated, not written: to make it is to have it locked before SQLite opens it.
     let file = private(path);
     let file = file.map_err(|error| unavailable(error.to_string()))?;
-    let mut name = path
-        .canonicalize()
-        .map_err(|error| unavailable(error.to_string()))?
-        .into_os_string();
+    let name = path.canonicalize();
+    let name = name.map_err(|error| unavailable(error.to_string()))?;
+    let mut name = name.into_os_string();
     name.push(".lock");
     let name = private(&PathBuf::from(name)).map_err(|error| unavailable(error.to_string()))?;
     let locked = name.try_lock().and_then(|()| file.try_lock());
@@ -271,15 +273,17 @@ async fn flush_every_commit(connection: &mut SqliteConnection) -> Result<(), sql
 const BACKUP: i64 = -1;
 const IS_BACKUP: &str = "the file is a backup; make a database of it with `thinkd restore`";
 
+fn backup(file: &Path) -> SqliteConnectOptions {
+    let options = SqliteConnectOptions::new().filename(file);
+    options.disable_statement_logging()
+}
+
 /// A new file for a backup, whose head has this version.
 pub(in crate::log) async fn new_backup(
     file: &Path,
     version: u32,
 ) -> Result<SqliteConnection, StoreError> {
-    let options = SqliteConnectOptions::new()
-        .filename(file)
-        .create_if_missing(true)
-        .disable_statement_logging();
+    let options = backup(file).create_if_missing(true);
     let made = async {
         let mut connection = new_file(&options).await?;
         let marked = sqlx::query("update log set incarnation = $1").bind(BACKUP);
@@ -293,11 +297,7 @@ pub(in crate::log) async fn new_backup(
 
 /// A backup, to read.
 pub(in crate::log) async fn open_backup(file: &Path) -> Result<SqliteConnection, NotCopied> {
-    let options = SqliteConnectOptions::new()
-        .filename(file)
-        .read_only(true)
-        .disable_statement_logging();
-    let opened = options.connect().await;
+    let opened = backup(file).read_only(true).connect().await;
     let mut connection = opened.map_err(|error| named(file, error))?;
     let incarnation = sqlx::query_scalar("select incarnation from log");
     match incarnation.fetch_one(&mut connection).await {
@@ -318,11 +318,8 @@ pub(in crate::log) async fn open_backup(file: &Path) -> Result<SqliteConnection,
 }
 
 pub(super) fn named(path: &Path, error: impl Into<StoreError>) -> StoreError {
-    match error.into() {
-        StoreError::Unavailable(why) => unavailable(path, why),
-        StoreError::Broken(why) => StoreError::Broken(format!("{}: {why}", path.display())),
-        other => other,
-    }
+    let named = |why: &str| format!("{}: {why}", path.display());
+    error.into().reworded(named)
 }
 
 /// Counts this opening.

@@ -130,20 +130,17 @@ pub(in crate::log) async fn adopt(connection: &mut SqliteConnection) -> Result<(
 }
 
 fn options(file: &Path) -> SqliteConnectOptions {
-    SqliteConnectOptions::new()
+    let options = SqliteConnectOptions::new()
         .filename(file)
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         // What a power cut takes is made of the log again; SQLite keeps the rest whole.
         .synchronous(SqliteSynchronous::Normal)
-        .pragma("wal_autocheckpoint", "4000")
-        .pragma("journal_size_limit", "67108864")
-        .pragma("cache_size", "-16384")
-        .pragma("temp_store", "memory")
         .statement_cache_capacity(64)
         // Rows are large, and read one by one.
         .row_buffer_size(64)
-        .disable_statement_logging()
+        .disable_statement_logging();
+    file::large_journal(options)
 }
 
 /// An index that is being opened: what can be done before its log is open.

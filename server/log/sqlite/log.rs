@@ -85,33 +85,24 @@ impl Log {
 
     async fn run(&mut self, text: &'static str) -> Result<(), StoreError> {
         let result = sqlx::query(text).execute(&mut self.connection).await;
-        result
-            .map(|_| ())
-            .inspect_err(|error| self.broken.note(error))
-            .map_err(sql::error)
-    }
-
-    async fn head(&mut self, space: &Space) -> Result<Option<Position>, StoreError> {
-        if let Some(head) = self.cache.head(space) {
-            return Ok(Some(head));
-        }
-        let row: Option<(i64, i64)> =
-            sqlx::query_as("select seq, ts from events where space = $1 order by seq desc limit 1")
-                .bind(space.as_str())
-                .fetch_optional(&mut self.connection)
-                .await?;
-        Ok(row.map(Position::stored))
+        result.inspect_err(|error| self.broken.note(error))?;
+        Ok(())
     }
 
     async fn heads(
         &mut self,
         spaces: &BTreeSet<Space>,
     ) -> Result<BTreeMap<Space, Position>, StoreError> {
+        let text = "select seq, ts from events where space = $1 order by seq desc limit 1";
         let mut heads = BTreeMap::new();
         for space in spaces {
-            if let Some(head) = self.head(space).await? {
-                heads.insert(space.clone(), head);
+            let mut head = self.cache.head(space);
+            if head.is_none() {
+                let query = sqlx::query_as(text).bind(space.as_str());
+                let row = query.fetch_optional(&mut self.connection).await?;
+                head = row.map(Position::stored);
             }
+            heads.extend(head.map(|head| (space.clone(), head)));
         }
         Ok(heads)
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::json;
 use super::readers::{Reader, Readers};
 use super::sql;
+use crate::event::envelope::Event;
 use crate::log::catch_up::{Next, Source};
 use crate::log::error::StoreError;
 use crate::log::write_cache::WriteCache;
@@ -23,6 +24,8 @@ impl Untold {
         self.readers.take(of).await
     }
 
+    fn met(&self, _: &Space, _: &Event) {}
+
     /// How far a log may be told of. To be asked after the file was read: what was read and is of no commit under way is in the cache.
     fn end(&self, space: &Space) -> Seq {
         self.cache.before_commit(space).unwrap_or(Seq::MAX)
@@ -36,46 +39,14 @@ impl Source for Untold {
         let text = "select k.value, (select max(seq) from events where space = k.value) from json_each($1) k";
         let query = sqlx::query_as(text).bind(json(&names)?);
         let heads: Vec<(String, Option<i64>)> = sql::read!(self, None, query, fetch_all)?;
-        let heads = heads
-            .into_iter()
-            .filter_map(|(space, head)| Some((space, head?)));
-        heads
-            .map(|(space, head)| {
-                sql::space(space).map(|space| (space.clone(), head.min(self.end(&space))))
-            })
-            .collect()
+        let heads = heads.into_iter().filter_map(|(name, head)| {
+            let head = head?;
+            Some(sql::space(name).map(|space| (space.clone(), head.min(self.end(&space)))))
+        });
+        heads.collect()
     }
 
-    async fn threads_after(
-        &self,
-        space: &Space,
-        seq: Seq,
-    ) -> Result<Vec<(Seq, ThreadId)>, StoreError> {
-        let query = sqlx::query_as(sql::THREADS_AFTER)
-            .bind(space.as_str())
-            .bind(seq)
-            .bind(sql::AFTER_PAGE);
-        let threads = sql::threads(sql::read!(self, None, query, fetch_all)?);
-        let end = self.end(space);
-        Ok(threads
-            .into_iter()
-            .take_while(|(seq, _)| *seq <= end)
-            .collect())
-    }
-
-    async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, StoreError> {
-        let query = sqlx::query_as(sql::AFTER)
-            .bind(space.as_str())
-            .bind(seq)
-            .bind(sql::AFTER_PAGE);
-        let rows: Vec<sql::EventColumns> = sql::read!(self, None, query, fetch_all)?;
-        let end = self.end(space);
-        Ok(rows
-            .into_iter()
-            .take_while(|row| row.0 <= end)
-            .map(sql::event_or_why)
-            .collect())
-    }
+    sql::next_events!();
 }
 
 #[cfg(test)]
@@ -83,10 +54,10 @@ mod tests {
     use super::*;
     use crate::event::draft::Draft;
     use crate::log::appended::Append;
-    use crate::log::change::ThreadChange;
     use crate::log::kernel::{EventLog as _, Upkeep as _};
     use crate::log::options::Options;
     use crate::log::sqlite::Sqlite;
+    use crate::log::thread_row::ThreadRow;
 
     /// What is told of a space: where its log ends, and how many events and threads of events are read of it.
     async fn told(untold: &Untold, space: &Space) -> (Seq, usize, usize) {
@@ -103,7 +74,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("thinkd-untold-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let url = format!("sqlite://{}/thinkd.db", folder.display());
-        let store = Sqlite::open(&url, &Options::default(), |_, _| ThreadChange::default())
+        let store = Sqlite::open(&url, &Options::default(), ThreadRow::apply)
             .await
             .unwrap();
         let untold = Untold {

@@ -301,18 +301,6 @@ pub(super) async fn clear(connection: &mut SqliteConnection) -> Result<(), Store
     Ok(())
 }
 
-/// A blob's bytes: those in its row, or its parts.
-pub(super) async fn whole(
-    connection: &mut SqliteConnection,
-    bytes: Vec<u8>,
-    upload: Option<Uuid>,
-) -> Result<Vec<u8>, StoreError> {
-    let Some(id) = upload else { return Ok(bytes) };
-    let text = "select bytes from blob_parts where upload = $1 order by number";
-    let parts: Vec<Vec<u8>> = query_scalar(text).bind(id).fetch_all(connection).await?;
-    Ok(parts.concat())
-}
-
 /// A blob's type, the bytes in its row, and the name of its parts.
 type Row = (String, Vec<u8>, Option<Uuid>);
 
@@ -328,13 +316,16 @@ pub(super) async fn read(
         .bind(sha256)
         .fetch_optional(&mut *connection)
         .await;
-    let Some((mime, bytes, upload)) = row? else {
+    let Some((mime, mut bytes, upload)) = row? else {
         return Ok(None);
     };
-    Ok(Some(Blob {
-        mime,
-        bytes: whole(connection, bytes, upload).await?.into(),
-    }))
+    if let Some(id) = upload {
+        let text = "select bytes from blob_parts where upload = $1 order by number";
+        let parts: Vec<Vec<u8>> = query_scalar(text).bind(id).fetch_all(connection).await?;
+        bytes = parts.concat();
+    }
+    let bytes = bytes.into();
+    Ok(Some(Blob { mime, bytes }))
 }
 
 /// The next blob of all spaces after a key.

@@ -11,12 +11,12 @@ use crate::log::appended::Append;
 use crate::log::backup;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
+use crate::log::thread_row::ThreadRow;
 use crate::log::upkeep::Unread;
 use crate::program::output::say;
 use crate::program::parts::open_store;
 use crate::program::settings::Settings;
 use crate::tasks::supervisor::Supervisor;
-use crate::thread::projection::project;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id;
 use crate::words::secret::shown_url;
@@ -92,7 +92,7 @@ pub async fn restore(settings: &Settings, file: &Path) -> anyhow::Result<()> {
     settings.check_database()?;
     let url = settings.direct();
     let what = || format!("restoring {} into {}", file.display(), shown_url(url));
-    let made = backup::restore(url, file, project).await;
+    let made = backup::restore(url, file, ThreadRow::apply).await;
     let made = made.with_context(what)?;
     if !made.unreadable.is_empty() {
         let store = open_store(settings, &Supervisor::default()).await?;

@@ -2,37 +2,21 @@
 //! queue, space by space. That queue treats all tasks alike, so a thousand tasks of one tenant would stand before one of another.
 
 use std::cell::Cell;
-use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use parking_lot::Mutex;
+
+use super::State;
 use crate::words::id::Space;
 
 /// Processors that spaces share; cheap to clone.
 #[derive(Clone, Default)]
 pub struct Processors(Option<Arc<Inner>>);
 
-struct Inner {
-    most: usize,
-    // A plain mutex: held to count, never across an await.
-    state: Mutex<State>,
-}
-
-struct State {
-    free: usize,
-    /// Of every space that ever had work: they are configured, so there are few.
-    lanes: HashMap<Space, Lane>,
-    /// The spaces in which a task waits; the first is served next.
-    round: VecDeque<Space>,
-}
-
-/// What a space has, and which of its tasks wait.
-#[derive(Default)]
-struct Lane {
-    taken: usize,
-    waiting: VecDeque<Arc<Ticket>>,
-}
+// A plain mutex: held to count, never across an await.
+struct Inner(Mutex<State<Arc<Ticket>>>);
 
 /// A task's place in the queue.
 #[derive(Default)]
@@ -57,20 +41,9 @@ impl Processors {
         if share >= 1.0 {
             return Self(None);
         }
-        let free = threads.max(2);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            clippy::cast_precision_loss,
-            reason = "few"
-        )]
-        let most = ((free as f64 * share) as usize).max(1);
-        let state = Mutex::new(State {
-            free,
-            lanes: HashMap::new(),
-            round: VecDeque::new(),
-        });
-        Self(Some(Arc::new(Inner { most, state })))
+        let threads = u32::try_from(threads.max(2)).unwrap_or(u32::MAX);
+        let state = State::new(threads, share, true);
+        Self(Some(Arc::new(Inner(Mutex::new(state)))))
     }
 
     /// Wraps work of a space, so that it is polled when the space may have a processor.
@@ -137,7 +110,7 @@ impl Drop for Working<'_> {
 impl Gate {
     /// Whether the task may be worked now; else it is woken when it may.
     fn enter(&self, context: &Context<'_>) -> bool {
-        let mut standing = self.ticket.lock();
+        let mut standing = self.ticket.0.lock();
         match &mut *standing {
             Standing::Granted => {
                 *standing = Standing::Outside;
@@ -149,11 +122,11 @@ impl Gate {
             }
             Standing::Outside => {}
         }
-        let mut state = self.inner.lock();
-        if state.take(&self.space, self.inner.most) {
+        let mut state = self.inner.0.lock();
+        if state.take(&self.space) {
             return true;
         }
-        state.wait(&self.space, self.ticket.clone());
+        state.wait(&self.space, 0, self.ticket.clone());
         metrics::counter!("thinkd_limit_total", "limit" => "processors").increment(1);
         *standing = Standing::Waits(context.waker().clone());
         false
@@ -162,7 +135,7 @@ impl Gate {
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        let standing = std::mem::take(&mut *self.ticket.lock());
+        let standing = std::mem::take(&mut *self.ticket.0.lock());
         if matches!(standing, Standing::Granted) {
             self.inner.give_back(&self.space);
         }
@@ -170,84 +143,35 @@ impl Drop for Gate {
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Counting cannot be left half done.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Gives a processor back, and to who is next.
     fn give_back(&self, space: &Space) {
         // The lock is free again before a ticket's is taken: who begins to wait locks the two the other way round.
-        let mut next = self.lock().pass_on(space, self.most);
+        let mut next = self.pass_on(space);
         while let Some((space, ticket)) = next {
             if ticket.grant() {
                 return;
             }
             // That task has gone: the processor is for the next one.
-            next = self.lock().pass_on(&space, self.most);
+            next = self.pass_on(&space);
         }
+    }
+
+    /// Gives a processor back and takes it for who is next.
+    fn pass_on(&self, space: &Space) -> Option<(Space, Arc<Ticket>)> {
+        let mut state = self.0.lock();
+        state.give_back(space);
+        state.next()
     }
 }
 
 impl Ticket {
-    fn lock(&self) -> MutexGuard<'_, Standing> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Wakes the task that waits with it; false: it has gone.
     fn grant(&self) -> bool {
-        let waker = match std::mem::replace(&mut *self.lock(), Standing::Granted) {
+        let waker = match std::mem::replace(&mut *self.0.lock(), Standing::Granted) {
             Standing::Waits(waker) => waker,
             Standing::Outside | Standing::Granted => return false,
         };
         waker.wake();
         true
-    }
-}
-
-impl State {
-    fn take(&mut self, space: &Space, most: usize) -> bool {
-        if self.free == 0 {
-            return false;
-        }
-        let taken = match self.lanes.get_mut(space) {
-            Some(lane) => &mut lane.taken,
-            None => &mut self.lanes.entry(space.clone()).or_default().taken,
-        };
-        if *taken >= most {
-            return false;
-        }
-        *taken += 1;
-        self.free -= 1;
-        true
-    }
-
-    fn wait(&mut self, space: &Space, ticket: Arc<Ticket>) {
-        let lane = self.lanes.entry(space.clone()).or_default();
-        if lane.waiting.is_empty() {
-            self.round.push_back(space.clone());
-        }
-        lane.waiting.push_back(ticket);
-    }
-
-    /// Gives a processor back and takes it for who is next: one after the other of the spaces that have not their share.
-    fn pass_on(&mut self, space: &Space, most: usize) -> Option<(Space, Arc<Ticket>)> {
-        self.free += 1;
-        if let Some(lane) = self.lanes.get_mut(space) {
-            lane.taken -= 1;
-        }
-        let at = self
-            .round
-            .iter()
-            .position(|space| self.lanes.get(space).is_some_and(|lane| lane.taken < most))?;
-        let space = self.round.remove(at)?;
-        let lane = self.lanes.get_mut(&space)?;
-        let ticket = lane.waiting.pop_front()?;
-        lane.taken += 1;
-        self.free -= 1;
-        if !lane.waiting.is_empty() {
-            self.round.push_back(space.clone());
-        }
-        Some((space, ticket))
     }
 }

@@ -32,13 +32,9 @@ impl Clock {
     /// The clock of a space in which these zones were set, oldest first. A name that this build does
     /// not know stands for UTC.
     pub fn of(changes: impl IntoIterator<Item = (Seq, String)>) -> Self {
-        let zone = |name: String| zone(&name).unwrap_or(TimeZone::UTC);
-        let changes = changes
-            .into_iter()
-            .map(|(seq, name)| (seq, zone(name)))
-            .collect();
+        let zone = |(seq, name): (Seq, String)| (seq, zone(&name).unwrap_or(TimeZone::UTC));
         Self {
-            changes,
+            changes: changes.into_iter().map(zone).collect(),
             is_unnamed: false,
         }
     }
@@ -75,13 +71,9 @@ impl Clock {
             return time;
         }
         let utc = event.ts.to_string();
-        let (date, minute) = (utc.get(..10), utc.get(11..16));
-        let _ = write!(
-            time,
-            "{} {}",
-            date.unwrap_or_default(),
-            minute.unwrap_or_default()
-        );
+        let date = utc.get(..10).unwrap_or_default();
+        let minute = utc.get(11..16).unwrap_or_default();
+        let _ = write!(time, "{date} {minute}");
         if !self.is_unnamed {
             time.push_str(" UTC");
         }

@@ -21,20 +21,13 @@ pub fn corrections(
 ) -> String {
     // What a summary says of an event came from it, too.
     let is_shown = |seq: &&Seq| {
-        entries
-            .binary_search_by_key(*seq, |entry| entry.seq)
-            .is_ok()
-            || summaries
-                .iter()
-                .any(|summary| (summary.covers.from..=summary.covers.to).contains(*seq))
+        let entry = entries.binary_search_by_key(*seq, |entry| entry.seq);
+        let covers = |it: &Arc<Summary>| (it.covers.from..=it.covers.to).contains(*seq);
+        entry.is_ok() || summaries.iter().any(covers)
     };
     let of = |it: &Correction| {
-        it.of
-            .iter()
-            .rev()
-            .filter(is_shown)
-            .map(|seq| line(it, *seq, prompts))
-            .collect::<Vec<_>>()
+        let seqs = it.of.iter().rev().filter(is_shown);
+        Vec::from_iter(seqs.map(|seq| line(it, *seq, prompts)))
     };
     let lines: Vec<String> = all.iter().rev().flat_map(of).collect();
     let mut text = String::new();
@@ -51,21 +44,15 @@ pub fn corrections(
 }
 
 fn line(correction: &Correction, seq: Seq, prompts: &Prompts) -> String {
-    let Correction {
-        says,
-        status,
-        since,
-        was_held,
-        ..
-    } = correction;
-    let (seq, since, says) = (seq.to_string(), since.to_string(), quoted(says));
+    let (seq, since) = (seq.to_string(), correction.since.to_string());
+    let says = quoted(&correction.says);
     let values = [
         ("seq", &*seq),
         ("since", &*since),
-        ("status", status.as_str()),
+        ("status", correction.status.as_str()),
         ("statement", &*says),
     ];
-    let how = if *was_held {
+    let how = if correction.was_held {
         &prompts.view_correction
     } else {
         &prompts.view_never_held

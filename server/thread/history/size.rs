@@ -11,15 +11,11 @@ const ENTRY_MIN: usize = 256;
 
 /// How many bytes of a view an event takes at least, with these settings: as short as it is ever made.
 pub fn least(event: &Event, options: &Options, prompts: &Prompts) -> usize {
-    Entry::of(
-        event,
-        Lengths {
-            event_chars: options.event_chars,
-            entry_bytes: ENTRY_MIN,
-        },
-        prompts,
-    )
-    .written()
+    let lengths = Lengths {
+        event_chars: options.event_chars,
+        entry_bytes: ENTRY_MIN,
+    };
+    Entry::of(event, lengths, prompts).written()
 }
 
 /// Which of these entries, by their sizes, a view begins with that may take `bytes`; the first stands at `position` in its thread.
@@ -69,10 +65,8 @@ pub fn fit(about: &[Arc<Entry>], since: &[Arc<Entry>], lengths: Lengths, bytes: 
         entries.iter().map(|it| it.at_most(most)).sum::<usize>()
     };
     let share = at_most(about, usize::MAX).min((bytes / 2).max(at_most(about, ENTRY_MIN)));
-    let newest = newest(
-        since.iter().map(|entry| entry.written()),
-        bytes.saturating_sub(share),
-    );
+    let sizes = since.iter().map(|entry| entry.written());
+    let newest = newest(sizes, bytes.saturating_sub(share));
     let newest = newest.max(since.len().min(1));
     let kept = &since[since.len() - newest..];
     let mut entry_bytes = lengths.entry_bytes;

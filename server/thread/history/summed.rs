@@ -30,24 +30,17 @@ impl Slice {
     /// The entries as a view shows them.
     pub fn of(self, entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
         let mut entries = entries.to_vec();
+        let with = |entry: &Entry, line: String| {
+            let entry = entry.clone();
+            Arc::new(Entry { line, ..entry })
+        };
         // The end first: it counts from the beginning of its entry.
         if let (Some(upto), Some(last)) = (self.upto, entries.last_mut()) {
-            let line = format!("{}…", &last.line[..at(&last.line, upto)]);
-            *last = Arc::new(Entry {
-                line,
-                ..Entry::clone(last)
-            });
+            *last = with(last, format!("{}…", &last.line[..at(&last.line, upto)]));
         }
         if let Some(first) = entries.first_mut().filter(|_| self.skip > 0) {
-            let line = format!(
-                "#{} (continued): …{}",
-                first.seq,
-                &first.line[at(&first.line, self.skip)..]
-            );
-            *first = Arc::new(Entry {
-                line,
-                ..Entry::clone(first)
-            });
+            let rest = &first.line[at(&first.line, self.skip)..];
+            *first = with(first, format!("#{} (continued): …{rest}", first.seq));
         }
         entries
     }
@@ -56,9 +49,8 @@ impl Slice {
 /// The byte at which a character begins.
 fn at(text: &str, char: u64) -> usize {
     let char = usize::try_from(char).unwrap_or(usize::MAX);
-    text.char_indices()
-        .nth(char)
-        .map_or(text.len(), |(at, _)| at)
+    let at = text.char_indices().nth(char);
+    at.map_or(text.len(), |(at, _)| at)
 }
 
 /// The next piece of these entries, of which `skip` characters were read already: how many of them it holds, at most `events` and of `bytes`,
@@ -74,10 +66,7 @@ pub fn piece(
     };
     let rest = &first.line[at(&first.line, skip)..];
     if rest.len() > bytes {
-        let fits = (0..=bytes)
-            .rev()
-            .find(|end| rest.is_char_boundary(*end))
-            .unwrap_or(0);
+        let fits = rest.floor_char_boundary(bytes);
         // A piece is never empty, whatever a character takes.
         let chars = rest[..fits].chars().count().max(1) as u64;
         return (1, Some(skip + chars));
@@ -106,22 +95,16 @@ impl Summary {
         let Fact::Summary(summary) = event.fact() else {
             return None;
         };
-        let Covers {
-            from,
-            to,
-            skip,
-            upto,
-            ..
-        } = summary.covers;
-        let begin = if skip > 0 {
-            format!(" from character {}", skip + 1)
-        } else {
-            String::new()
-        };
-        let end = upto
-            .map(|upto| format!(" up to character {upto}"))
-            .unwrap_or_default();
-        let mut line = format!("#{from}{begin} to #{to}{end} [summary]: ");
+        let covers = &summary.covers;
+        let mut line = format!("#{}", covers.from);
+        if covers.skip > 0 {
+            line += &format!(" from character {}", covers.skip + 1);
+        }
+        line += &format!(" to #{}", covers.to);
+        if let Some(upto) = covers.upto {
+            line += &format!(" up to character {upto}");
+        }
+        line += " [summary]: ";
         write_indented(summary.text, &mut line);
         line.push('\n');
         Some(Self {
@@ -181,14 +164,10 @@ pub fn summed(
         (told, next) = (upto.max(told), ends);
     }
     let mut blocks = vec![Block::Text(text)];
-    blocks.extend(joined(
-        entries,
-        Omitted {
-            count: left,
-            ..omitted
-        },
-        media,
-        prompts,
-    ));
+    let omitted = Omitted {
+        count: left,
+        ..omitted
+    };
+    blocks.extend(joined(entries, omitted, media, prompts));
     blocks
 }

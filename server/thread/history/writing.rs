@@ -115,13 +115,13 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut line = String::with_capacity(text.len());
-    text.chars().for_each(|c| {
+    for c in text.chars() {
         if breaks(c) || hides(c) {
-            show(c, &mut line)
+            show(c, &mut line);
         } else {
-            line.push(c)
+            line.push(c);
         }
-    });
+    }
     Cow::Owned(line)
 }
 
@@ -136,12 +136,9 @@ pub fn beside(text: &str) -> String {
     if !lines.split('\n').any(passes) {
         return lines;
     }
-    let apart = |line| {
-        if passes(line) {
-            format!("{INDENT}{line}")
-        } else {
-            line.to_owned()
-        }
+    let apart = |line| match passes(line) {
+        true => format!("{INDENT}{line}"),
+        false => line.to_owned(),
     };
     lines.split('\n').map(apart).collect::<Vec<_>>().join("\n")
 }
@@ -184,21 +181,12 @@ pub(super) fn line<'e>(
         .content()
         .map_or(Cow::Borrowed(event.text()), Cow::Owned);
     let is_bounded = matches!(fact, Fact::Action(_) | Fact::Result(_));
-    let most = Most {
-        chars: if is_bounded {
-            lengths.event_chars
-        } else {
-            usize::MAX
-        },
-        bytes: lengths.entry_bytes,
-    };
-    write_shortened(
-        &text,
-        INDENT,
-        most,
-        |shown, all| mark(shown, all, event.seq, prompts),
-        &mut line,
-    );
+    let mut most = Most::bytes(lengths.entry_bytes);
+    if is_bounded {
+        most.chars = lengths.event_chars;
+    }
+    let mark = |shown, all| mark(shown, all, event.seq, prompts);
+    write_shortened(&text, INDENT, most, mark, &mut line);
     (line, around)
 }
 
@@ -219,27 +207,18 @@ fn gathered(event: &Event, fact: &Fact<'_>, lengths: Lengths, prompts: &Prompts)
     let parts = results
         .as_array()
         .filter(|parts| is_long && !parts.is_empty())?;
-    let mut line = text
-        .split_inclusive('>')
-        .next()
-        .unwrap_or_default()
-        .to_owned();
+    let head = text.split_inclusive('>').next();
+    let mut line = head.unwrap_or_default().to_owned();
     let room = lengths.entry_bytes.checked_sub(line.len())? / parts.len();
     let most = Most::bytes(room.checked_sub(HEAD + mark_max(prompts))?);
     for part in parts {
         let text = part.get("text").and_then(Value::as_str).unwrap_or_default();
-        let failed = if part.get("ok").and_then(Value::as_bool) == Some(true) {
-            ""
-        } else {
-            "failed: "
+        let failed = match part.get("ok").and_then(Value::as_bool) {
+            Some(true) => "",
+            _ => "failed: ",
         };
-        let _ = write!(
-            line,
-            "\n{INDENT}{}: {failed}",
-            part.get("index")
-                .and_then(Value::as_u64)
-                .unwrap_or_default()
-        );
+        let index = part.get("index").and_then(Value::as_u64);
+        let _ = write!(line, "\n{INDENT}{}: {failed}", index.unwrap_or_default());
         let mark = |shown, all| mark(shown, all, event.seq, prompts);
         write_shortened(text, &INDENT.repeat(2), most, mark, &mut line);
     }

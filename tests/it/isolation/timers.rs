@@ -5,6 +5,7 @@ use thinkd::event::draft::Draft;
 use thinkd::log::appended::Append;
 use thinkd::log::options::Options;
 use thinkd::log::store;
+use thinkd::log::thread_row::ThreadRow;
 use thinkd::words::id::{Space, ThreadId};
 use thinkd::words::time::{Timestamp, now};
 
@@ -16,13 +17,9 @@ fn thread(name: &str) -> ThreadId {
 
 /// A server that starts on a log with these events, many in an append.
 async fn logged(medium: &Medium, events: Vec<(&str, Vec<Draft>)>) {
-    let store = store::open(
-        medium.url(),
-        Options::default(),
-        thinkd::thread::projection::project,
-    )
-    .await
-    .unwrap();
+    let store = store::open(medium.url(), Options::default(), ThreadRow::apply)
+        .await
+        .unwrap();
     for (space, drafts) in events {
         for some in drafts.chunks(400) {
             store

@@ -17,6 +17,7 @@ use thinkd::log::kernel::Store;
 use thinkd::log::options::Options;
 use thinkd::log::query::Query;
 use thinkd::log::store;
+use thinkd::log::thread_row::ThreadRow;
 use thinkd::words::id::{Space, ThreadId};
 
 use super::*;
@@ -26,13 +27,9 @@ fn space(name: &str) -> Space {
 }
 
 async fn open(medium: &Medium) -> Arc<dyn Store> {
-    store::open(
-        medium.url(),
-        Options::default(),
-        thinkd::thread::projection::project,
-    )
-    .await
-    .unwrap()
+    store::open(medium.url(), Options::default(), ThreadRow::apply)
+        .await
+        .unwrap()
 }
 
 fn said_in(space: &Space) -> Append {
@@ -303,7 +300,7 @@ on_both!(
             .await
             .unwrap();
         for target in Medium::each().await {
-            backup::restore(target.url(), &file, thinkd::thread::projection::project)
+            backup::restore(target.url(), &file, ThreadRow::apply)
                 .await
                 .unwrap();
             let restored = open(&target).await;

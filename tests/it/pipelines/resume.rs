@@ -129,7 +129,7 @@ on_both!(
         let store = thinkd::log::store::open(
             app.database(),
             thinkd::log::options::Options::default(),
-            thinkd::thread::projection::project,
+            thinkd::log::thread_row::ThreadRow::apply,
         );
         assert_eq!(
             store

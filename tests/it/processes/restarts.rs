@@ -266,10 +266,13 @@ on_both!(
         assert!(app.stop().await.success());
         // As such a server would have left it.
         let options = thinkd::log::options::Options::default();
-        let store =
-            thinkd::log::store::open(app.database(), options, thinkd::thread::projection::project)
-                .await
-                .unwrap();
+        let store = thinkd::log::store::open(
+            app.database(),
+            options,
+            thinkd::log::thread_row::ThreadRow::apply,
+        )
+        .await
+        .unwrap();
         for (thread, whom) in [
             ("a", "b"),
             ("b", "a"),

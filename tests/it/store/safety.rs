@@ -2,14 +2,17 @@
 
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
+use thinkd::event::envelope::Event;
 use thinkd::event::fact::Fact;
 use thinkd::log::appended::Append;
 use thinkd::log::blob::Blob;
+use thinkd::log::change::Applied;
 use thinkd::log::error::StoreError;
 use thinkd::log::kernel::Store;
 use thinkd::log::options::Options;
 use thinkd::log::store;
-use thinkd::log::{backup, change, query};
+use thinkd::log::thread_row::ThreadRow;
+use thinkd::log::{backup, query};
 
 use super::{append, databases, draft, id, input, log, media, note, open, project, space};
 use crate::support::Medium;
@@ -158,9 +161,9 @@ async fn a_second_store_on_one_file_is_refused_under_any_name() {
 /// A defect met while one append is written refuses that one, and is not the end of all writing.
 #[tokio::test]
 async fn the_writer_survives_a_defect() {
-    fn poisoned(event: &thinkd::event::envelope::Event, fact: &Fact<'_>) -> change::ThreadChange {
+    fn poisoned(row: &mut ThreadRow, event: &Event, fact: &Fact<'_>) -> Applied {
         assert!(event.text() != "poison", "this event cannot be projected");
-        project(event, fact)
+        project(row, event, fact)
     }
     for medium in media().await {
         let supervisor = thinkd::tasks::supervisor::Supervisor::default();

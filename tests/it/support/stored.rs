@@ -10,7 +10,7 @@ use thinkd::log::appended::Append;
 use thinkd::log::kernel::Store;
 use thinkd::log::options::Options;
 use thinkd::log::store;
-use thinkd::thread::projection::project;
+use thinkd::log::thread_row::ThreadRow;
 use thinkd::thread::settings::{Kind, Settings};
 use thinkd::words::id::{Space, ThreadId};
 
@@ -23,7 +23,9 @@ pub async fn open(medium: &Medium) -> Arc<dyn Store> {
 
 /// The same, on the database at a URL.
 pub async fn open_at(url: &str) -> Arc<dyn Store> {
-    store::open(url, Options::default(), project).await.unwrap()
+    store::open(url, Options::default(), ThreadRow::apply)
+        .await
+        .unwrap()
 }
 
 /// A text of the mind itself in a thread, with tags.
