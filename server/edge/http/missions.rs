@@ -6,14 +6,15 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::{OpenApi, ToSchema};
 
+use super::cursor::Part;
 use super::needs::{Needs, Read, Speak};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::Path;
 use super::tasks::{self, Task, depending, rows, shown};
 use super::thread::Thread;
-use super::{Json, Page, Resource, bounds, cursor};
+use super::{Answer, Only, Page, Resource, bounds};
 use crate::edge::json::Body;
-use crate::edge::problem::{Problem, Slug, Wrongs};
+use crate::edge::problem::{Slug, Wrongs};
 use crate::event::envelope::Event;
 use crate::event::estimate::{Record, Records, VERDICTS};
 use crate::event::fact::Fact;
@@ -118,25 +119,25 @@ pub async fn thoughts(
     session: Needs<Read>,
     Path(mission): Path<ThreadId>,
     mut params: Params,
-) -> Result<axum::Json<Page<TaskThought>>, Problem> {
-    let (limit, at, text) = (params.limit()?, params.one("cursor")?, params.words()?);
+) -> Answer<Page<TaskThought>> {
+    let (part, text) = (Part::take(&mut params)?, params.words()?);
     params.end()?;
     rows(&session, &mission).await?;
     let words = text.as_deref().unwrap_or_default();
-    let bound = format!("thoughts {mission} {} {words}", session.space());
-    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?;
+    let part = part.of(format!("thoughts {mission} {} {words}", session.space()))?;
     let query = Query {
+        after: part.behind(),
         text,
-        after: after.and_then(|at| at.parse::<Seq>().ok()),
         order: Order::Ascending,
-        ..said_of(mission, limit)
+        ..said_of(mission, part.limit)
     };
     let events = session.events(&query).await?;
-    let next = events.last().filter(|_| events.len() == limit as usize);
-    let next = next.map(|last| cursor::write(&bound, &last.seq.to_string()));
+    let last = events
+        .last()
+        .filter(|_| events.len() == part.limit as usize);
     Ok(axum::Json(Page {
         items: events.iter().filter_map(thought).collect(),
-        next,
+        next: last.map(|last| part.next(last.seq)),
     }))
 }
 
@@ -178,10 +179,8 @@ impl Body for TaskEdit {
 pub async fn edit(
     session: Needs<Speak>,
     Path((mission, task)): Path<(ThreadId, TaskId)>,
-    params: Params,
-    Json(edit): Json<TaskEdit>,
-) -> Result<axum::Json<Task>, Problem> {
-    params.end()?;
+    Only(edit): Only<TaskEdit>,
+) -> Answer<Task> {
     session.edit_task(&mission, task, edit).await?;
     shown(&session, &mission, task).await.map(axum::Json)
 }
@@ -193,9 +192,8 @@ pub async fn edit(
 pub async fn skip(
     session: Needs<Speak>,
     Path((mission, task)): Path<(ThreadId, TaskId)>,
-    params: Params,
-) -> Result<axum::Json<Task>, Problem> {
-    params.end()?;
+    _: NoParams,
+) -> Answer<Task> {
     session.skip_task(&mission, task).await?;
     shown(&session, &mission, task).await.map(axum::Json)
 }
@@ -272,9 +270,8 @@ impl Estimates {
 pub async fn memory(
     session: Needs<Read>,
     Path(mission): Path<ThreadId>,
-    params: Params,
-) -> Result<axum::Json<WorkingMemory>, Problem> {
-    params.end()?;
+    _: NoParams,
+) -> Answer<WorkingMemory> {
     let mut rows = rows(&session, &mission).await?;
     let depending = depending(&rows);
     rows.sort_by_key(|row| row.status.is_over());
@@ -314,9 +311,8 @@ pub async fn memory(
 pub async fn pause(
     session: Needs<Speak>,
     Path(thread): Path<ThreadId>,
-    params: Params,
-) -> Result<axum::Json<Thread>, Problem> {
-    params.end()?;
+    _: NoParams,
+) -> Answer<Thread> {
     let row = session.pause_mission(&thread).await?;
     Ok(axum::Json(Thread::new(row, Vec::new(), &[])))
 }
@@ -327,9 +323,8 @@ pub async fn pause(
 pub async fn resume(
     session: Needs<Speak>,
     Path(thread): Path<ThreadId>,
-    params: Params,
-) -> Result<axum::Json<Thread>, Problem> {
-    params.end()?;
+    _: NoParams,
+) -> Answer<Thread> {
     let row = session.resume_mission(&thread).await?;
     Ok(axum::Json(Thread::new(row, Vec::new(), &[])))
 }
