@@ -238,7 +238,6 @@ pub mod runtime {
     mod ahead;
     mod ends;
     pub mod firing;
-    pub mod framework_acts;
     pub mod frameworks;
     pub mod ground;
     pub mod handle;

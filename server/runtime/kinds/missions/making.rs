@@ -22,7 +22,7 @@ use crate::event::task::{TaskNews, ToolStep};
 use crate::event::tuning::Tuning;
 use crate::model::provider::Tier;
 use crate::recall::frameworks::Likely;
-use crate::runtime::framework_acts::create;
+use crate::runtime::frameworks::create;
 use crate::runtime::refused::Refused;
 use crate::words::id;
 

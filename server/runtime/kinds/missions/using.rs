@@ -12,8 +12,8 @@ use super::asking::{APPLY, Ask, Came, ask};
 use super::calling::tools_told;
 use super::desk::Desk;
 use super::solving::{Called, PROGRAMS, Said, Solved, Tried, Verdict, until_answered};
-use crate::event::draft::Draft;
 use crate::event::estimate::learned;
+use crate::event::fact::framework::{FrameworkFact, Said as Chose};
 use crate::event::framework::{Framework, Outcome, Recipe, Tries};
 use crate::event::mission::{Expected, NewTask, Route, TEXT_MAX, TaskId, Value};
 use crate::event::statement::cut;
@@ -21,7 +21,7 @@ use crate::model::provider::Tier;
 use crate::recall::choices::Chosen;
 use crate::recall::finder::Error;
 use crate::recall::frameworks::Likely;
-use crate::runtime::framework_acts::tell_outcome;
+use crate::runtime::frameworks::tell_outcome;
 use crate::runtime::refused::Refused;
 use crate::words::id;
 
@@ -133,8 +133,13 @@ pub(super) async fn look_up(task: TaskId, desk: Desk) -> Vec<Framed> {
     }
     let thread = desk.journal.thread(Some(task));
     let said = found.iter().map(|it| {
-        let (id, with) = (&it.row.id, it.chosen.with());
-        Draft::framework_chosen(&thread, id, with, &name, &it.reason)
+        let fact = FrameworkFact {
+            framework: &it.row.id,
+            with: it.chosen.with(),
+            task: &name,
+            what: Chose::Chosen { reason: &it.reason },
+        };
+        fact.encode(&thread)
     });
     desk.journal.beside(Some(task), said);
     let records = desk.records();
