@@ -176,6 +176,10 @@ pub struct ToolStep {
     pub came: String,
 }
 
+fn lines(each: impl Iterator<Item = String>) -> String {
+    Vec::from_iter(each).join("\n")
+}
+
 /// Returns what is left of a mission.
 fn left(figures: &Figures) -> String {
     let calls = counted(figures.calls_left, "call");
@@ -198,97 +202,86 @@ impl TaskNews {
     /// Returns what it is called, and what it says, of the task with this id. Its text is both, so
     /// that it is found by either.
     pub fn words(&self, task: TaskId) -> (String, String) {
-        (self.name(task), self.content())
-    }
-
-    fn name(&self, task: TaskId) -> String {
-        let is = |so: &bool| if *so { "is" } else { "is not" };
+        let is = |so: bool| if so { "is" } else { "is not" };
         let who = match self {
             Self::Refused { .. } if task.0 == 0 => "the mission".to_owned(),
             _ => task.to_string(),
         };
-        let what = match self {
-            Self::Made(new) => new.name.clone(),
-            Self::Began { behind: None } => "begins".to_owned(),
-            Self::Began { behind: Some(it) } => format!("begins behind {it}"),
-            Self::Split { needed, .. } => format!("{} to be split", is(needed)),
-            Self::Asked { question: None } => "asks the user nothing".to_owned(),
-            Self::Asked { .. } => "asks the user".to_owned(),
-            Self::Routes { routes } => format!("has {}", counted(routes.len() as u64, "route")),
-            Self::Checked { .. } => "will be checked".to_owned(),
+        let (what, says) = match self {
+            Self::Made(new) => (new.name.clone(), new.description.clone()),
+            Self::Began { behind: None } => ("begins".to_owned(), String::new()),
+            Self::Began { behind: Some(it) } => (format!("begins behind {it}"), "it failed".into()),
+            Self::Split { needed, why } => (format!("{} to be split", is(*needed)), why.clone()),
+            Self::Asked { question: None } => ("asks the user nothing".to_owned(), String::new()),
+            Self::Asked { question: Some(it) } => ("asks the user".to_owned(), it.clone()),
+            Self::Routes { routes } => {
+                let each = |it: &Route| format!("{} ({}): {}", it.name, it.estimate, it.how);
+                let count = counted(routes.len() as u64, "route");
+                (format!("has {count}"), lines(routes.iter().map(each)))
+            }
+            Self::Checked { check } => ("will be checked".to_owned(), check.rubric().to_owned()),
             Self::Tried {
                 route,
                 tier,
                 answer,
-                ..
+                why,
             } => {
-                let without = answer.as_ref().map_or(" without an answer", |_| "");
-                format!("tried {route} ({tier}){without}")
+                let tried = format!("tried {route} ({tier})");
+                match answer {
+                    Some(answer) => (tried, format!("{answer}\n{why}").trim_end().to_owned()),
+                    None => (format!("{tried} without an answer"), why.clone()),
+                }
             }
             Self::Used(step) => {
                 let in_vain = if step.worked { "" } else { " in vain" };
-                format!("called {}{in_vain}", step.tool)
+                let says = format!("{}\n{}", step.arguments, step.came);
+                (format!("called {}{in_vain}", step.tool), says)
             }
-            Self::Judged { by, passes, .. } => {
+            Self::Judged {
+                by, passes, why, ..
+            } => {
                 let passes = if *passes { "passes" } else { "does not pass" };
-                format!("{passes} ({by})")
+                (format!("{passes} ({by})"), why.clone())
             }
-            Self::Retry { made, .. } => format!("{} tried again by the high tier", is(made)),
-            Self::Framework { made, .. } => {
-                format!("gets {} framework", if *made { "a" } else { "no" })
+            Self::Retry { made, figures } => {
+                let what = format!("{} tried again by the high tier", is(*made));
+                (what, left(figures))
             }
-            Self::Tuned { runs, .. } => {
-                format!("tried {} of parameters", counted(runs.len() as u64, "set"))
+            Self::Framework { made, figures } => {
+                let one = if *made { "a" } else { "no" };
+                (format!("gets {one} framework"), left(figures))
             }
-            Self::Built { name, .. } => format!("has led to the framework {name}"),
-            Self::Refused { of, .. } => format!("was refused {of}"),
-            Self::Changed { .. } => "is changed".to_owned(),
-            Self::Over { status, .. } if *status == TaskStatus::Closed => "is closed".to_owned(),
-            Self::Over { .. } => "failed".to_owned(),
-        };
-        format!("{who} {what}")
-    }
-
-    fn content(&self) -> String {
-        let lines = |lines: Vec<String>| lines.join("\n");
-        match self {
-            Self::Made(new) => new.description.clone(),
-            Self::Began { behind } => behind.map_or("", |_| "it failed").to_owned(),
-            Self::Asked { question } => question.clone().unwrap_or_default(),
-            Self::Split { why, .. } | Self::Judged { why, .. } | Self::Refused { why, .. } => {
-                why.clone()
-            }
-            Self::Routes { routes } => {
-                let each = |it: &Route| format!("{} ({}): {}", it.name, it.estimate, it.how);
-                lines(routes.iter().map(each).collect())
-            }
-            Self::Checked { check } => check.rubric().to_owned(),
-            Self::Tried { answer, why, .. } => match answer {
-                Some(answer) => format!("{answer}\n{why}").trim_end().to_owned(),
-                None => why.clone(),
-            },
-            Self::Used(step) => format!("{}\n{}", step.arguments, step.came),
-            Self::Retry { figures, .. } | Self::Framework { figures, .. } => left(figures),
             Self::Tuned { runs, best } => {
                 let each = (0..).zip(runs).map(|(at, run)| run.words(at == *best));
-                lines(each.collect())
+                let count = counted(runs.len() as u64, "set");
+                (format!("tried {count} of parameters"), lines(each))
             }
             Self::Built {
-                framework, kind, ..
-            } => format!("{framework}, of the kind {kind}"),
+                framework,
+                name,
+                kind,
+            } => {
+                let says = format!("{framework}, of the kind {kind}");
+                (format!("has led to the framework {name}"), says)
+            }
+            Self::Refused { of, why } => (format!("was refused {of}"), why.clone()),
             Self::Changed {
                 description, why, ..
-            } => format!("{why}\n{description}"),
+            } => ("is changed".to_owned(), format!("{why}\n{description}")),
             Self::Over {
                 status,
                 answer,
                 reason,
             } => {
                 let is_closed = *status == TaskStatus::Closed;
-                let says = if is_closed { answer } else { reason };
-                says.clone().unwrap_or_default()
+                let (what, says) = match is_closed {
+                    true => ("is closed", answer),
+                    false => ("failed", reason),
+                };
+                (what.to_owned(), says.clone().unwrap_or_default())
             }
-        }
+        };
+        (format!("{who} {what}"), says)
     }
 
     /// Returns whether somebody thought it while the task was worked on.

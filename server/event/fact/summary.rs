@@ -62,11 +62,6 @@ pub enum Summaries {
 }
 
 impl Draft {
-    /// A summary of some of a thread's events.
-    pub fn summary(thread: &ThreadId, summary: Summary<'_>) -> Self {
-        summary.encode(thread)
-    }
-
     /// What the summaries of a space say of themselves.
     pub fn summaries(what: Summaries) -> Self {
         what.encode(&ThreadId::of_summaries())

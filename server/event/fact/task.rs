@@ -6,7 +6,7 @@ use thinkd_facts::Fact;
 
 use super::family::Family;
 use crate::event::draft::Draft;
-use crate::event::mission::{Check, Expected, Figures, NewTask, Route, TaskId, TaskStatus, Value};
+use crate::event::mission::{Check, Expected, Figures, NewTask, Route, TaskId};
 use crate::event::task::{TaskNews, ToolStep};
 use crate::event::tuning::Tuning;
 use crate::words::id::ThreadId;
@@ -61,24 +61,17 @@ pub(super) fn examples() -> Vec<Draft> {
         task: TaskId(2),
         name: "order the talks".into(),
         description: "Put the five talks into an order without a clash.".into(),
-        value: Value::Medium,
-        parent: None,
         requires: vec![TaskId(1)],
         brought_by: vec!["list the talks".into()],
         rank: 2,
-        exact: false,
+        ..NewTask::default()
     });
-    let route = |name: &str, how: &str, estimate, splits| Route {
-        name: name.into(),
-        how: how.into(),
-        estimate,
-        splits,
-        learned: None,
+    let by_day = Route {
+        splits: true,
+        ..Route::whole("day by day", "Split by day.", 0.4)
     };
-    let routes = vec![
-        route("by hand", "Try the longest talk first.", 0.6, false),
-        route("day by day", "Split by day.", 0.4, true),
-    ];
+    let by_hand = Route::whole("by hand", "Try the longest talk first.", 0.6);
+    let routes = vec![by_hand, by_day];
     let check = Check::Program {
         code: "input.answer.includes('09:00')".into(),
         rubric: "No two talks clash.".into(),
@@ -153,23 +146,12 @@ pub(super) fn examples() -> Vec<Draft> {
             why: "t1 failed".into(),
             by: None,
         },
-        TaskNews::Over {
-            status: TaskStatus::Closed,
-            answer: Some("09:00 owls, 10:00 mice".into()),
-            reason: None,
-        },
-        TaskNews::Over {
-            status: TaskStatus::FailedWithCurrentAvailableInstruments,
-            answer: None,
-            reason: Some("no answer passed its check".into()),
-        },
+        TaskNews::over(Some("09:00 owls, 10:00 mice".into()), None),
+        TaskNews::over(None, Some("no answer passed its check".into())),
     ];
-    let of_task = news
-        .into_iter()
-        .map(|what| Draft::task(&own, TaskId(2), what));
-    std::iter::once(Draft::task(&mission, TaskId(2), made))
-        .chain(of_task)
-        .collect()
+    let mut all = vec![Draft::task(&mission, TaskId(2), made)];
+    all.extend(news.map(|what| Draft::task(&own, TaskId(2), what)));
+    all
 }
 
 #[cfg(test)]
