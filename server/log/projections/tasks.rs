@@ -16,7 +16,7 @@ use crate::event::mission::{Check, NewTask, RUBRIC, Route, TaskId, TaskStatus, V
 use crate::event::task::TaskNews;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::migrations::{Migration, migration};
+use crate::log::migrations::migration;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
 use crate::log::table::{Cell, Key, Row, Table, integer, text};
@@ -49,11 +49,9 @@ pub struct TaskRow {
 pub(super) static PROJECTION: Projection = Projection {
     table: &TABLE,
     kind: None,
-    migrations: &MIGRATIONS,
+    migrations: &[migration!("0026_tasks")],
     fold,
 };
-
-static MIGRATIONS: [Migration; 1] = [migration!("0026_tasks")];
 
 static TABLE: Table = Table {
     name: "tasks",
@@ -257,6 +255,6 @@ impl dyn Store + '_ {
             .after("task", number(after.map_or(0, |task| task.0)))
             .order_by(&["task"]);
         let select = limit.into_iter().fold(select, Select::first);
-        self.select(select).await?.iter().map(read).collect()
+        self.read(select, read).await
     }
 }
