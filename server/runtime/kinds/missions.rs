@@ -36,7 +36,7 @@ use crate::runtime::work::{Claim, Looked, Work, looked};
 use crate::tasks::share::{Place, Places};
 use crate::tools::knowledge::Search;
 use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::{self, Seq, Space, ThreadId};
+use crate::words::id::{self, Space, ThreadId};
 pub use editing::Changing;
 
 use asker::Asker;
@@ -85,16 +85,6 @@ pub struct Missions {
     ground: Ground,
     knowledge: Option<Arc<Search>>,
     places: Places,
-}
-
-/// What the log has of a mission.
-#[derive(Default)]
-struct Begun {
-    past: Past,
-    /// The event that it began with.
-    root: Seq,
-    /// The last one that was read.
-    head: Seq,
 }
 
 #[async_trait]
@@ -201,8 +191,17 @@ impl Missions {
         let space = fence.space.clone();
         // Followed first, then read: what people change is in one of the two.
         let follower = store.feed().follow(&space, Some(&row.thread));
-        let begun = self.begun(&space, &row).await?;
-        let Some((key, Held::Here(input))) = begun.past.started.clone() else {
+        let mut past = Past::default();
+        let mut root = None;
+        let mut head = 0;
+        each_after(&**store, &space, &row, Show::Public, |event| {
+            past.apply(&event);
+            root.get_or_insert(event.seq);
+            head = event.seq;
+            true
+        })
+        .await?;
+        let (Some(root), Some((key, Held::Here(input)))) = (root, past.started.clone()) else {
             tracing::error!(thread = %row.thread, "a mission without a beginning is left alone");
             return Ok(Looked::Nothing);
         };
@@ -218,22 +217,22 @@ impl Missions {
         };
         let records = Records::of(&store.events(&space, &verdicts).await?);
         let writer = TurnWriter::new(store.clone(), fence, None);
-        let writer = writer.rooted(Some(begun.root)).caused(wanted.root);
+        let writer = writer.rooted(Some(root)).caused(wanted.root);
         let values = Values {
             store: store.clone(),
             space: space.clone(),
             event_bytes: self.ground.options.tool_limits.output_bytes,
         };
         let limits = registry::Limits::default();
-        let ledger = Ledger::new(key.clone(), writer, values, limits, &begun.past);
+        let ledger = Ledger::new(key.clone(), writer, values, limits, &past);
         let (quotas, budget) = (&self.ground.quotas, &wanted.budget);
         let asker = Asker {
-            purse: quotas.of_mission(&space, begun.root, wanted.root, budget),
+            purse: quotas.of_mission(&space, root, wanted.root, budget),
             stop: stop.token().clone(),
             window: AtomicUsize::new(self.ground.mind.client.view_bytes()),
             spent: OnceLock::new(),
         };
-        let desk = Desk::new(Parts {
+        let desk = Arc::new(Parts {
             ground: self.ground.clone(),
             knowledge: self.knowledge.clone(),
             space,
@@ -262,24 +261,10 @@ impl Missions {
             },
             lost = ledger.lost() => return looked(Err(lost)),
             stands = desk.rest.all_wait_for_people() => return park(&key, &desk, stands).await,
-            never = follow(&desk, follower, begun.head) => match never {},
-            outcome = work(&key, &begun.past, &desk) => outcome,
+            never = follow(&desk, follower, head) => match never {},
+            outcome = work(&key, &past, &desk) => outcome,
         };
         looked(close(&key, &desk, outcome).await)
-    }
-
-    async fn begun(&self, space: &Space, row: &ThreadRow) -> Result<Begun, StoreError> {
-        let mut begun = Begun::default();
-        each_after(&*self.ground.store, space, row, Show::Public, |event| {
-            begun.past.apply(&event);
-            if begun.root == 0 {
-                begun.root = event.seq;
-            }
-            begun.head = event.seq;
-            true
-        })
-        .await?;
-        Ok(begun)
     }
 }
 

@@ -1,8 +1,7 @@
 //! The desk has what the nodes of one mission work with, each a value of its own. Cheap to clone;
 //! it is given to nodes as an argument.
 
-use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde::{Serialize, Serializer};
 
@@ -16,12 +15,12 @@ use crate::log::thread_row::ThreadRow;
 use crate::model::prompt::Prompts;
 use crate::runtime::ground::Ground;
 use crate::runtime::mission::Options;
+use crate::tasks::lock::lock;
 use crate::tools::knowledge::Search;
 use crate::words::id::Space;
 
 /// See the module.
-#[derive(Clone)]
-pub(super) struct Desk(Arc<Parts>);
+pub(super) type Desk = Arc<Parts>;
 
 /// What a desk is made of.
 pub(super) struct Parts {
@@ -42,23 +41,9 @@ pub(super) struct Parts {
 }
 
 /// The same for all nodes of a mission: nothing that a journal would have to compare.
-impl Serialize for Desk {
+impl Serialize for Parts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_unit()
-    }
-}
-
-impl Deref for Desk {
-    type Target = Parts;
-
-    fn deref(&self) -> &Parts {
-        &self.0
-    }
-}
-
-impl Desk {
-    pub fn new(parts: Parts) -> Self {
-        Self(Arc::new(parts))
     }
 }
 
@@ -83,8 +68,7 @@ impl Parts {
 
     /// Returns what came of routes in this space so far.
     pub fn records(&self) -> MutexGuard<'_, Records> {
-        // A panic while this short lock was held left nothing half done.
-        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.records)
     }
 
     /// Returns what the mission has left.

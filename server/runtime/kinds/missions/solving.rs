@@ -22,6 +22,9 @@ use crate::model::provider::Tier;
 pub(super) const PROGRAMS: usize = 3;
 const PROGRAMS_HIGH: usize = 6;
 
+/// How a task that was split is answered.
+const JOIN: &str = "The task was split: put its answer together from those of its parts.";
+
 /// An answer and the route that led to it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Tried {
@@ -133,13 +136,10 @@ pub(super) async fn solve_once(
         Step::High(at) => (routes.get(at), Tier::High),
         Step::Split => (None, Tier::Low),
     };
-    let (name, how) = route.map_or(
-        (
-            "split",
-            "The task was split: put its answer together from those of its parts.",
-        ),
-        |route| (route.name.as_str(), route.how.as_str()),
-    );
+    let (name, how) = match route {
+        Some(route) => (route.name.as_str(), route.how.as_str()),
+        None => ("split", JOIN),
+    };
     let mut shown = json!({ "name": name, "how": how });
     if let Some(attempt) = attempt {
         shown["attempt"] = attempt.into();
@@ -226,29 +226,26 @@ impl<'a> Called<'a> {
     /// again with. The error says why neither does.
     pub async fn solved(&self, desk: &Desk, said: Said, notes: &[Json]) -> Result<Solved, String> {
         let some = |text: &str| Some(cut(text, ANSWER_MAX)).filter(|it| !it.is_empty());
-        let tool = said
-            .tool
-            .and_then(|(name, with)| Some((some(&name)?, with)));
-        let search = said
-            .search
-            .and_then(|(words, late)| Some((some(&words)?, late)));
-        let answer = match (said.program, said.answer.as_deref().and_then(some)) {
-            (Some((language, code, input)), _) => run(desk, language, &code, input).await?.answer,
-            (None, Some(answer)) => answer,
-            (None, None) => match (tool, search) {
-                (Some(tool), _) => {
-                    return call_tool(desk, self.task, tool, notes)
-                        .await
-                        .map(Solved::Again);
-                }
-                (None, Some((words, false))) => {
-                    let words = cut(&words, TEXT_MAX);
-                    let found = looked_up(desk, &words).await;
-                    return Ok(Solved::Again(json!({ "searched": words, "found": found })));
-                }
-                (None, Some(_)) => return Err("it goes on searching, and says no answer".into()),
-                (None, None) => return Err("it says that there is no answer".into()),
-            },
+        let answer = if let Some((language, code, input)) = said.program {
+            run(desk, language, &code, input).await?.answer
+        } else if let Some(answer) = said.answer.as_deref().and_then(some) {
+            answer
+        } else if let Some((name, with)) = said.tool
+            && let Some(name) = some(&name)
+        {
+            let came = call_tool(desk, self.task, (name, with), notes).await;
+            return came.map(Solved::Again);
+        } else if let Some((words, is_late)) = said.search
+            && let Some(words) = some(&words)
+        {
+            if is_late {
+                return Err("it goes on searching, and says no answer".into());
+            }
+            let words = cut(&words, TEXT_MAX);
+            let found = looked_up(desk, &words).await;
+            return Ok(Solved::Again(json!({ "searched": words, "found": found })));
+        } else {
+            return Err("it says that there is no answer".into());
         };
         self.say(desk, Some(answer.clone()), cut(&said.thought, TEXT_MAX));
         Ok(Solved::Answer(Tried {

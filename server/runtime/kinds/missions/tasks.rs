@@ -1,7 +1,7 @@
 //! The tasks of a mission as its flows share them: the board, what people change of it, and the
 //! places to work at.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -11,6 +11,7 @@ use crate::event::agreement::Pool;
 use crate::event::fact::task::TaskFact;
 use crate::event::mission::{TaskId, Value};
 use crate::event::task::TaskNews;
+use crate::tasks::lock::lock;
 
 /// See the module.
 pub(super) struct Tasks {
@@ -32,8 +33,7 @@ impl Tasks {
     }
 
     pub fn board(&self) -> MutexGuard<'_, Board> {
-        // A panic while this short lock was held left nothing half done.
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.board)
     }
 
     /// Returns what `look` makes of a task, if there is one of this number.
