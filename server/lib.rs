@@ -69,7 +69,6 @@ pub mod event {
     pub mod spec;
     pub mod statement;
     pub mod summary;
-    pub mod task;
     pub mod trial;
     pub mod tuning;
     pub mod unshown;

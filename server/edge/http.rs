@@ -49,7 +49,6 @@ pub mod settings;
 pub mod state;
 pub mod stream;
 pub mod submodules;
-pub mod tasks;
 pub mod thread;
 pub mod thread_filter;
 pub mod threads;
@@ -72,13 +71,12 @@ pub struct Resource {
 }
 
 /// What needs credentials where any are configured: a line for each resource, in the order of the document.
-const RESOURCES: [Resource; 26] = [
+const RESOURCES: [Resource; 25] = [
     events::RESOURCE,
     stream::RESOURCE,
     messages::RESOURCE,
     inputs::RESOURCE,
     threads::RESOURCE,
-    tasks::RESOURCE,
     missions::RESOURCE,
     turns::RESOURCE,
     submodules::RESOURCE,

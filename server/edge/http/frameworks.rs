@@ -130,23 +130,12 @@ impl From<Likely> for Framework {
 const FIELDS: &str = "by|id|knowledge|name|purpose|recipe|rendered|seq|standing|tally|updated_at";
 
 /// Of a framework the members that are asked for; all of them where none is named.
-fn shown(of: impl Into<Framework>, fields: Option<&[String]>) -> Result<Value, Problem> {
-    let mut whole = serde_json::to_value(of.into()).map_err(|error| {
-        let detail = format!("the framework cannot be written: {error}");
-        Problem::new(Slug::Internal, detail)
-    })?;
+fn shown(of: impl Into<Framework>, fields: Option<&[String]>) -> Value {
+    let mut whole = json!(of.into());
     if let (Some(fields), Value::Object(members)) = (fields, &mut whole) {
         members.retain(|member, _| fields.contains(member));
     }
-    Ok(whole)
-}
-
-/// The same of several.
-fn all_shown<T: Into<Framework>>(
-    all: Vec<T>,
-    fields: Option<&[String]>,
-) -> Result<Vec<Value>, Problem> {
-    all.into_iter().map(|it| shown(it, fields)).collect()
+    whole
 }
 
 /// `fields`: names of members, between commas.
@@ -275,7 +264,9 @@ impl Body for FrameworkOutcome {
         ("fields" = Option<String>, Query, description = "only these members, between commas"),),
     responses((status = 200, body = Page<Framework>)))]
 pub async fn list(session: Needs<Read>, mut query: Params) -> Answer<Page<Value>> {
-    let (part, fields) = (Part::take(&mut query)?, fields(&mut query)?);
+    let part = Part::take(&mut query)?;
+    let fields = fields(&mut query)?;
+    let fields = fields.as_deref();
     let kind = query.word("kind", "text, program, external_tool", |word| {
         Recipe::KINDS.into_iter().find(|kind| *kind == word)
     })?;
@@ -286,13 +277,14 @@ pub async fn list(session: Needs<Read>, mut query: Params) -> Answer<Page<Value>
             let detail = "stands without cursor and kind: what a task is like is one page";
             return Err(Problem::parameter("task", detail));
         }
-        let items = all_shown(session.frameworks_for(&task).await?, fields.as_deref())?;
+        let likely = session.frameworks_for(&task).await?.into_iter();
+        let items = likely.map(|it| shown(it, fields)).collect();
         return Ok(axum::Json(Page { items, next: None }));
     }
     let part = part.of(format!("frameworks {} {kind:?}", session.space()))?;
     let rows = session.frameworks(kind, part.at.as_deref(), part.limit + 1);
-    let Page { items, next } = part.page(rows.await?, |row: &FrameworkRow| row.id.clone());
-    let items = all_shown::<FrameworkRow>(items, fields.as_deref())?;
+    let Page::<Framework> { items, next } = part.page(rows.await?, |row| row.id.clone());
+    let items = items.into_iter().map(|it| shown(it, fields)).collect();
     Ok(axum::Json(Page { items, next }))
 }
 
@@ -325,7 +317,7 @@ pub async fn one(session: Needs<Read>, Path(id): Path<Uuid>, mut query: Params) 
     query.end()?;
     let row = session.framework(&id.to_string()).await?;
     let none = || Problem::not_found("there is no framework of that id");
-    shown(row.ok_or_else(none)?, fields.as_deref()).map(axum::Json)
+    Ok(axum::Json(shown(row.ok_or_else(none)?, fields.as_deref())))
 }
 
 /// Changes a framework.

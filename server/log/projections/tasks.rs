@@ -11,9 +11,8 @@ use serde_json::json;
 use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::fact::task::TaskFact;
+use crate::event::fact::task::{TaskFact, TaskNews};
 use crate::event::mission::{Check, NewTask, RUBRIC, Route, TaskId, TaskStatus, Value};
-use crate::event::task::TaskNews;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::migrations::migration;
@@ -94,19 +93,19 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         return None;
     };
     let mission = ThreadId::of_mission(event.thread.mission()?);
-    let key = [
-        ("space", Cell::from(space)),
+    let row = Row::from([
+        ("space", space.into()),
         ("mission", (&mission).into()),
         ("task", number(task.0)),
-    ];
-    let updated = [("updated", Cell::from(event.ts))];
+        ("updated", event.ts.into()),
+    ]);
     let status = |status: TaskStatus| ("status", Cell::from(status.as_str()));
-    let cells: Vec<(&'static str, Cell)> = match what {
+    Some(Change::Alter(match what {
         TaskNews::Made(new) => {
             // How the answer of an exact task is checked is known from the beginning.
             let rubric = || RUBRIC.to_owned();
             let check = new.exact.then(|| Check::Agreement { rubric: rubric() });
-            let cells = [
+            return Some(Change::Put(row.with([
                 ("seq", event.seq.into()),
                 ("name", new.name.as_str().into()),
                 ("description", new.description.as_str().into()),
@@ -121,39 +120,37 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
                 ("acceptance", some(check.as_ref())),
                 ("answer", "".into()),
                 ("reason", "".into()),
-            ];
-            let cells = key.into_iter().chain(cells).chain(updated);
-            return Some(Change::Put(cells.collect()));
+            ])));
         }
-        TaskNews::Began { .. } => vec![status(TaskStatus::InProgress), ("began", event.seq.into())],
-        TaskNews::Routes { routes } => vec![("routes", list(routes))],
-        TaskNews::Checked { check } => vec![("acceptance", list(check))],
+        TaskNews::Began { .. } => {
+            row.with([status(TaskStatus::InProgress), ("began", event.seq.into())])
+        }
+        TaskNews::Routes { routes } => row.with([("routes", list(routes))]),
+        TaskNews::Checked { check } => row.with([("acceptance", list(check))]),
         TaskNews::Changed {
             name,
             description,
             requires,
             rank,
             ..
-        } => vec![
+        } => row.with([
             ("name", name.as_str().into()),
             ("description", description.as_str().into()),
             ("requires", list(requires)),
             ("rank", number(*rank)),
-        ],
+        ]),
         TaskNews::Over {
             status: over,
             answer,
             reason,
-        } => vec![
+        } => row.with([
             status(*over),
             ("answer", some(answer.as_ref())),
             ("reason", some(reason.as_ref())),
-        ],
+        ]),
         // Thoughts: they stand in the task's thread.
         _ => return None,
-    };
-    let cells = key.into_iter().chain(cells).chain(updated);
-    Some(Change::Alter(cells.collect()))
+    }))
 }
 
 fn word<T>(row: &Row, column: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, StoreError> {

@@ -39,9 +39,8 @@ use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{self, Space, ThreadId};
 pub use editing::Changing;
 
-use asker::Asker;
 use board::Board;
-use desk::{Desk, Parts};
+use desk::{Asker, Desk, Parts};
 use journal::Journal;
 use people::follow;
 use resting::Rest;
@@ -49,18 +48,15 @@ use tasks::Tasks;
 
 mod agreeing;
 mod approving;
-mod asker;
 mod asking;
 mod board;
 mod calling;
 mod checking;
 mod claiming;
-mod closing;
 mod desk;
 mod editing;
 mod fitting;
 mod flow;
-mod instructing;
 mod journal;
 mod making;
 mod people;
@@ -292,8 +288,8 @@ async fn close(key: &RunKey, desk: &Desk, outcome: RunOutcome) -> Result<Status,
     };
     let (left, counts, text) = {
         let board = desk.tasks.board();
-        let left = why.map(|why| closing::left(&key.thread, &board, why));
-        let plain = || closing::what_there_is(&board, why, |_| true);
+        let left = why.map(|why| journal::left(&key.thread, &board, why));
+        let plain = || reporting::what_there_is(&board, why, |_| true);
         let text = answer.map_or_else(plain, str::to_owned);
         (left.unwrap_or_default(), board.counts(), text)
     };

@@ -96,12 +96,8 @@ impl Work for Summaries {
             let (space, writer, stop) = (&space, &writer, &stop);
             async move { self.sum_up(space, &thread, target, writer, stop).await }
         };
-        let all = stream::iter(due)
-            .map(one)
-            .buffered(AT_ONCE)
-            .try_collect::<()>()
-            .await;
-        if let Err(lost) = all {
+        let all = stream::iter(due).map(one).buffered(AT_ONCE);
+        if let Err(lost) = all.try_collect::<()>().await {
             return looked(Err(lost));
         }
         let rested = Draft::summaries(Said::Rested(seen));
@@ -233,10 +229,8 @@ impl Summaries {
         let mind = &self.ground.mind;
         let mut pause = PAUSE;
         for attempt in 1..=TRIES {
-            let ready = mind
-                .client
-                .prepare(place, &summing.view, &summing.question)
-                .await?;
+            let (view, question) = (&summing.view, &summing.question);
+            let ready = mind.client.prepare(place, view, question).await?;
             let until = Until::ms(mind.options.decision_timeout_ms);
             let ended = mind.client.ask(&ready, until, stop.token(), |_| {}).await;
             let id = id::fresh();

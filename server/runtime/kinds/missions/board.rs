@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
+use crate::event::fact::task::TaskNews;
 use crate::event::mission::{NewTask, TaskId, TaskStatus};
 use crate::event::outcome::Counts;
-use crate::event::task::TaskNews;
 use crate::log::projections::tasks::TaskRow;
 use crate::recall::choices::Chosen;
 
@@ -42,6 +42,18 @@ impl TaskNow {
     /// Returns the words of a task.
     pub fn described(&self) -> Json {
         json!({ "name": self.new.name, "description": self.new.description })
+    }
+
+    /// Returns what came of a task, as models are told of it.
+    pub fn shown(&self) -> Json {
+        let id = self.new.task.to_string();
+        let mut shown = json!({ "id": id, "name": self.new.name, "status": self.status });
+        for (key, value) in [("answer", &self.answer), ("reason", &self.reason)] {
+            if let Some(value) = value {
+                shown[key] = value.as_str().into();
+            }
+        }
+        shown
     }
 }
 
@@ -244,13 +256,10 @@ impl Board {
         };
         let waited = self.open(task).is_some() && self.leave_line(task);
         if let Some(now) = self.open(task) {
-            now.new = NewTask {
-                name,
-                description,
-                requires,
-                rank,
-                ..now.new.clone()
-            };
+            now.new.name = name;
+            now.new.description = description;
+            now.new.requires = requires;
+            now.new.rank = rank;
         }
         if waited {
             self.line_up(task);

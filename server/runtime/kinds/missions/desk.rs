@@ -1,11 +1,12 @@
 //! The desk has what the nodes of one mission work with, each a value of its own. Cheap to clone;
 //! it is given to nodes as an argument.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use serde::{Serialize, Serializer};
+use tokio_util::sync::CancellationToken;
 
-use super::asker::Asker;
 use super::journal::Journal;
 use super::resting::Rest;
 use super::tasks::Tasks;
@@ -16,8 +17,13 @@ use crate::model::prompt::Prompts;
 use crate::runtime::ground::Ground;
 use crate::runtime::mission::Options;
 use crate::tasks::lock::lock;
+use crate::thread::quota::Purse;
 use crate::tools::knowledge::Search;
+use crate::words::failure::Failure;
 use crate::words::id::Space;
+
+/// Fewest bytes for the values of a prompt, however small the window.
+pub(super) const ROOM_LEAST: usize = 1 << 10;
 
 /// See the module.
 pub(super) type Desk = Arc<Parts>;
@@ -77,5 +83,41 @@ impl Parts {
             calls_left: self.asker.calls_left(),
             tasks_left: self.tasks.board().left(),
         }
+    }
+}
+
+/// The asker of a mission: the models it asks, how long it waits for them, and what it may still use
+/// up.
+pub(super) struct Asker {
+    pub purse: Purse,
+    pub stop: CancellationToken,
+    /// Most bytes of a prompt: fewer since a model refused one for its length.
+    pub window: AtomicUsize,
+    /// Why nothing is begun any more: a budget that is used up, or no model to ask.
+    pub spent: OnceLock<Failure>,
+}
+
+impl Asker {
+    /// Returns how many bytes the values of a prompt may have that has so many others.
+    pub fn room(&self, others: usize) -> usize {
+        let window = self.window.load(Ordering::Relaxed);
+        window.saturating_sub(others).max(ROOM_LEAST)
+    }
+
+    /// From now on the values of a prompt take at most half of what those of a refused one took,
+    /// beside as many others.
+    pub fn halve(&self, others: usize, values: usize) {
+        let window = others + values / 2;
+        self.window.fetch_min(window, Ordering::Relaxed);
+    }
+
+    /// Returns how many model calls are left.
+    pub fn calls_left(&self) -> u64 {
+        self.purse.calls_left().unwrap_or(u64::MAX >> 12)
+    }
+
+    /// Returns whether nothing is begun any more.
+    pub fn is_spent(&self) -> bool {
+        self.spent.get().is_some()
     }
 }

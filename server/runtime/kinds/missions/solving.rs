@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::asking::{Ask, Came, SOLVE, ask};
+use super::asking::{Ask, Came, Form, ask};
 use super::calling::{call_tool, is_step, steps, tools_told};
 use super::checking::{looked_up, ran};
 use super::desk::Desk;
 use super::said::{Considered, Solve};
+use crate::event::fact::task::{TaskNews, ToolStep};
 use crate::event::mission::{ANSWER_MAX, Route, Step, TEXT_MAX, TaskId, sameness};
 use crate::event::statement::cut;
-use crate::event::task::{TaskNews, ToolStep};
 use crate::model::provider::Tier;
 
 /// So often is an answer asked for, one whose program ends in an error or that has to be looked up
@@ -144,10 +144,8 @@ pub(super) async fn solve_once(
     if let Some(attempt) = attempt {
         shown["attempt"] = attempt.into();
     }
-    let question = Ask::of(SOLVE, task)
+    let question = Ask::about(&desk, Form::SOLVE, task)
         .by(tier)
-        .quoted("mission", &desk.wanted.mission)
-        .with("task", desk.tasks.described(task))
         .with("route", shown)
         .with("tools", tools_told(&desk).await)
         .with("so_far", json!(notes));

@@ -6,11 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::board::{Board, TaskNow};
-use super::closing::shown;
 use crate::event::agreement::Pool;
-use crate::event::fact::task::TaskFact;
+use crate::event::fact::task::{TaskFact, TaskNews};
 use crate::event::mission::{TaskId, Value};
-use crate::event::task::TaskNews;
 use crate::tasks::lock::lock;
 
 /// See the module.
@@ -62,7 +60,7 @@ impl Tasks {
         let board = self.board();
         board.get(task).map_or_else(String::new, |now| {
             let before = now.new.requires.iter();
-            let before = before.filter_map(|it| Some(shown(*it, board.get(*it)?)));
+            let before = before.filter_map(|it| Some(board.get(*it)?.shown()));
             let mut described = now.described();
             described["id"] = task.to_string().into();
             described["before"] = before.collect();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::asking::{APPLY, Ask, Came, ask};
+use super::asking::{Ask, Came, Form, ask};
 use super::calling::tools_told;
 use super::desk::Desk;
 use super::solving::{Called, PROGRAMS, Said, Solved, Tried, Verdict, until_answered};
@@ -184,14 +184,10 @@ pub(super) async fn apply(
     let tier = if high { Tier::High } else { Tier::Low };
     let routes = frames.iter().map(|it| format!("the framework {}", it.name));
     let route = routes.collect::<Vec<_>>().join(" and ");
-    let shown = (1..).zip(&frames);
-    let shown: Json = shown
-        .map(|(at, it)| json!({ "number": at, "text": it.text }))
-        .collect();
-    let question = Ask::of(APPLY, task)
+    let shown = |(at, it): (u64, &Framed)| json!({ "number": at, "text": it.text });
+    let shown: Json = (1..).zip(&frames).map(shown).collect();
+    let question = Ask::about(&desk, Form::APPLY, task)
         .by(tier)
-        .quoted("mission", &desk.wanted.mission)
-        .with("task", desk.tasks.described(task))
         .with("frameworks", shown)
         .with("tools", tools_told(&desk).await)
         .with("so_far", json!(notes));
@@ -212,18 +208,18 @@ pub(super) async fn apply(
         thought: said.thought,
         facts: said.facts,
     };
-    let why = match called.solved(&desk, spoken, &notes).await {
+    let mut why = match called.solved(&desk, spoken, &notes).await {
         Ok(solved) => return Came::To(solved),
-        Err(why) if !is_program => return called.no_answer(&desk, why),
         Err(why) => why,
     };
-    let why = match &said.input {
-        Some(input) => format!("{why} (input: {})", cut(input, TEXT_MAX)),
-        None => why,
-    };
+    if is_program && let Some(input) = &said.input {
+        why = format!("{why} (input: {})", cut(input, TEXT_MAX));
+    }
     match called.no_answer(&desk, why.clone()) {
-        nothing if is_last => nothing,
-        _ => Came::To(Solved::Again(json!(Verdict::of(&route, None, why)))),
+        Came::ToNothing(_) if is_program && !is_last => {
+            Came::To(Solved::Again(json!(Verdict::of(&route, None, why))))
+        }
+        nothing => nothing,
     }
 }
 
@@ -233,21 +229,17 @@ impl Apply {
         let Some(number) = self.framework else {
             return Ok(None);
         };
-        let at = usize::try_from(number)
-            .ok()
-            .and_then(|number| number.checked_sub(1));
-        let framed = at.and_then(|at| frames.get(at));
-        let none = || {
+        let Some((_, framed)) = (1..).zip(frames).find(|(at, _)| *at == number) else {
             let count = frames.len();
-            format!("there is no framework {number} among the {count} above")
+            return Err(format!(
+                "there is no framework {number} among the {count} above"
+            ));
         };
-        match framed.ok_or_else(none)?.program.clone() {
-            Some(Program { language, code }) => {
-                let input = read_input(self.input.as_deref())?;
-                Ok(Some((language, code, input)))
-            }
-            None => Ok(None),
-        }
+        let Some(Program { language, code }) = framed.program.clone() else {
+            return Ok(None);
+        };
+        let input = read_input(self.input.as_deref())?;
+        Ok(Some((language, code, input)))
     }
 }
 
