@@ -137,12 +137,11 @@ fn why_useless(
         single: false,
         ..triple
     });
-    let is_against = |predicted: &Triple, (held, of): &(Triple, Valid)| {
-        contradict((predicted, &valid), (held, of), &Names::default())
-    };
     let against = || {
-        let predicted = predicted.as_ref()?;
-        known.iter().find(|it| is_against(predicted, it))
+        let one = (predicted.as_ref()?, &valid);
+        let is_against =
+            |(held, of): &&(Triple, Valid)| contradict(one, (held, of), &Names::default());
+        known.iter().find(is_against)
     };
     let why = if text.is_empty() {
         "it says nothing"

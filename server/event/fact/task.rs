@@ -227,10 +227,8 @@ fn lines(each: impl Iterator<Item = String>) -> String {
 /// Returns what is left of a mission.
 fn left(figures: &Figures) -> String {
     let calls = counted(figures.calls_left, "call");
-    format!(
-        "left are {calls} and {}",
-        counted(figures.tasks_left, "task")
-    )
+    let tasks = counted(figures.tasks_left, "task");
+    format!("left are {calls} and {tasks}")
 }
 
 impl TaskNews {
@@ -345,9 +343,8 @@ impl TaskNews {
 
 /// One of each, for the documents and the tests.
 pub(super) fn examples() -> Vec<Draft> {
-    let mission = ThreadId::of_mission(uuid::Uuid::from_u128(
-        0x0193_b6c2_7c2e_7aaa_8000_0123_4567_89ab,
-    ));
+    let id = uuid::Uuid::from_u128(0x0193_b6c2_7c2e_7aaa_8000_0123_4567_89ab);
+    let mission = ThreadId::of_mission(id);
     let own = mission.of_task(TaskId(2));
     let made = TaskNews::Made(NewTask {
         task: TaskId(2),

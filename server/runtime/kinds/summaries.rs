@@ -100,7 +100,7 @@ impl Work for Summaries {
         if let Err(lost) = all.try_collect::<()>().await {
             return looked(Err(lost));
         }
-        let rested = Draft::summaries(Said::Rested(seen));
+        let rested = Said::Rested(seen).encode(&row.thread);
         looked(writer.close(vec![rested]).await.map(|_| Status::Idle))
     }
 }
@@ -156,7 +156,7 @@ impl Summaries {
             thread: thread.clone(),
             target: due.target,
         };
-        let draft = Draft::summaries(said).with_id(id);
+        let draft = said.encode(&ThreadId::of_summaries()).with_id(id);
         if let Appended::Stored(placed) = store.append(Append::free(space, vec![draft])).await? {
             let on_stored = waker.on_stored();
             placed
@@ -166,7 +166,8 @@ impl Summaries {
         Ok(())
     }
 
-    /// What is due: by conversation, how many of its first events; and up to which event that is so.
+    /// What is due: by conversation, how many of its first events; and up to which event of its own
+    /// that is said.
     async fn due(
         &self,
         space: &Space,
