@@ -1,6 +1,6 @@
-//! What is said of frameworks, as plain functions over the log: missions say it, and so do people. Each
-//! act is an event, stored only while the framework is as it was seen. Which framework a task is like
-//! is found in `recall/frameworks.rs`.
+//! What is said of frameworks, as plain functions over the log: missions say it, and so do people.
+//! Each act is an event, stored only while the framework is as it was seen. Which framework a task
+//! is like is found in `recall/frameworks.rs`.
 
 use uuid::Uuid;
 

@@ -58,7 +58,7 @@ impl Session {
         Ok(frameworks::remove(&**store, self.space(), id, expected).await?)
     }
 
-    /// Tells the outcome of a task that a framework is for, and returns how the framework stands then.
+    /// Tells the outcome of a task that a framework is for. Returns how the framework stands then.
     pub async fn framework_outcome(&self, id: &str, came: &Outcome) -> Result<FrameworkRow, Error> {
         let (store, came) = (self.store(Right::Speak)?, (came, id::fresh()));
         Ok(frameworks::tell_outcome(&**store, self.space(), id, came).await?)

@@ -6,6 +6,7 @@ use crate::event::mission::{BudgetWanted, Plan, Value, Wanted};
 use crate::log::projections::tasks::TaskRow;
 use crate::log::thread_row::ThreadRow;
 use crate::runtime::kinds::missions::Changing;
+use crate::runtime::refused::Refused;
 use crate::words::id::ThreadId;
 
 impl Session {
@@ -17,28 +18,30 @@ impl Session {
         plan: Plan,
         budget: BudgetWanted,
     ) -> Result<ThreadRow, Error> {
-        let missions = &self.kinds(Right::Speak)?.missions;
+        let (runtime, space) = self.acting(Right::Speak)?;
         let wanted = Wanted {
             mission: mission.to_owned(),
             value,
-            budget: missions.options().budget().within(budget),
+            budget: runtime.options().mission.budget().within(budget),
             plan,
             by: None,
             root: None,
         };
-        Ok(missions.start(self.space(), wanted, self.user()).await?)
+        let missions = &self.kinds(Right::Speak)?.missions;
+        Ok(missions.start(space, wanted, self.user()).await?)
     }
 
-    /// All tasks of a mission, in the order in which they were made; none: there is no such mission.
-    pub async fn tasks(&self, mission: &ThreadId) -> Result<Option<Vec<TaskRow>>, Error> {
+    /// All tasks of a mission, in the order in which they were made.
+    pub async fn tasks(&self, mission: &ThreadId) -> Result<Vec<TaskRow>, Error> {
         let (store, space) = self.reading()?;
         if !mission.is_of_mission() || store.thread(space, mission).await?.is_none() {
-            return Ok(None);
+            return Err(Refused::NotFound(format!("mission {mission}")).into());
         }
-        Ok(Some(store.tasks(space, mission, None, None).await?))
+        Ok(store.tasks(space, mission, None, None).await?)
     }
 
-    /// A mission, to be changed while it runs.
+    /// A mission, to be changed while it runs: its tasks are edited and skipped, it rests and goes
+    /// on. Needs the right to speak.
     pub fn changing<'a>(&'a self, mission: &'a ThreadId) -> Result<Changing<'a>, Error> {
         Ok(Changing {
             missions: &self.kinds(Right::Speak)?.missions,

@@ -198,25 +198,6 @@ fn check_items(pointer: &str, items: &[String], wrongs: &mut Wrongs) {
     }
 }
 
-fn check_recipe(recipe: &Recipe, wrongs: &mut Wrongs) {
-    match recipe {
-        Recipe::Text => {}
-        Recipe::Program {
-            language,
-            code,
-            guideline,
-        } => {
-            check_words("/recipe/language", language, NAME_MAX, wrongs);
-            check_words("/recipe/code", code, CODE_MAX, wrongs);
-            too_long("/recipe/guideline", guideline, TEXT_MAX, wrongs);
-        }
-        Recipe::ExternalTool { tool, steps } => {
-            check_words("/recipe/tool", tool, NAME_MAX, wrongs);
-            check_items("/recipe/steps", steps, wrongs);
-        }
-    }
-}
-
 impl Body for NewFramework {
     fn check(&self, wrongs: &mut Wrongs) {
         check_words("/name", &self.name, NAME_MAX, wrongs);
@@ -243,8 +224,21 @@ impl Body for FrameworkChange {
 
 fn check_content(knowledge: Option<&[String]>, recipe: Option<&Recipe>, wrongs: &mut Wrongs) {
     check_items("/knowledge", knowledge.unwrap_or_default(), wrongs);
-    if let Some(recipe) = recipe {
-        check_recipe(recipe, wrongs);
+    match recipe {
+        None | Some(Recipe::Text) => {}
+        Some(Recipe::Program {
+            language,
+            code,
+            guideline,
+        }) => {
+            check_words("/recipe/language", language, NAME_MAX, wrongs);
+            check_words("/recipe/code", code, CODE_MAX, wrongs);
+            too_long("/recipe/guideline", guideline, TEXT_MAX, wrongs);
+        }
+        Some(Recipe::ExternalTool { tool, steps }) => {
+            check_words("/recipe/tool", tool, NAME_MAX, wrongs);
+            check_items("/recipe/steps", steps, wrongs);
+        }
     }
 }
 

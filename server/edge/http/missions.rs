@@ -1,4 +1,5 @@
-//! Missions: what one may be given, its tasks, its thoughts and its working memory, and what people do to it while it runs.
+//! Missions: what one may be given, its tasks, its thoughts and its working memory, and what people
+//! do to it while it runs.
 //! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
 
 use std::collections::BTreeMap;
@@ -231,11 +232,6 @@ impl Task {
     }
 }
 
-async fn rows(session: &Session, mission: &ThreadId) -> Result<Vec<TaskRow>, Problem> {
-    let rows = session.tasks(mission).await?;
-    rows.ok_or_else(|| Problem::not_found(format!("there is no mission {mission}")))
-}
-
 /// The tasks of a mission, in the order in which they were made.
 #[utoipa::path(get, path = "/threads/{thread}/tasks", operation_id = "list_tasks", tag = "missions",
     params(("thread" = String, Path, description = "the mission"),
@@ -251,17 +247,12 @@ pub async fn tasks(
     params.end()?;
     let part = part.of(format!("tasks {mission} {}", session.space()))?;
     let after = part.at.as_deref().and_then(TaskId::parse);
-    let rows = rows(&session, &mission).await?;
+    let rows = session.tasks(&mission).await?;
     let depending = depending(&rows);
     let rows = rows.into_iter();
     let rows = rows.skip_while(|row| Some(row.new.task) <= after);
-    let Page { items, next } = part.page(rows, |row: &TaskRow| row.new.task);
-    let items = items.into_iter();
-    let items = items.map(|row| Task::new(&mission, row, &depending));
-    Ok(axum::Json(Page {
-        items: items.collect(),
-        next,
-    }))
+    let tasks = rows.map(|row| Task::new(&mission, row, &depending));
+    Ok(axum::Json(part.page(tasks, |task: &Task| task.id.clone())))
 }
 
 /// One task, with its stream of consciousness.
@@ -277,7 +268,7 @@ pub async fn task(
 }
 
 async fn shown(session: &Session, mission: &ThreadId, task: TaskId) -> Result<Task, Problem> {
-    let rows = rows(session, mission).await?;
+    let rows = session.tasks(mission).await?;
     let depending = depending(&rows);
     let row = rows.into_iter().find(|row| row.new.task == task);
     let detail = || format!("{mission} has no such task");
@@ -330,7 +321,7 @@ pub async fn thoughts(
 ) -> Answer<Page<TaskThought>> {
     let (part, text) = (Part::take(&mut params)?, params.words()?);
     params.end()?;
-    rows(&session, &mission).await?;
+    session.tasks(&mission).await?;
     let words = text.as_deref().unwrap_or_default();
     let part = part.of(format!("thoughts {mission} {} {words}", session.space()))?;
     let query = Query {
@@ -480,7 +471,7 @@ pub async fn memory(
     Path(mission): Path<ThreadId>,
     _: NoParams,
 ) -> Answer<WorkingMemory> {
-    let mut rows = rows(&session, &mission).await?;
+    let mut rows = session.tasks(&mission).await?;
     let depending = depending(&rows);
     rows.sort_by_key(|row| row.status.is_over());
     rows.truncate(TASKS_MAX);

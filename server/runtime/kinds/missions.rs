@@ -30,7 +30,6 @@ use crate::pipelines::past::Past;
 use crate::pipelines::registry;
 use crate::runtime::ground::Ground;
 use crate::runtime::mailbox::each_after;
-use crate::runtime::mission::Options;
 use crate::runtime::refused::{Refused, too_many_threads};
 use crate::runtime::work::{Claim, Looked, Work, looked};
 use crate::tasks::share::{Place, Places};
@@ -39,12 +38,11 @@ use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{self, Space, ThreadId};
 pub use editing::Changing;
 
-use board::Board;
+use board::{Board, Tasks};
 use desk::{Asker, Desk, Parts};
 use journal::Journal;
 use people::follow;
 use resting::Rest;
-use tasks::Tasks;
 
 mod agreeing;
 mod approving;
@@ -67,7 +65,6 @@ mod said;
 mod sketching;
 mod solving;
 mod steps;
-mod tasks;
 mod using;
 
 /// How often a mission is taken up again: one that ends its server each time must not do so for
@@ -148,11 +145,6 @@ impl Missions {
             knowledge: is_there.then(|| Arc::new(Search::new(knowledge))),
             ground: ground.clone(),
         }
-    }
-
-    /// Returns how missions go here.
-    pub fn options(&self) -> &Options {
-        &self.ground.options.mission
     }
 
     /// Begins a mission. Returns its thread after the commit.
@@ -239,7 +231,7 @@ impl Missions {
             row,
             wanted,
             asker,
-            tasks: Tasks::new(Board::of(tasks), self.options().width),
+            tasks: Tasks::new(Board::of(tasks), self.ground.options.mission.width),
             records: Mutex::new(records),
             rest: Rest::default(),
         });
@@ -334,8 +326,8 @@ async fn work(key: &RunKey, past: &Past, desk: &Desk) -> RunOutcome {
         Ok(Ok(Ok(Err(failure)))) => RunOutcome::Failed(failure),
         Ok(Ok(Err(error))) => RunOutcome::Failed(ledger::failure(&error)),
         Ok(Err(_)) => {
-            let text = "the mission met a defect of this server";
-            failed(FailureKind::Internal, text.to_owned())
+            let text = "the mission met a defect of this server".to_owned();
+            failed(FailureKind::Internal, text)
         }
         Err(_) => {
             let text = format!("the mission was worked on for its {most} ms (mission.time_ms)");

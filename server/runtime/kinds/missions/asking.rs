@@ -82,12 +82,11 @@ pub(super) struct Ask {
 impl Ask {
     /// Returns a question to the ordinary model.
     pub fn of(form: Form, task: impl Into<Option<TaskId>>) -> Self {
-        let (task, tier, values) = (task.into(), Tier::Low, Vec::new());
         Self {
             form,
-            task,
-            tier,
-            values,
+            task: task.into(),
+            tier: Tier::Low,
+            values: Vec::new(),
         }
     }
 

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use serde::{Serialize, Serializer};
 use tokio_util::sync::CancellationToken;
 
+use super::board::Tasks;
 use super::journal::Journal;
 use super::resting::Rest;
-use super::tasks::Tasks;
 use crate::event::estimate::Records;
 use crate::event::mission::{Figures, TaskId, Wanted};
 use crate::log::thread_row::ThreadRow;
@@ -86,8 +86,8 @@ impl Parts {
     }
 }
 
-/// The asker of a mission: the models it asks, how long it waits for them, and what it may still use
-/// up.
+/// The asker of a mission: the models it asks, how long it waits for them, and what it may still
+/// use up.
 pub(super) struct Asker {
     pub purse: Purse,
     pub stop: CancellationToken,

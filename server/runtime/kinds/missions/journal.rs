@@ -75,8 +75,8 @@ impl Journal {
     }
 }
 
-/// Returns what has to be so for anything to become of a task: people have not skipped it. `open`: nor
-/// has it begun.
+/// Returns what has to be so for anything to become of a task: people have not skipped it. `open`:
+/// nor has it begun.
 pub(super) fn to_come(mission: &ThreadId, task: TaskId, open: bool) -> Condition {
     Condition::TaskToCome {
         mission: mission.clone(),

@@ -19,22 +19,19 @@ use crate::event::mission::{NewTask, TEXT_MAX, TaskId, TaskStatus, Value};
 pub(super) async fn decompose(parent: Option<TaskId>, desk: Desk) -> Came<Vec<TaskId>> {
     let (depth, most) = (desk.options().depth, desk.options().tasks);
     let level = parent.and_then(|task| desk.tasks.of(task, |now| now.level));
-    let no_room = if level.unwrap_or(0) >= depth {
-        Some(format!(
-            "tasks are split {depth} deep at most (mission.depth)"
-        ))
-    } else if room(&desk) == 0 {
-        Some(format!(
-            "a mission has at most {most} tasks (mission.tasks)"
-        ))
-    } else {
-        None
-    };
-    if let Some(why) = no_room {
+    let has_no_room = |why: String| {
         if parent.is_some() {
             desk.journal.refuse(parent, "to split", why.as_str());
         }
-        return Came::ToNothing(why);
+        Came::ToNothing(why)
+    };
+    if level.unwrap_or(0) >= depth {
+        let why = format!("tasks are split {depth} deep at most (mission.depth)");
+        return has_no_room(why);
+    }
+    if room(&desk) == 0 {
+        let why = format!("a mission has at most {most} tasks (mission.tasks)");
+        return has_no_room(why);
     }
     let made = match parts(&desk, parent).await {
         Came::To(said) => made_of(&desk, parent, said),
@@ -161,10 +158,9 @@ async fn refresh(desk: &Desk, task: TaskId) {
 async fn why_not_asked(desk: &Desk, task: TaskId, was_asked: bool) -> Option<String> {
     let value = desk.tasks.value(task);
     if value != Value::High {
-        return Some(format!(
-            "its value is {}: only a task of the value high asks the user",
-            value.as_str()
-        ));
+        let value = value.as_str();
+        let why = format!("its value is {value}: only a task of the value high asks the user");
+        return Some(why);
     }
     if was_asked {
         return Some("it has asked once already".to_owned());

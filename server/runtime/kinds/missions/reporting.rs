@@ -28,20 +28,19 @@ pub(super) async fn report(desk: &Desk) -> Result<Option<String>, NodeExecutionE
     let (mut texts, mut done, all) = (Vec::new(), 0, desk.tasks.board().len());
     while done < all.max(1) {
         let part = answer(Context::new(done), desk.clone()).await?;
-        match part.noted(&desk.asker) {
-            Came::To(part) => {
-                texts.push(part.text);
-                done = part.done.max(done + 1);
-            }
-            Came::ToNothing(_) | Came::Spent(_) if texts.is_empty() => return Ok(None),
-            // What was answered stays; of the others their answers stand as they are.
-            Came::ToNothing(_) | Came::Spent(_) => {
-                let board = desk.tasks.board();
-                let rest: Vec<TaskId> = board.all().skip(done).map(|(task, _)| task).collect();
-                texts.push(what_there_is(&board, None, |task| rest.contains(&task)));
-                break;
-            }
+        if let Came::To(part) = part.noted(&desk.asker) {
+            texts.push(part.text);
+            done = part.done.max(done + 1);
+            continue;
         }
+        if texts.is_empty() {
+            return Ok(None);
+        }
+        // What was answered stays; of the others their answers stand as they are.
+        let board = desk.tasks.board();
+        let rest: Vec<TaskId> = board.all().skip(done).map(|(task, _)| task).collect();
+        texts.push(what_there_is(&board, None, |task| rest.contains(&task)));
+        break;
     }
     let share = share(texts.iter().map(|it| size(it)).collect(), REPORT_MAX);
     let texts: Vec<String> = texts.iter().map(|it| cut_middle(it, share)).collect();

@@ -254,10 +254,8 @@ impl Decompose {
         let (mut numbers, mut wishes) = (BTreeMap::new(), Vec::new());
         let count = self.tasks.len();
         let words = |name: &str, description: &str| (sameness(name), sameness(description));
-        let ancestors = board.ancestors(parent);
-        let ancestors: HashMap<_, _> = ancestors
-            .map(|new| (words(&new.name, &new.description), new.task))
-            .collect();
+        let known = |new: &NewTask| (words(&new.name, &new.description), new.task);
+        let ancestors: HashMap<_, _> = board.ancestors(parent).map(known).collect();
         let mut twins = HashMap::new();
         for (number, part) in (1..).zip(self.tasks) {
             let description = cut(&part.description, TEXT_MAX);

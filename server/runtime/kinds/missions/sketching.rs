@@ -1,5 +1,5 @@
-//! What a framework is made of: what a model says of one, and what of it can be used; and the calls of
-//! tools that led to an answer, as instructions for like tasks. Who makes them is
+//! What a framework is made of: what a model says of one, and what of it can be used; and the calls
+//! of tools that led to an answer, as instructions for like tasks. Who makes them is
 //! `missions/making.rs`. Pure.
 
 use schemars::JsonSchema;
@@ -154,8 +154,8 @@ pub(super) fn tuned(code: &str, set: Option<&Json>) -> String {
 /// What every framework of calls of tools says of its steps.
 pub(super) const ABOUT: &str = "These calls led to an answer that passed its check. What stands in <…> is each task's own; the rest stood there as it is here.";
 
-/// Returns the recipe of these calls, of a task that says this: the same calls in the same order, and
-/// what was this task's own in their arguments is left free.
+/// Returns the recipe of these calls, of a task that says this: the same calls in the same order,
+/// and what was this task's own in their arguments is left free.
 pub(super) fn instructions(steps: &[ToolStep], task: &str) -> Recipe {
     let mut tools: Vec<&str> = Vec::new();
     for step in steps {

@@ -11,7 +11,7 @@ use super::asking::{Ask, Came, Form, ask};
 use super::calling::{call_tool, is_step, steps, tools_told};
 use super::checking::{looked_up, ran};
 use super::desk::Desk;
-use super::said::{Considered, Solve};
+use super::said::{Considered, Solve, some};
 use crate::event::fact::task::{TaskNews, ToolStep};
 use crate::event::mission::{ANSWER_MAX, Route, Step, TEXT_MAX, TaskId, sameness};
 use crate::event::statement::cut;
@@ -223,7 +223,7 @@ impl<'a> Called<'a> {
     /// Returns what comes of what a model says: the answer, which is recorded, or what it is asked
     /// again with. The error says why neither does.
     pub async fn solved(&self, desk: &Desk, said: Said, notes: &[Json]) -> Result<Solved, String> {
-        let some = |text: &str| Some(cut(text, ANSWER_MAX)).filter(|it| !it.is_empty());
+        let some = |text: &str| some(text, ANSWER_MAX);
         let answer = if let Some((language, code, input)) = said.program {
             run(desk, language, &code, input).await?.answer
         } else if let Some(answer) = said.answer.as_deref().and_then(some) {

@@ -15,7 +15,7 @@ use super::solving::{Called, PROGRAMS, Said, Solved, Tried, Verdict, until_answe
 use crate::event::estimate::learned;
 use crate::event::fact::framework::{FrameworkFact, Said as Chose};
 use crate::event::framework::{Framework, Outcome, Recipe, Tries};
-use crate::event::mission::{Expected, NewTask, Route, TEXT_MAX, TaskId, Value};
+use crate::event::mission::{Expected, Route, TEXT_MAX, TaskId, Value};
 use crate::event::statement::cut;
 use crate::model::provider::Tier;
 use crate::recall::choices::Chosen;
@@ -112,20 +112,17 @@ struct Apply {
 /// each before the task is tried.
 #[node]
 pub(super) async fn look_up(task: TaskId, desk: Desk) -> Vec<Framed> {
-    let words = |new: &NewTask| {
-        let text = Framework::found_by(&new.name, &new.description);
-        (new.name.clone(), text, new.value)
-    };
-    let Some((name, text, value)) = desk.tasks.of(task, |now| words(&now.new)) else {
+    let Some(new) = desk.tasks.of(task, |now| now.new.clone()) else {
         return Vec::new();
     };
+    let text = Framework::found_by(&new.name, &new.description);
     let found = frameworks_like(&desk, task, &text).await;
     let Some(first) = found.first() else {
         // Nothing was chosen: a try follows.
         desk.journal.joins_next(task);
         return Vec::new();
     };
-    if value == Value::Low {
+    if new.value == Value::Low {
         let of = format!("the framework {}", first.row.framework.name);
         let why = "its value is low: it is done without frameworks";
         desk.journal.refuse(Some(task), of, why);
@@ -136,7 +133,7 @@ pub(super) async fn look_up(task: TaskId, desk: Desk) -> Vec<Framed> {
         let fact = FrameworkFact {
             framework: &it.row.id,
             with: it.chosen.with(),
-            task: &name,
+            task: &new.name,
             what: Chose::Chosen { reason: &it.reason },
         };
         fact.encode(&thread)
