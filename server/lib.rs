@@ -71,7 +71,6 @@ pub mod event {
     pub mod spec;
     pub mod statement;
     pub mod summary;
-    pub mod task;
     pub mod trial;
     pub mod tuning;
     pub mod unshown;
@@ -241,7 +240,6 @@ pub mod runtime {
     mod ahead;
     mod ends;
     pub mod firing;
-    pub mod framework_acts;
     pub mod frameworks;
     pub mod ground;
     pub mod handle;

@@ -82,7 +82,6 @@ pub mod settings;
 pub mod state;
 pub mod stream;
 pub mod submodules;
-pub mod tasks;
 pub mod thread;
 pub mod thread_filter;
 pub mod threads;
@@ -110,7 +109,6 @@ const RESOURCES: [Resource; 25] = [
     stream::RESOURCE,
     messages::RESOURCE,
     threads::RESOURCE,
-    tasks::RESOURCE,
     missions::RESOURCE,
     turns::RESOURCE,
     submodules::RESOURCE,

@@ -308,31 +308,33 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {
             Error::Forbidden(_) => Self::new(Slug::Forbidden, error.to_string()),
-            Error::Refused(refused) => from_runtime(&refused),
+            Error::Refused(refused) => refused.into(),
         }
     }
 }
 
-fn from_runtime(refused: &Refused) -> Problem {
-    let slug = match refused {
-        Refused::NotFound(_) => Slug::NotFound,
-        Refused::Ended(_) => Slug::ThreadEnded,
-        Refused::Busy(_) | Refused::RunUnderWay(_) => Slug::Busy,
-        Refused::QueueFull(_) => Slug::QueueFull,
-        Refused::SettingsChanged { .. } => Slug::SettingsChanged,
-        Refused::FrameworkChanged { .. } => Slug::FrameworkChanged,
-        Refused::TooManyRuns { .. } | Refused::Crowded(_) => Slug::TooManyRequests,
-        Refused::Settled(_) => Slug::AlreadySettled,
-        Refused::Taken(_) => Slug::InputTaken,
-        Refused::ToolChanged(_) => Slug::ToolChanged,
-        Refused::InvalidArguments(_) => Slug::InvalidArguments,
-        Refused::NotYours(_) => Slug::Forbidden,
-        Refused::TooMany { .. } | Refused::Exists(_) | Refused::Unprocessable(_) => {
-            Slug::Unprocessable
-        }
-        Refused::Store(error) => return from_store(error),
-    };
-    Problem::new(slug, refused.to_string())
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        let slug = match &refused {
+            Refused::NotFound(_) => Slug::NotFound,
+            Refused::Ended(_) => Slug::ThreadEnded,
+            Refused::Busy(_) | Refused::RunUnderWay(_) => Slug::Busy,
+            Refused::QueueFull(_) => Slug::QueueFull,
+            Refused::SettingsChanged { .. } => Slug::SettingsChanged,
+            Refused::FrameworkChanged { .. } => Slug::FrameworkChanged,
+            Refused::TooManyRuns { .. } | Refused::Crowded(_) => Slug::TooManyRequests,
+            Refused::Settled(_) => Slug::AlreadySettled,
+            Refused::Taken(_) => Slug::InputTaken,
+            Refused::ToolChanged(_) => Slug::ToolChanged,
+            Refused::InvalidArguments(_) => Slug::InvalidArguments,
+            Refused::NotYours(_) => Slug::Forbidden,
+            Refused::TooMany { .. } | Refused::Exists(_) | Refused::Unprocessable(_) => {
+                Slug::Unprocessable
+            }
+            Refused::Store(error) => return from_store(error),
+        };
+        Self::new(slug, refused.to_string())
+    }
 }
 
 fn from_store(error: &StoreError) -> Problem {

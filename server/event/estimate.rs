@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 
 use super::envelope::Event;
 use super::fact::Fact;
-use super::fact::task::TaskFact;
+use super::fact::task::{TaskFact, TaskNews};
 use super::framework::Tries;
 use super::mission::Expected;
-use super::task::TaskNews;
 
 /// How many of the newest verdicts of a space are learned from.
 pub const VERDICTS: u32 = 500;

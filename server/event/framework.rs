@@ -97,13 +97,11 @@ impl Framework {
     /// The same with this changed. What has another purpose, knowledge or recipe is another hypothesis: its probation begins anew.
     #[must_use]
     pub fn with(&self, change: FrameworkChange) -> Self {
-        let mut new = Self {
-            name: change.name.unwrap_or_else(|| self.name.clone()),
-            purpose: change.purpose.unwrap_or_else(|| self.purpose.clone()),
-            knowledge: change.knowledge.unwrap_or_else(|| self.knowledge.clone()),
-            recipe: change.recipe.unwrap_or_else(|| self.recipe.clone()),
-            ..self.clone()
-        };
+        let mut new = self.clone();
+        new.name = change.name.unwrap_or(new.name);
+        new.purpose = change.purpose.unwrap_or(new.purpose);
+        new.knowledge = change.knowledge.unwrap_or(new.knowledge);
+        new.recipe = change.recipe.unwrap_or(new.recipe);
         let is_named = new.purpose == self.purpose && new.knowledge == self.knowledge;
         if !is_named || new.recipe != self.recipe {
             new.tally = Tally::default();
@@ -226,10 +224,9 @@ impl Tally {
     #[must_use]
     pub fn and(self, with: bool, worked: bool) -> Self {
         let mut more = self;
-        let of = if with {
-            &mut more.with
-        } else {
-            &mut more.without
+        let of = match with {
+            true => &mut more.with,
+            false => &mut more.without,
         };
         *of = of.and(worked);
         more
@@ -301,27 +298,11 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// Returns the same with one more.
-    #[must_use]
-    pub fn and(mut self, with: bool) -> Self {
-        let count = self.count(with);
-        *count = count.saturating_add(1);
-        self
-    }
-
-    /// Returns the same with one less.
-    #[must_use]
-    pub fn less(mut self, with: bool) -> Self {
-        let count = self.count(with);
-        *count = count.saturating_sub(1);
-        self
-    }
-
-    fn count(&mut self, with: bool) -> &mut u32 {
-        if with {
-            &mut self.with
-        } else {
-            &mut self.without
+    /// Returns how many with the framework, or without it, to be counted on.
+    pub fn count(&mut self, with: bool) -> &mut u32 {
+        match with {
+            true => &mut self.with,
+            false => &mut self.without,
         }
     }
 }

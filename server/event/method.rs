@@ -73,10 +73,8 @@ pub fn waits_for_an_instrument(
 
 /// Returns the instruments beside reflection that can say something of predictions.
 pub fn testable(predictions: &[Prediction]) -> Vec<Instrument> {
-    Instrument::ALL
-        .into_iter()
-        .filter(|it| predictions.iter().any(|of| can(*it, of)))
-        .collect()
+    let says = |it: &Instrument| predictions.iter().any(|of| can(*it, of));
+    Instrument::ALL.into_iter().filter(says).collect()
 }
 
 /// Returns the first of these that there was not when a statement was tried last, and that can say
@@ -139,12 +137,11 @@ fn why_useless(
         single: false,
         ..triple
     });
-    let is_against = |predicted: &Triple, (held, of): &(Triple, Valid)| {
-        contradict((predicted, &valid), (held, of), &Names::default())
-    };
     let against = || {
-        let predicted = predicted.as_ref()?;
-        known.iter().find(|it| is_against(predicted, it))
+        let one = (predicted.as_ref()?, &valid);
+        let is_against =
+            |(held, of): &&(Triple, Valid)| contradict(one, (held, of), &Names::default());
+        known.iter().find(is_against)
     };
     let why = if text.is_empty() {
         "it says nothing"
@@ -275,11 +272,9 @@ pub fn shaken(withdrawn: &str, links: &[Link]) -> Vec<String> {
 /// are held and about both: of a single-valued relation those that began last, whatever the order
 /// in which they came. More than one: they contradict each other.
 pub fn current<T>(held: Vec<T>, of: impl Fn(&T) -> (bool, Valid), at: Timestamp) -> Vec<T> {
-    let valid: Vec<T> = held.into_iter().filter(|it| of(it).1.is_at(at)).collect();
+    let mut valid: Vec<T> = held.into_iter().filter(|it| of(it).1.is_at(at)).collect();
     let is_single = valid.iter().any(|it| of(it).0);
     let last = valid.iter().map(|it| of(it).1.from).max().flatten();
+    valid.retain(|it| !is_single || of(it).1.from == last);
     valid
-        .into_iter()
-        .filter(|it| !is_single || of(it).1.from == last)
-        .collect()
 }

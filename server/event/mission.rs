@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use thinkd_facts::Members;
+use utoipa::ToSchema;
 
 use crate::words::id::{Seq, ThreadId};
 use crate::words::spelling::words;
@@ -26,17 +27,7 @@ pub const RUBRIC: &str =
 
 /// What a mission or a task may cost: a task is never worth more than its mission.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Default,
-    Serialize,
-    Deserialize,
-    utoipa::ToSchema,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, ToSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Value {
@@ -56,7 +47,7 @@ words!(Value {
 });
 
 /// When the tasks of a mission begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Plan {
     /// As soon as there are any.
@@ -74,7 +65,7 @@ impl Plan {
 }
 
 /// What a mission may use up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Limits)]
 pub struct MissionBudget {
     /// Model calls.
@@ -86,7 +77,7 @@ pub struct MissionBudget {
 }
 
 /// What a mission may use up.
-#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = CreateBudget)]
 pub struct BudgetWanted {
@@ -184,7 +175,7 @@ pub struct NewTask {
 }
 
 /// A change of a task; what is absent stays.
-#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = EditTask)]
 pub struct TaskEdit {
@@ -201,7 +192,7 @@ pub struct TaskEdit {
 }
 
 /// Where a task stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// It can be begun as soon as what it requires has ended.
@@ -224,19 +215,15 @@ words!(TaskStatus {
 impl TaskStatus {
     /// Returns the status of a task that has ended, with an answer or without one.
     pub const fn ended(is_answered: bool) -> Self {
-        if is_answered {
-            Self::Closed
-        } else {
-            Self::FailedWithCurrentAvailableInstruments
+        match is_answered {
+            true => Self::Closed,
+            false => Self::FailedWithCurrentAvailableInstruments,
         }
     }
 
     /// Whether nothing is done for it any more.
     pub const fn is_over(self) -> bool {
-        matches!(
-            self,
-            Self::Closed | Self::FailedWithCurrentAvailableInstruments
-        )
+        !matches!(self, Self::Open | Self::InProgress)
     }
 }
 

@@ -68,22 +68,12 @@ impl Covers {
     /// What summaries in a row stand for together; none: there are none.
     pub fn joined(row: &[Held]) -> Option<Self> {
         let (first, last) = (&row.first()?.covers, &row.last()?.covers);
-        let Self {
-            from,
-            skip,
-            position,
-            ..
-        } = *first;
-        let events = last.position + last.events - position;
-        let level = row.iter().map(|held| held.covers.level).max()? + 1;
         Some(Self {
-            from,
             to: last.to,
-            skip,
             upto: last.upto,
-            position,
-            events,
-            level,
+            events: last.position + last.events - first.position,
+            level: row.iter().map(|held| held.covers.level).max()? + 1,
+            ..first.clone()
         })
     }
 }
@@ -114,11 +104,9 @@ pub fn take(all: &mut Vec<Held>, made: &Made, cleared: u64) {
     if held.covers.position < cleared {
         return;
     }
+    let goes_on = |last: &Held| last.covers.ends() == held.covers.begins();
     if joins.is_empty() {
-        if all
-            .last()
-            .is_none_or(|last| last.covers.ends() == held.covers.begins())
-        {
+        if all.last().is_none_or(goes_on) {
             all.push(held.clone());
         }
     } else if let Some(at) = all.iter().position(|it| it.seq == joins[0]) {
@@ -151,11 +139,9 @@ pub fn to_join(all: &[Held]) -> Option<&[Held]> {
     let levels = all.iter().map(|held| held.covers.level);
     (0..=levels.max()?).find_map(|level| {
         // Older ones have higher levels: those of one level stand beside each other.
-        let first = all.iter().position(|held| held.covers.level == level)?;
-        let count = all[first..]
-            .iter()
-            .take_while(|held| held.covers.level == level)
-            .count();
-        (count > GROUP).then(|| &all[first..first + GROUP])
+        let is_of_it = |held: &Held| held.covers.level == level;
+        let from = &all[all.iter().position(is_of_it)?..];
+        let count = from.iter().take_while(|held| is_of_it(held)).count();
+        (count > GROUP).then(|| &from[..GROUP])
     })
 }

@@ -39,8 +39,8 @@ impl Choices {
     }
 
     fn begin(&self, all: &mut All, of: (Space, String), with: bool) -> Chosen {
-        let begun = all.entry(of.clone()).or_default();
-        *begun = begun.and(with);
+        let count = all.entry(of.clone()).or_default().count(with);
+        *count = count.saturating_add(1);
         let choices = self.clone();
         Chosen { choices, of, with }
     }
@@ -56,7 +56,9 @@ impl Chosen {
 impl Drop for Chosen {
     fn drop(&mut self) {
         let mut all = lock(&self.choices.0);
-        let left = all.remove(&self.of).unwrap_or_default().less(self.with);
+        let mut left = all.remove(&self.of).unwrap_or_default();
+        let count = left.count(self.with);
+        *count = count.saturating_sub(1);
         if left != Begun::default() {
             all.insert(self.of.clone(), left);
         }

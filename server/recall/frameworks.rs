@@ -31,8 +31,8 @@ impl Recall {
     /// Returns the frameworks that a task is like, the likest first: at most two, and none that was
     /// dropped or never worked.
     ///
-    /// Whoever solves the task records the choice (`Draft::framework_chosen`), and what came of it
-    /// (`Runtime::framework_outcome`), with each of them.
+    /// Whoever solves the task records the choice (`FrameworkFact`), and what came of it
+    /// (`runtime/frameworks.rs`), with each of them.
     pub async fn frameworks_for(&self, space: &Space, task: &str) -> Result<Vec<Likely>, Error> {
         let mut likely = Vec::new();
         for hit in self.frameworks(space, task).await? {

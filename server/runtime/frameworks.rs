@@ -1,87 +1,166 @@
-//! What people do to frameworks: create, change, remove, and tell what came of a like task
-//! (`runtime/framework_acts.rs`). Which one a task is like is found in `recall/frameworks.rs`.
+//! What is said of frameworks, as plain functions over the log: missions say it, and so do people.
+//! Each act is an event, stored only while the framework is as it was seen. Which framework a task
+//! is like is found in `recall/frameworks.rs`.
 
-use super::framework_acts::{TRIES, create, is_at, known, overtaken, set, stored, tell_outcome};
-use super::handle::Runtime;
+use uuid::Uuid;
+
 use super::refused::Refused;
+use crate::event::condition::Condition;
 use crate::event::draft::Draft;
+use crate::event::envelope::Event;
+use crate::event::fact::framework::{FrameworkFact, Said};
 use crate::event::fact::set::Change;
 use crate::event::framework::{Framework, FrameworkChange, Outcome};
+use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
+use crate::log::kernel::Store;
 use crate::log::projections::frameworks::FrameworkRow;
-use crate::words::id::{self, Seq, Space, ThreadId};
+use crate::words::id::{Seq, Space, ThreadId};
 
-impl Runtime {
-    /// Creates a framework. Nothing is known of it: it is on probation.
-    pub async fn create_framework(
-        &self,
-        space: &Space,
-        new: Framework,
-    ) -> Result<FrameworkRow, Refused> {
-        self.open(space).await?;
-        let limit = self.0.ground.options.tool_limits.frameworks;
-        let id = id::fresh().to_string();
-        create(&**self.store(), space, (&id, new), limit).await
+/// So often is an act tried again that somebody else overtook.
+const TRIES: usize = 16;
+
+/// Creates a framework where the space has fewer than `limit`. Nothing is known of it: it is on
+/// probation.
+pub async fn create(
+    store: &dyn Store,
+    space: &Space,
+    (id, new): (&str, Framework),
+    limit: u32,
+) -> Result<FrameworkRow, Refused> {
+    let has_room = Condition::FewerFrameworks(limit as usize);
+    match stored(store, space, set(id, Some(&new)).only_if(has_room)).await {
+        Err(Refused::Store(StoreError::Unmet(_))) => Err(Refused::TooMany {
+            what: "frameworks in a space (limits.frameworks)",
+            limit,
+        }),
+        made => Ok(row_of(id, new, &made?)),
     }
+}
 
-    /// Changes a framework, as it is expected to be.
-    pub async fn change_framework(
-        &self,
-        space: &Space,
-        id: &str,
-        change: FrameworkChange,
-    ) -> Result<FrameworkRow, Refused> {
-        for _ in 0..TRIES {
-            let row = self.framework_at(space, id, change.expected_seq).await?;
-            let new = (id, row.framework.with(change.clone()));
-            match set(&**self.store(), space, new, is_at(&row)).await {
-                Err(Refused::Store(StoreError::Unmet(_))) => {}
-                set => return set,
+/// Changes a framework, as it is expected to be.
+pub async fn change(
+    store: &dyn Store,
+    space: &Space,
+    id: &str,
+    change: FrameworkChange,
+) -> Result<FrameworkRow, Refused> {
+    for _ in 0..TRIES {
+        let row = expected(store, space, id, change.expected_seq).await?;
+        let new = row.framework.with(change.clone());
+        match stored(store, space, set(id, Some(&new)).only_if(is_at(&row))).await {
+            Err(Refused::Store(StoreError::Unmet(_))) => {}
+            set => return Ok(row_of(id, new, &set?)),
+        }
+    }
+    Err(overtaken(id))
+}
+
+/// Removes a framework, as it is expected to be.
+pub async fn remove(
+    store: &dyn Store,
+    space: &Space,
+    id: &str,
+    expected_seq: Option<Seq>,
+) -> Result<(), Refused> {
+    for _ in 0..TRIES {
+        let row = expected(store, space, id, expected_seq).await?;
+        match stored(store, space, set(id, None).only_if(is_at(&row))).await {
+            Err(Refused::Store(StoreError::Unmet(_))) => {}
+            done => return done.map(drop),
+        }
+    }
+    Err(overtaken(id))
+}
+
+/// Tells what came of a task that a framework is for, by an event with this id: one that is in the
+/// log already is not told again. Returns how the framework stands then.
+pub async fn tell_outcome(
+    store: &dyn Store,
+    space: &Space,
+    id: &str,
+    (came, event): (&Outcome, Uuid),
+) -> Result<FrameworkRow, Refused> {
+    for _ in 0..TRIES {
+        let mut row = expected(store, space, id, None).await?;
+        if store.event(space, event).await?.is_some() {
+            return Ok(row);
+        }
+        let (with, worked) = (came.with, came.worked);
+        let tally = row.framework.tally.and(with, worked);
+        let said = FrameworkFact {
+            framework: id,
+            with,
+            task: &came.task,
+            what: Said::Came { worked, tally },
+        };
+        let draft = said.encode(&came.thread).with_id(event);
+        match stored(store, space, draft.only_if(is_at(&row))).await {
+            Err(Refused::Store(StoreError::Unmet(_) | StoreError::Conflict(_))) => {}
+            stored => {
+                row.framework.tally = tally;
+                row.changed = stored?.seq;
+                return Ok(row);
             }
         }
-        Err(overtaken(id))
     }
+    Err(overtaken(id))
+}
 
-    /// Removes a framework.
-    pub async fn remove_framework(
-        &self,
-        space: &Space,
-        id: &str,
-        expected: Option<Seq>,
-    ) -> Result<(), Refused> {
-        for _ in 0..TRIES {
-            let row = self.framework_at(space, id, expected).await?;
-            let gone = Draft::set(&ThreadId::default(), id, Change::Framework(None));
-            match stored(&**self.store(), space, gone.only_if(is_at(&row))).await {
-                Err(Refused::Store(StoreError::Unmet(_))) => {}
-                done => return done.map(drop),
-            }
-        }
-        Err(overtaken(id))
+/// Returns a framework that is there, as the caller expects it to be.
+async fn expected(
+    store: &dyn Store,
+    space: &Space,
+    id: &str,
+    expected: Option<Seq>,
+) -> Result<FrameworkRow, Refused> {
+    let row = store.framework(space, id).await?;
+    let row = row.ok_or_else(|| Refused::NotFound(format!("framework {id}")))?;
+    let last = row.changed;
+    match expected.filter(|expected| *expected != last) {
+        Some(expected) => Err(Refused::FrameworkChanged { expected, last }),
+        None => Ok(row),
     }
+}
 
-    /// Tells what came of a task that a framework is for, and how the framework stands then.
-    pub async fn framework_outcome(
-        &self,
-        space: &Space,
-        id: &str,
-        came: &Outcome,
-    ) -> Result<FrameworkRow, Refused> {
-        tell_outcome(&**self.store(), space, id, (came, id::fresh())).await
-    }
+/// Says what a framework is now; without one, that it is gone.
+fn set(id: &str, framework: Option<&Framework>) -> Draft {
+    let framework = framework.cloned().map(Box::new);
+    Draft::set(&ThreadId::default(), id, Change::Framework(framework))
+}
 
-    /// Returns a framework as the caller expects it to be.
-    async fn framework_at(
-        &self,
-        space: &Space,
-        id: &str,
-        expected: Option<Seq>,
-    ) -> Result<FrameworkRow, Refused> {
-        let row = known(&**self.store(), space, id).await?;
-        let last = row.changed;
-        match expected.filter(|expected| *expected != last) {
-            Some(expected) => Err(Refused::FrameworkChanged { expected, last }),
-            None => Ok(row),
-        }
+/// Returns the row of a framework that this event set.
+fn row_of(id: &str, framework: Framework, event: &Event) -> FrameworkRow {
+    FrameworkRow {
+        id: id.to_owned(),
+        framework,
+        changed: event.seq,
+        updated: event.ts,
     }
+}
+
+/// Stores one event about a framework.
+async fn stored(store: &dyn Store, space: &Space, draft: Draft) -> Result<Event, Refused> {
+    if let Appended::Stored(placed) = store.append(Append::free(space, vec![draft])).await?
+        && let Some(placed) = placed.first()
+    {
+        return Ok(placed.shown.event.clone());
+    }
+    let text = "the store dropped what was said of a framework";
+    Err(StoreError::Broken(text.into()).into())
+}
+
+/// Returns what is so as long as nobody else says something of it.
+fn is_at(row: &FrameworkRow) -> Condition {
+    Condition::FrameworkAt {
+        id: row.id.clone(),
+        changed: row.changed,
+    }
+}
+
+/// Somebody else always was first.
+fn overtaken(id: &str) -> Refused {
+    Refused::Unprocessable(format!(
+        "something is said of the framework {id} all the time: try again"
+    ))
 }

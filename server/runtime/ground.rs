@@ -63,23 +63,16 @@ impl Ground {
         options: Options,
     ) -> Self {
         let spawner = Spawner::new(&supplies);
-        let Supplies {
-            store,
-            prompts,
-            budget,
-            code,
-            recall,
-            approvals,
-            ..
-        } = supplies;
+        let store = supplies.store;
+        let prompts = supplies.prompts;
+        let budget = supplies.budget;
+        let recall = supplies.recall;
         let (waker, options) = (Waker::default(), Arc::new(options));
         let threads = tokio::runtime::Handle::current().metrics().num_workers();
+        let client = ModelClient::new(store.clone(), model, prompts.clone(), history);
         let mind = Mind {
             tools,
-            client: Arc::new(
-                ModelClient::new(store.clone(), model, prompts.clone(), history)
-                    .telling_self(options.mood.enabled),
-            ),
+            client: Arc::new(client.telling_self(options.mood.enabled)),
             options: options.turn.clone(),
             budget: budget.clone(),
             recalling: options.memory.recalling(recall.clone()),
@@ -101,9 +94,9 @@ impl Ground {
             mind,
             options,
             recall,
-            approvals,
+            approvals: supplies.approvals,
             spawner,
-            code,
+            code: supplies.code,
             waker,
         }
     }

@@ -13,6 +13,7 @@ use super::firing::Firing;
 use super::ground::{Ground, Wakes};
 use super::kinds::turns::input::Inbox;
 use super::lease_loop::{LeaseLoop, Parts, Times};
+use super::options::Options;
 use super::prompt_view;
 use super::refused::Refused;
 use super::remote_cancel::RemoteCancel;
@@ -141,6 +142,11 @@ impl Runtime {
     /// What turns, threads and spaces may use up.
     pub fn budget(&self) -> &Budget {
         &self.0.ground.mind.budget
+    }
+
+    /// How threads are run.
+    pub fn options(&self) -> &Options {
+        &self.0.ground.options
     }
 
     /// The store, for reading.

@@ -5,7 +5,8 @@ use super::right::Right;
 use crate::event::framework::{Framework, FrameworkChange, Outcome};
 use crate::log::projections::frameworks::FrameworkRow;
 use crate::recall::frameworks::Likely;
-use crate::words::id::Seq;
+use crate::runtime::frameworks;
+use crate::words::id::{self, Seq};
 
 impl Session {
     /// Frameworks in the order in which they were created, those after `after`, of one kind if it is named; at most `limit`.
@@ -15,26 +16,30 @@ impl Session {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<FrameworkRow>, Error> {
-        let store = self.store(Right::Read)?;
-        Ok(store.frameworks(self.space(), kind, after, limit).await?)
+        let (store, space) = self.reading()?;
+        Ok(store.frameworks(space, kind, after, limit).await?)
     }
 
     /// One framework.
     pub async fn framework(&self, id: &str) -> Result<Option<FrameworkRow>, Error> {
-        Ok(self.store(Right::Read)?.framework(self.space(), id).await?)
+        let (store, space) = self.reading()?;
+        Ok(store.framework(space, id).await?)
     }
 
     /// The frameworks that a task is like, and whether it is to be solved with each.
     pub async fn frameworks_for(&self, task: &str) -> Result<Vec<Likely>, Error> {
-        let recall = self.runtime(Right::Read)?.recall();
-        Ok(recall.frameworks_for(self.space(), task).await?)
+        let (runtime, space) = self.acting(Right::Read)?;
+        Ok(runtime.recall().frameworks_for(space, task).await?)
     }
 
-    /// Creates a framework.
+    /// Creates a framework. Nothing is known of it: it is on probation.
     pub async fn create_framework(&self, mut new: Framework) -> Result<FrameworkRow, Error> {
         new.by = self.user().map(str::to_owned);
-        let runtime = self.runtime(Right::Shape)?;
-        Ok(runtime.create_framework(self.space(), new).await?)
+        let (runtime, space) = self.acting(Right::Shape)?;
+        runtime.open(space).await?;
+        let limit = runtime.options().tool_limits.frameworks;
+        let id = id::fresh().to_string();
+        Ok(frameworks::create(&**runtime.store(), space, (&id, new), limit).await?)
     }
 
     /// Changes a framework, as it is expected to be.
@@ -43,19 +48,19 @@ impl Session {
         id: &str,
         change: FrameworkChange,
     ) -> Result<FrameworkRow, Error> {
-        let runtime = self.runtime(Right::Shape)?;
-        Ok(runtime.change_framework(self.space(), id, change).await?)
+        let store = self.store(Right::Shape)?;
+        Ok(frameworks::change(&**store, self.space(), id, change).await?)
     }
 
     /// Removes a framework; with `expected` only if that event was the last that said something of it.
     pub async fn remove_framework(&self, id: &str, expected: Option<Seq>) -> Result<(), Error> {
-        let runtime = self.runtime(Right::Shape)?;
-        Ok(runtime.remove_framework(self.space(), id, expected).await?)
+        let store = self.store(Right::Shape)?;
+        Ok(frameworks::remove(&**store, self.space(), id, expected).await?)
     }
 
-    /// Tells the outcome of a task that a framework is for.
+    /// Tells the outcome of a task that a framework is for. Returns how the framework stands then.
     pub async fn framework_outcome(&self, id: &str, came: &Outcome) -> Result<FrameworkRow, Error> {
-        let runtime = self.runtime(Right::Speak)?;
-        Ok(runtime.framework_outcome(self.space(), id, came).await?)
+        let (store, came) = (self.store(Right::Speak)?, (came, id::fresh()));
+        Ok(frameworks::tell_outcome(&**store, self.space(), id, came).await?)
     }
 }

@@ -125,7 +125,7 @@ fn bound_of(parameter: &str, place: &str) -> Option<Value> {
         ("task", "path") => json!({ "pattern": format!("^t[0-9]{{1,{TASK_DIGITS}}}$") }),
         ("sha256", "path") => sha256(),
         ("key", "path") => json!({ "pattern": r"^[^\u0000]+$" }),
-        ("after" | "before", _) => json!({ "maximum": INTEGER_MAX }),
+        ("after" | "before" | "expected_seq", _) => json!({ "maximum": INTEGER_MAX }),
         ("Last-Event-ID", _) => json!({ "pattern": "^[0-9]{1,16}(@[0-9a-fA-F-]{36})?$" }),
         ("q", _) => asked(),
         ("tags", _) => {

@@ -1,18 +1,19 @@
 //! `/frameworks`: how kinds of tasks are solved, each a hypothesis on probation.
 //! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
 
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::cursor::Part;
 use super::needs::{Needs, Read, Shape, Speak};
-use super::params::{self, Params};
+use super::params::Params;
 use super::path::Path;
-use super::world_model::{name, too_long};
-use super::{Json, Page, bounds, cursor};
+use super::world_model::{name, too_long, words};
+use super::{Answer, Only, Page, bounds, made};
 use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
@@ -118,23 +119,12 @@ impl From<Likely> for Framework {
 const FIELDS: &str = "by|id|knowledge|name|purpose|recipe|rendered|seq|standing|tally|updated_at";
 
 /// Of a framework the members that are asked for; all of them where none is named.
-fn shown(of: impl Into<Framework>, fields: Option<&[String]>) -> Result<Value, Problem> {
-    let mut whole = serde_json::to_value(of.into()).map_err(|error| {
-        let detail = format!("the framework cannot be written: {error}");
-        Problem::new(Slug::Internal, detail)
-    })?;
+fn shown(of: impl Into<Framework>, fields: Option<&[String]>) -> Value {
+    let mut whole = json!(of.into());
     if let (Some(fields), Value::Object(members)) = (fields, &mut whole) {
         members.retain(|member, _| fields.contains(member));
     }
-    Ok(whole)
-}
-
-/// The same of several.
-fn all_shown(
-    all: impl IntoIterator<Item: Into<Framework>>,
-    fields: Option<&[String]>,
-) -> Result<Vec<Value>, Problem> {
-    all.into_iter().map(|it| shown(it, fields)).collect()
+    whole
 }
 
 /// `fields`: names of members, between commas.
@@ -143,10 +133,8 @@ fn fields(params: &mut Params) -> Result<Option<Vec<String>>, Problem> {
         return Ok(None);
     };
     let fields: Vec<String> = text.split(',').map(str::to_owned).collect();
-    if !fields
-        .iter()
-        .all(|field| FIELDS.split('|').any(|it| it == field))
-    {
+    let is_known = |field: &String| FIELDS.split('|').any(|it| it == field);
+    if !fields.iter().all(is_known) {
         let names = FIELDS.replace('|', ", ");
         let detail = format!("names of members between commas: {names}");
         return Err(Problem::parameter("fields", detail));
@@ -186,10 +174,7 @@ pub struct FrameworkOutcome {
 }
 
 fn check_words(pointer: &str, text: &str, most: usize, wrongs: &mut Wrongs) {
-    if text.trim().is_empty() {
-        wrongs.add(Slug::EmptyInput, pointer, "it says something");
-    }
-    too_long(pointer, text, most, wrongs);
+    words(pointer, text, (most, "it says something"), wrongs);
 }
 
 fn check_items(pointer: &str, items: &[String], wrongs: &mut Wrongs) {
@@ -199,25 +184,6 @@ fn check_items(pointer: &str, items: &[String], wrongs: &mut Wrongs) {
     }
     for (at, item) in items.iter().take(ITEMS_MAX).enumerate() {
         check_words(&format!("{pointer}/{at}"), item, TEXT_MAX, wrongs);
-    }
-}
-
-fn check_recipe(recipe: &Recipe, wrongs: &mut Wrongs) {
-    match recipe {
-        Recipe::Text => {}
-        Recipe::Program {
-            language,
-            code,
-            guideline,
-        } => {
-            check_words("/recipe/language", language, NAME_MAX, wrongs);
-            check_words("/recipe/code", code, CODE_MAX, wrongs);
-            too_long("/recipe/guideline", guideline, TEXT_MAX, wrongs);
-        }
-        Recipe::ExternalTool { tool, steps } => {
-            check_words("/recipe/tool", tool, NAME_MAX, wrongs);
-            check_items("/recipe/steps", steps, wrongs);
-        }
     }
 }
 
@@ -247,8 +213,21 @@ impl Body for FrameworkChange {
 
 fn check_content(knowledge: Option<&[String]>, recipe: Option<&Recipe>, wrongs: &mut Wrongs) {
     check_items("/knowledge", knowledge.unwrap_or_default(), wrongs);
-    if let Some(recipe) = recipe {
-        check_recipe(recipe, wrongs);
+    match recipe {
+        None | Some(Recipe::Text) => {}
+        Some(Recipe::Program {
+            language,
+            code,
+            guideline,
+        }) => {
+            check_words("/recipe/language", language, NAME_MAX, wrongs);
+            check_words("/recipe/code", code, CODE_MAX, wrongs);
+            too_long("/recipe/guideline", guideline, TEXT_MAX, wrongs);
+        }
+        Some(Recipe::ExternalTool { tool, steps }) => {
+            check_words("/recipe/tool", tool, NAME_MAX, wrongs);
+            check_items("/recipe/steps", steps, wrongs);
+        }
     }
 }
 
@@ -267,35 +246,28 @@ impl Body for FrameworkOutcome {
         ("task" = Option<String>, Query, description = "only those that this task is like and that may be of use, the likest first, on one page"),
         ("fields" = Option<String>, Query, description = "only these members, between commas"),),
     responses((status = 200, body = Page<Framework>)))]
-pub async fn list(
-    session: Needs<Read>,
-    mut query: Params,
-) -> Result<axum::Json<Page<Value>>, Problem> {
-    let (limit, place, fields) = (query.limit()?, query.one("cursor")?, fields(&mut query)?);
+pub async fn list(session: Needs<Read>, mut query: Params) -> Answer<Page<Value>> {
+    let part = Part::take(&mut query)?;
+    let fields = fields(&mut query)?;
+    let fields = fields.as_deref();
     let kind = query.word("kind", "text, program, external_tool", |word| {
         Recipe::KINDS.into_iter().find(|kind| *kind == word)
     })?;
     let task = name(&mut query, "task")?;
     query.end()?;
     if let Some(task) = task {
-        if place.is_some() || kind.is_some() {
+        if part.is_later() || kind.is_some() {
             let detail = "stands without cursor and kind: what a task is like is one page";
             return Err(Problem::parameter("task", detail));
         }
-        let items = all_shown(session.frameworks_for(&task).await?, fields.as_deref())?;
+        let likely = session.frameworks_for(&task).await?.into_iter();
+        let items = likely.map(|it| shown(it, fields)).collect();
         return Ok(axum::Json(Page { items, next: None }));
     }
-    let bound = format!("frameworks {} {kind:?}", session.space());
-    let after = place
-        .map(|place| cursor::read(&bound, &place))
-        .transpose()?;
-    let rows = session.frameworks(kind, after.as_deref(), limit + 1);
-    let mut rows = rows.await?;
-    let more = rows.len() > limit as usize;
-    rows.truncate(limit as usize);
-    let last = rows.last().filter(|_| more);
-    let next = last.map(|row| cursor::write(&bound, &row.id));
-    let items = all_shown(rows, fields.as_deref())?;
+    let part = part.of(format!("frameworks {} {kind:?}", session.space()))?;
+    let rows = session.frameworks(kind, part.at.as_deref(), part.limit + 1);
+    let Page::<Framework> { items, next } = part.page(rows.await?, |row| row.id.clone());
+    let items = items.into_iter().map(|it| shown(it, fields)).collect();
     Ok(axum::Json(Page { items, next }))
 }
 
@@ -304,10 +276,8 @@ pub async fn list(
     request_body = NewFramework, responses((status = 201, body = Framework)))]
 pub async fn create(
     session: Needs<Shape>,
-    params: Params,
-    Json(body): Json<NewFramework>,
+    Only(body): Only<NewFramework>,
 ) -> Result<Response, Problem> {
-    params.end()?;
     let new = framework::Framework {
         name: body.name,
         purpose: body.purpose,
@@ -315,9 +285,9 @@ pub async fn create(
         recipe: body.recipe.unwrap_or_default(),
         ..framework::Framework::default()
     };
-    let made = Framework::from(session.create_framework(new).await?);
-    let place = [(header::LOCATION, format!("/frameworks/{}", made.id))];
-    Ok((StatusCode::CREATED, place, axum::Json(made)).into_response())
+    let new = Framework::from(session.create_framework(new).await?);
+    let place = format!("/frameworks/{}", new.id);
+    Ok(made(StatusCode::CREATED, place, new))
 }
 
 /// One framework.
@@ -325,16 +295,12 @@ pub async fn create(
     params(("id" = String, Path, description = "its id"),
         ("fields" = Option<String>, Query, description = "only these members, between commas"),),
     responses((status = 200, body = Framework)))]
-pub async fn one(
-    session: Needs<Read>,
-    Path(id): Path<Uuid>,
-    mut query: Params,
-) -> Result<axum::Json<Value>, Problem> {
+pub async fn one(session: Needs<Read>, Path(id): Path<Uuid>, mut query: Params) -> Answer<Value> {
     let fields = fields(&mut query)?;
     query.end()?;
     let row = session.framework(&id.to_string()).await?;
-    let none = || Problem::new(Slug::NotFound, "there is no framework of that id");
-    shown(row.ok_or_else(none)?, fields.as_deref()).map(axum::Json)
+    let none = || Problem::not_found("there is no framework of that id");
+    Ok(axum::Json(shown(row.ok_or_else(none)?, fields.as_deref())))
 }
 
 /// Changes a framework.
@@ -344,10 +310,8 @@ pub async fn one(
 pub async fn change(
     session: Needs<Shape>,
     Path(id): Path<Uuid>,
-    params: Params,
-    Json(body): Json<FrameworkChange>,
-) -> Result<axum::Json<Framework>, Problem> {
-    params.end()?;
+    Only(body): Only<FrameworkChange>,
+) -> Answer<Framework> {
     let row = session.change_framework(&id.to_string(), body).await?;
     Ok(axum::Json(row.into()))
 }
@@ -375,10 +339,8 @@ pub async fn remove(
 pub async fn outcome(
     session: Needs<Speak>,
     Path(id): Path<Uuid>,
-    params: Params,
-    Json(body): Json<FrameworkOutcome>,
-) -> Result<axum::Json<Framework>, Problem> {
-    params.end()?;
+    Only(body): Only<FrameworkOutcome>,
+) -> Answer<Framework> {
     let came = Outcome {
         thread: ids::thread(body.thread.as_deref())?,
         task: body.task,
@@ -391,17 +353,16 @@ pub async fn outcome(
 
 /// What the members may be.
 fn draw_bounds(document: &mut Value) {
-    let text = |most: usize| json!({ "pattern": bounds::WORDS, "maxLength": most });
+    let text = bounds::words;
     let items = || json!({ "maxItems": ITEMS_MAX, "items": { "type": "string", "pattern": bounds::WORDS, "maxLength": TEXT_MAX } });
-    let common = || {
-        [
+    for body in ["NewFramework", "FrameworkChange"] {
+        let common = [
             ("name", text(NAME_MAX)),
             ("purpose", text(TEXT_MAX)),
             ("knowledge", items()),
-        ]
-    };
-    bounds::of_body(document, "NewFramework", common());
-    bounds::of_body(document, "FrameworkChange", common());
+        ];
+        bounds::of_body(document, body, common);
+    }
     let seq = json!({ "minimum": 0, "maximum": INTEGER_MAX });
     bounds::of_body(document, "FrameworkChange", [("expected_seq", seq)]);
     let outcome = [("task", text(TEXT_MAX)), ("thread", bounds::thread())];
@@ -428,23 +389,13 @@ fn draw_bounds(document: &mut Value) {
             schema.remove("required");
         }
     }
-    for path in ["/frameworks", "/frameworks/{id}"] {
-        for operation in ["get", "delete"] {
-            let operation = document["paths"][path].get_mut(operation);
-            let parameters = operation.and_then(|it| it["parameters"].as_array_mut());
-            for parameter in parameters.into_iter().flatten() {
-                let words = || json!({ "pattern": bounds::WORDS, "minLength": 1, "maxLength": params::WORDS_MAX });
-                let bound = match parameter["name"].as_str() {
-                    Some("kind") => json!({ "enum": Recipe::KINDS }),
-                    Some("task") => words(),
-                    Some("fields") => {
-                        json!({ "pattern": format!("^({FIELDS})(,({FIELDS}))*$") })
-                    }
-                    Some("expected_seq") => json!({ "maximum": INTEGER_MAX }),
-                    _ => continue,
-                };
-                bounds::put(&mut parameter["schema"], bound);
-            }
-        }
-    }
+    let fields = json!({ "pattern": format!("^({FIELDS})(,({FIELDS}))*$") });
+    bounds::of_query(document, "/frameworks/{id}", [("fields", fields.clone())]);
+    let kind = json!({ "enum": Recipe::KINDS });
+    let all = [
+        ("kind", kind),
+        ("task", bounds::asked()),
+        ("fields", fields),
+    ];
+    bounds::of_query(document, "/frameworks", all);
 }

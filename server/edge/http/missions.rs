@@ -1,33 +1,42 @@
-//! Missions beside the list of their tasks: what one may be given, its thoughts and its working memory, and what people do to it while it runs.
+//! Missions: what one may be given, its tasks, its thoughts and its working memory, and what people
+//! do to it while it runs.
+//! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
+use super::cursor::Part;
 use super::needs::{Needs, Read, Speak};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::Path;
-use super::tasks::{self, Task, depending, rows, shown};
 use super::thread::Thread;
-use super::{Json, Page, bounds, cursor};
+use super::{Answer, Only, Page, bounds};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::Event;
 use crate::event::estimate::{Record, Records, VERDICTS};
 use crate::event::fact::Fact;
 use crate::event::fact::task::{TAG, TaskFact, VERDICT};
-use crate::event::mission::{BudgetWanted, MISSION_MAX, NAME_MAX, TEXT_MAX, TaskEdit, TaskId};
+use crate::event::mission::{
+    self, BudgetWanted, Check, MISSION_MAX, NAME_MAX, TEXT_MAX, TaskEdit, TaskId, TaskStatus, Value,
+};
+use crate::log::projections::tasks::TaskRow;
 use crate::log::query::{Order, Query};
 use crate::recall::finder::Question;
 use crate::recall::view::finding::Hit;
+use crate::session::handle::Session;
 use crate::thread::settings::Settings;
 use crate::words::id::{Seq, ThreadId};
 use crate::words::time::Timestamp;
 
 resource! {
     /// See the module.
-    RESOURCE;
-    "/threads/{thread}/tasks/{task}" => get(tasks::one) patch(edit) delete(skip);
+    RESOURCE tagged "missions": "What missions are made of: their tasks, and what was thought of each";
+    "/threads/{thread}/tasks" => get(tasks);
+    "/threads/{thread}/tasks/{task}" => get(task) patch(edit) delete(skip);
     "/threads/{thread}/thoughts" => get(thoughts);
     "/threads/{thread}/memory" => get(memory);
     "/threads/{thread}/pause" => post(pause);
@@ -49,32 +58,222 @@ const TASKS_MAX: usize = 500;
 const THOUGHTS_MAX: u32 = 100;
 const STATEMENTS_MAX: usize = 8;
 const QUESTION_MAX: usize = 1000;
+/// Most events of a task that its stream of consciousness is made of.
+const STREAM_MAX: u32 = 1000;
 /// Most tasks that one may be given to require.
 const REQUIRED_MAX: usize = 100;
 
 /// Says what is wrong with a mission to be.
 pub(super) fn check(mission: Option<&str>, budget: Option<&BudgetWanted>, wrongs: &mut Wrongs) {
-    match mission.map(str::trim) {
-        None | Some("") => {
-            let detail = "a mission says what is wanted";
-            wrongs.add(Slug::EmptyInput, "/mission", detail);
-        }
-        Some(text) if text.chars().count() > MISSION_MAX => {
-            let detail = format!("a mission has at most {MISSION_MAX} characters");
-            wrongs.add(Slug::TextTooLarge, "/mission", detail);
-        }
-        Some(_) => {}
+    let text = mission.unwrap_or_default().trim();
+    wrongs.unsaid("/mission", text, "a mission says what is wanted");
+    if text.chars().count() > MISSION_MAX {
+        let detail = format!("a mission has at most {MISSION_MAX} characters");
+        wrongs.add(Slug::TextTooLarge, "/mission", detail);
     }
-    let members = budget.into_iter().flat_map(|it| {
-        let names = ["model_calls", "tokens", "time_ms"];
-        names
-            .into_iter()
-            .zip([it.model_calls, it.tokens, it.time_ms])
-    });
-    for (name, _) in members.filter(|(_, value)| *value == Some(0)) {
-        let detail = "a budget of 0 would do nothing";
-        wrongs.add(Slug::Unprocessable, format!("/budget/{name}"), detail);
+    let Some(budget) = budget else { return };
+    for (pointer, value) in [
+        ("/budget/model_calls", budget.model_calls),
+        ("/budget/tokens", budget.tokens),
+        ("/budget/time_ms", budget.time_ms),
+    ] {
+        if value == Some(0) {
+            let detail = "a budget of 0 would do nothing";
+            wrongs.add(Slug::Unprocessable, pointer, detail);
+        }
     }
+}
+
+/// A task.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Task {
+    /// Its id; ids only go up.
+    #[schema(example = "t2")]
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// What is to be done.
+    pub description: String,
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// What it may cost.
+    pub value: Value,
+    /// The task that was split into it and others.
+    pub parent: Option<String>,
+    /// What has to end before it begins; of a task that was split: its parts.
+    pub tasks_required: Vec<String>,
+    /// The tasks that require it.
+    pub tasks_depending: Vec<String>,
+    /// What brought to it, as the planner says.
+    pub tasks_and_thoughts_that_brought_to_it: Vec<String>,
+    /// Its place among its siblings: the lowest goes first.
+    pub rank: u64,
+    /// How it may be done, as listed; empty before that was asked.
+    pub routes: Vec<Route>,
+    /// How its answer is checked; null before that was asked.
+    pub check: Option<TaskCheck>,
+    /// The answer that passed its check.
+    pub answer: Option<String>,
+    /// Why it failed.
+    pub reason: Option<String>,
+    /// The thread in which it is worked on, and which has its thoughts; null before it begins.
+    #[schema(value_type = Option<String>)]
+    pub thread: Option<ThreadId>,
+    /// All that was thought while it was worked on, in order; in answers about one task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream_of_consciousness: Option<String>,
+    /// The event that made it.
+    #[schema(value_type = i64)]
+    pub seq: Seq,
+    /// When it was changed last.
+    #[schema(value_type = String)]
+    pub updated_at: Timestamp,
+}
+
+/// A way to do a task.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Route {
+    /// Its name.
+    pub name: String,
+    /// How it goes.
+    pub how: String,
+    /// The chance that it works, from 0 to 1, as the model estimates it.
+    pub estimate: f64,
+    /// It splits the task instead of doing it as a whole.
+    pub splits: bool,
+    /// The same chance, as learned from what came of earlier routes of its kind; null: there were none.
+    pub learned: Option<f64>,
+}
+
+impl From<mission::Route> for Route {
+    fn from(it: mission::Route) -> Self {
+        Self {
+            name: it.name,
+            how: it.how,
+            estimate: it.estimate,
+            splits: it.splits,
+            learned: it.learned,
+        }
+    }
+}
+
+/// How the answer of a task is checked.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TaskCheck {
+    /// `program`, `knowledge`, `agreement` or `rubric`.
+    pub by: &'static str,
+    /// The program, or what is searched.
+    pub with: Option<String>,
+    /// What a model goes by, where that decides nothing.
+    pub rubric: String,
+}
+
+impl From<Check> for TaskCheck {
+    fn from(check: Check) -> Self {
+        let (by, with, rubric) = match check {
+            Check::Program { code, rubric } => ("program", Some(code), rubric),
+            Check::Knowledge { query, rubric } => ("knowledge", Some(query), rubric),
+            Check::Agreement { rubric } => ("agreement", None, rubric),
+            Check::Rubric { rubric } => ("rubric", None, rubric),
+        };
+        Self { by, with, rubric }
+    }
+}
+
+/// Which tasks require which.
+fn depending(rows: &[TaskRow]) -> BTreeMap<TaskId, Vec<String>> {
+    let mut depending: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
+    for row in rows {
+        for required in &row.new.requires {
+            let of = depending.entry(*required).or_default();
+            of.push(row.new.task.to_string());
+        }
+    }
+    depending
+}
+
+impl Task {
+    fn new(mission: &ThreadId, row: TaskRow, depending: &BTreeMap<TaskId, Vec<String>>) -> Self {
+        let id = |task: &TaskId| task.to_string();
+        let thread = (row.began > 0).then(|| mission.of_task(row.new.task));
+        Self {
+            id: id(&row.new.task),
+            parent: row.new.parent.as_ref().map(id),
+            tasks_required: row.new.requires.iter().map(id).collect(),
+            tasks_depending: depending.get(&row.new.task).cloned().unwrap_or_default(),
+            tasks_and_thoughts_that_brought_to_it: row.new.brought_by,
+            routes: row.routes.into_iter().map(Route::from).collect(),
+            check: row.check.map(Into::into),
+            thread,
+            name: row.new.name,
+            description: row.new.description,
+            status: row.status,
+            value: row.new.value,
+            rank: row.new.rank,
+            answer: row.answer,
+            reason: row.reason,
+            stream_of_consciousness: None,
+            seq: row.seq,
+            updated_at: row.updated,
+        }
+    }
+}
+
+/// The tasks of a mission, in the order in which they were made.
+#[utoipa::path(get, path = "/threads/{thread}/tasks", operation_id = "list_tasks", tag = "missions",
+    params(("thread" = String, Path, description = "the mission"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before")),
+    responses((status = 200, body = Page<Task>)))]
+pub async fn tasks(
+    session: Needs<Read>,
+    Path(mission): Path<ThreadId>,
+    mut params: Params,
+) -> Answer<Page<Task>> {
+    let part = Part::take(&mut params)?;
+    params.end()?;
+    let part = part.of(format!("tasks {mission} {}", session.space()))?;
+    let after = part.at.as_deref().and_then(TaskId::parse);
+    let rows = session.tasks(&mission).await?;
+    let depending = depending(&rows);
+    let rows = rows.into_iter();
+    let rows = rows.skip_while(|row| Some(row.new.task) <= after);
+    let tasks = rows.map(|row| Task::new(&mission, row, &depending));
+    Ok(axum::Json(part.page(tasks, |task: &Task| task.id.clone())))
+}
+
+/// One task, with its stream of consciousness.
+#[utoipa::path(get, path = "/threads/{thread}/tasks/{task}", operation_id = "get_task", tag = "missions",
+    params(("thread" = String, Path, description = "the mission"), ("task" = String, Path, description = "the task's id")),
+    responses((status = 200, body = Task)))]
+pub async fn task(
+    session: Needs<Read>,
+    Path((mission, task)): Path<(ThreadId, TaskId)>,
+    _: NoParams,
+) -> Answer<Task> {
+    shown(&session, &mission, task).await.map(axum::Json)
+}
+
+async fn shown(session: &Session, mission: &ThreadId, task: TaskId) -> Result<Task, Problem> {
+    let rows = session.tasks(mission).await?;
+    let depending = depending(&rows);
+    let row = rows.into_iter().find(|row| row.new.task == task);
+    let detail = || format!("{mission} has no such task");
+    let row = row.ok_or_else(|| Problem::not_found(detail()))?;
+    let query = Query {
+        subtree: false,
+        order: Order::Ascending,
+        ..said_of(mission.of_task(task), STREAM_MAX)
+    };
+    let said = session.events(&query).await?;
+    let is_thought =
+        |event: &&Event| matches!(event.fact(), Fact::Task(it) if it.what.is_thought());
+    let thoughts = said.iter().filter(is_thought).map(Event::text);
+    let stream = Vec::from_iter(thoughts).join("\n\n");
+    Ok(Task {
+        stream_of_consciousness: Some(stream),
+        ..Task::new(mission, row, &depending)
+    })
 }
 
 /// A thought that was had while a task was worked on.
@@ -106,25 +305,25 @@ pub async fn thoughts(
     session: Needs<Read>,
     Path(mission): Path<ThreadId>,
     mut params: Params,
-) -> Result<axum::Json<Page<TaskThought>>, Problem> {
-    let (limit, at, text) = (params.limit()?, params.one("cursor")?, params.words()?);
+) -> Answer<Page<TaskThought>> {
+    let (part, text) = (Part::take(&mut params)?, params.words()?);
     params.end()?;
-    rows(&session, &mission).await?;
+    session.tasks(&mission).await?;
     let words = text.as_deref().unwrap_or_default();
-    let bound = format!("thoughts {mission} {} {words}", session.space());
-    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?;
+    let part = part.of(format!("thoughts {mission} {} {words}", session.space()))?;
     let query = Query {
+        after: part.behind(),
         text,
-        after: after.and_then(|at| at.parse::<Seq>().ok()),
         order: Order::Ascending,
-        ..said_of(mission, limit)
+        ..said_of(mission, part.limit)
     };
     let events = session.events(&query).await?;
-    let next = events.last().filter(|_| events.len() == limit as usize);
-    let next = next.map(|last| cursor::write(&bound, &last.seq.to_string()));
+    let last = events
+        .last()
+        .filter(|_| events.len() == part.limit as usize);
     Ok(axum::Json(Page {
         items: events.iter().filter_map(thought).collect(),
-        next,
+        next: last.map(|last| part.next(last.seq)),
     }))
 }
 
@@ -135,13 +334,13 @@ impl Body for TaskEdit {
             ("/description", &self.description, TEXT_MAX),
         ];
         for (pointer, text, most) in texts {
-            match text.as_deref().map(str::trim) {
-                Some("") => wrongs.add(Slug::EmptyInput, pointer, "a task says what is to be done"),
-                Some(text) if text.chars().count() > most => {
-                    let detail = format!("it has at most {most} characters");
-                    wrongs.add(Slug::TextTooLarge, pointer, detail);
-                }
-                _ => {}
+            let Some(text) = text.as_deref().map(str::trim) else {
+                continue;
+            };
+            wrongs.unsaid(pointer, text, "a task says what is to be done");
+            if text.chars().count() > most {
+                let detail = format!("it has at most {most} characters");
+                wrongs.add(Slug::TextTooLarge, pointer, detail);
             }
         }
         if self.rank.is_some_and(|rank| rank > 1_000_000) {
@@ -166,11 +365,9 @@ impl Body for TaskEdit {
 pub async fn edit(
     session: Needs<Speak>,
     Path((mission, task)): Path<(ThreadId, TaskId)>,
-    params: Params,
-    Json(edit): Json<TaskEdit>,
-) -> Result<axum::Json<Task>, Problem> {
-    params.end()?;
-    session.edit_task(&mission, task, edit).await?;
+    Only(edit): Only<TaskEdit>,
+) -> Answer<Task> {
+    session.changing(&mission)?.edit(task, edit).await?;
     shown(&session, &mission, task).await.map(axum::Json)
 }
 
@@ -181,10 +378,9 @@ pub async fn edit(
 pub async fn skip(
     session: Needs<Speak>,
     Path((mission, task)): Path<(ThreadId, TaskId)>,
-    params: Params,
-) -> Result<axum::Json<Task>, Problem> {
-    params.end()?;
-    session.skip_task(&mission, task).await?;
+    _: NoParams,
+) -> Answer<Task> {
+    session.changing(&mission)?.skip(task).await?;
     shown(&session, &mission, task).await.map(axum::Json)
 }
 
@@ -260,10 +456,9 @@ impl Estimates {
 pub async fn memory(
     session: Needs<Read>,
     Path(mission): Path<ThreadId>,
-    params: Params,
-) -> Result<axum::Json<WorkingMemory>, Problem> {
-    params.end()?;
-    let mut rows = rows(&session, &mission).await?;
+    _: NoParams,
+) -> Answer<WorkingMemory> {
+    let mut rows = session.tasks(&mission).await?;
     let depending = depending(&rows);
     rows.sort_by_key(|row| row.status.is_over());
     rows.truncate(TASKS_MAX);
@@ -281,9 +476,7 @@ pub async fn memory(
     let question = Question {
         text: wanted.chars().take(QUESTION_MAX).collect(),
         limit: STATEMENTS_MAX,
-        tokens: None,
-        at: None,
-        as_of: None,
+        ..Question::default()
     };
     let found = session.recall(&question).await?;
     let tasks = rows.into_iter();
@@ -302,10 +495,9 @@ pub async fn memory(
 pub async fn pause(
     session: Needs<Speak>,
     Path(thread): Path<ThreadId>,
-    params: Params,
-) -> Result<axum::Json<Thread>, Problem> {
-    params.end()?;
-    let row = session.pause_mission(&thread).await?;
+    _: NoParams,
+) -> Answer<Thread> {
+    let row = session.changing(&thread)?.pause().await?;
     Ok(axum::Json(Thread::new(row, Vec::new(), &[])))
 }
 
@@ -315,9 +507,8 @@ pub async fn pause(
 pub async fn resume(
     session: Needs<Speak>,
     Path(thread): Path<ThreadId>,
-    params: Params,
-) -> Result<axum::Json<Thread>, Problem> {
-    params.end()?;
-    let row = session.resume_mission(&thread).await?;
+    _: NoParams,
+) -> Answer<Thread> {
+    let row = session.changing(&thread)?.resume().await?;
     Ok(axum::Json(Thread::new(row, Vec::new(), &[])))
 }

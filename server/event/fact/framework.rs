@@ -58,51 +58,17 @@ impl FrameworkFact<'_> {
     }
 }
 
-impl Draft {
-    /// A framework was chosen for a task of this thread, or was not to compare, for this reason.
-    pub fn framework_chosen(
-        thread: &ThreadId,
-        framework: &str,
-        with: bool,
-        task: &str,
-        reason: &str,
-    ) -> Self {
-        FrameworkFact {
-            framework,
-            with,
-            task,
-            what: Said::Chosen { reason },
-        }
-        .encode(thread)
-    }
-
-    /// What came of a task of this thread, with a framework or without it; `tally` with this one.
-    pub fn framework_outcome(
-        thread: &ThreadId,
-        framework: &str,
-        (with, worked): (bool, bool),
-        task: &str,
-        tally: Tally,
-    ) -> Self {
-        FrameworkFact {
-            framework,
-            with,
-            task,
-            what: Said::Came { worked, tally },
-        }
-        .encode(thread)
-    }
-}
-
 /// One of each, for the documents and the tests.
 pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
-    let (id, task) = (
-        "0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b",
-        "put the appointments of a week in order",
-    );
     let tally = Tally::default().and(false, false).and(true, true);
-    vec![
-        Draft::framework_chosen(thread, id, true, task, "it is the better way"),
-        Draft::framework_outcome(thread, id, (true, true), task, tally),
-    ]
+    let worked = true;
+    let reason = "it is the better way";
+    let said = [Said::Chosen { reason }, Said::Came { worked, tally }];
+    let fact = |what| FrameworkFact {
+        framework: "0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b",
+        with: true,
+        task: "put the appointments of a week in order",
+        what,
+    };
+    said.map(|what| fact(what).encode(thread)).into()
 }

@@ -61,18 +61,6 @@ pub enum Summaries {
     ),
 }
 
-impl Draft {
-    /// A summary of some of a thread's events.
-    pub fn summary(thread: &ThreadId, summary: Summary<'_>) -> Self {
-        summary.encode(thread)
-    }
-
-    /// What the summaries of a space say of themselves.
-    pub fn summaries(what: Summaries) -> Self {
-        what.encode(&ThreadId::of_summaries())
-    }
-}
-
 /// One of each, for the documents and the tests.
 pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
     let covers = |from, to, position, events, level| Covers {
@@ -98,6 +86,10 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         upto: Some(48_000),
         ..covers(913, 913, 300, 1, 0)
     };
+    let due = Summaries::Due {
+        thread: thread.clone(),
+        target: 300,
+    };
     vec![
         summary(
             "Ada asked what an owl costs: 12. She has not said how many she wants.",
@@ -114,10 +106,7 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
             covers(3, 9012, 0, 2400, 1),
             vec![914, 1840],
         ),
-        Draft::summaries(Summaries::Due {
-            thread: thread.clone(),
-            target: 300,
-        }),
-        Draft::summaries(Summaries::Rested(915)),
+        due.encode(&ThreadId::of_summaries()),
+        Summaries::Rested(915).encode(&ThreadId::of_summaries()),
     ]
 }

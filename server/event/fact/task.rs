@@ -2,14 +2,15 @@
 //! what is said while it is worked on in the task's own. All are of modality `state`, so that no model is shown them as entries; the table
 //! `tasks` is made of them.
 
-use thinkd_facts::Fact;
+use serde::{Deserialize, Serialize};
+use thinkd_facts::{Fact, Members};
 
 use super::family::Family;
 use crate::event::draft::Draft;
-use crate::event::mission::{Check, Expected, Figures, NewTask, Route, TaskId, TaskStatus, Value};
-use crate::event::task::{TaskNews, ToolStep};
+use crate::event::mission::{Check, Expected, Figures, NewTask, Route, TaskId, TaskStatus};
 use crate::event::tuning::Tuning;
 use crate::words::id::ThreadId;
+use crate::words::text::counted;
 
 /// The first tag.
 pub const TAG: &str = "task";
@@ -51,34 +52,315 @@ impl Draft {
     }
 }
 
+/// Something that is said of a task.
+#[derive(Debug, Clone, PartialEq, Fact)]
+pub enum TaskNews {
+    /// A mission has one more task.
+    #[fact(name = "task-made", tags("made"))]
+    Made(#[fact(flat)] NewTask),
+    /// Work on a task begins, in a thread of its own.
+    #[fact(name = "task-began", tags("began"))]
+    Began {
+        /// A task that it requires and that failed.
+        #[fact(json, or_null, kind = "number | null")]
+        behind: Option<TaskId>,
+    },
+    /// Whether a task is to be split.
+    #[fact(name = "task-split", tags("split"))]
+    Split {
+        /// Whether it is.
+        needed: bool,
+        /// Why.
+        why: String,
+    },
+    /// What the user would have to say for a task.
+    #[fact(name = "task-asked", tags("asked"))]
+    Asked {
+        /// The question.
+        #[fact(or_null)]
+        question: Option<String>,
+    },
+    /// How a task may be done, with the chance that it works.
+    #[fact(name = "task-routes", tags("routes"))]
+    Routes {
+        /// Name, how, estimate, splits, and the chance as learned, if it was.
+        #[fact(json, kind = "object[]")]
+        routes: Vec<Route>,
+    },
+    /// How the answer of a task will be checked: said before there is one.
+    #[fact(name = "task-checked", tags("checked"))]
+    Checked {
+        /// By, and code, query or rubric.
+        #[fact(json)]
+        check: Check,
+    },
+    /// A task was tried by a route.
+    #[fact(name = "task-tried", tags("tried"))]
+    Tried {
+        /// The route.
+        route: String,
+        /// The tier that was asked.
+        #[fact(kind = "\"low\" | \"high\"")]
+        tier: String,
+        /// The answer.
+        #[fact(or_null)]
+        answer: Option<String>,
+        /// What was thought on the way, or why there is no answer.
+        why: String,
+    },
+    /// A tool of another server was called for a task.
+    #[fact(name = "task-used", tags("used"))]
+    Used(#[fact(flat)] ToolStep),
+    /// The answer of a task was checked.
+    #[fact(name = "task-judged", tags("judged"))]
+    Judged {
+        /// What decided it.
+        #[fact(kind = "\"program\" | \"knowledge\" | \"agreement\" | \"rubric\"")]
+        by: String,
+        /// Whether the answer will do.
+        passes: bool,
+        /// Why.
+        why: String,
+        /// What was expected of the try: the kind of its route (`whole`, `split`, `high`,
+        /// `framework` and its id), the chance as the model said and as learned.
+        #[fact(json)]
+        expected: Option<Expected>,
+    },
+    /// Whether a task is tried once more by the high tier, and the figures that decide it.
+    #[fact(name = "task-retry", tags("retry"))]
+    Retry {
+        /// Whether it is.
+        made: bool,
+        /// calls_left, tasks_left
+        #[fact(json)]
+        figures: Figures,
+    },
+    /// Whether a framework is made for a task that the high tier could not do either, and the figures that decide it.
+    #[fact(name = "task-framework", tags("framework"))]
+    Framework {
+        /// Whether it is.
+        made: bool,
+        /// calls_left, tasks_left
+        #[fact(json)]
+        figures: Figures,
+    },
+    /// The program of a framework that is made for a task was run with several values of its parameters.
+    #[fact(name = "task-tuned", tags("tuned"))]
+    Tuned {
+        /// Parameters, answer, score, passes; in the order in which they were tried.
+        #[fact(json, kind = "object[]")]
+        runs: Vec<Tuning>,
+        /// The place of the best of them, from 0.
+        best: u64,
+    },
+    /// A framework was made for a task.
+    #[fact(name = "task-built", tags("built"))]
+    Built {
+        /// Its id.
+        framework: String,
+        /// Its name.
+        name: String,
+        /// The kind of its recipe.
+        kind: String,
+    },
+    /// Something that a model wanted of a task was not done.
+    #[fact(name = "task-refused", tags("refused"))]
+    Refused {
+        /// What.
+        of: String,
+        /// Why.
+        why: String,
+    },
+    /// A task is another from now on: what is to be done, what it requires, its place among its siblings.
+    #[fact(name = "task-changed", tags("changed"))]
+    Changed {
+        /// Its name.
+        name: String,
+        /// What is to be done.
+        description: String,
+        /// The tasks that have to end before it begins.
+        #[fact(json, kind = "number[]")]
+        requires: Vec<TaskId>,
+        /// Its place among its siblings: the lowest goes first.
+        rank: u64,
+        /// Why.
+        why: String,
+        /// Who did it; null: the mission itself.
+        #[fact(or_null)]
+        by: Option<String>,
+    },
+    /// A task is over, and its thread with it.
+    #[fact(name = "task-over", tags("over"))]
+    Over {
+        /// How.
+        #[fact(
+            json,
+            kind = "\"closed\" | \"failed_with_current_available_instruments\""
+        )]
+        status: TaskStatus,
+        /// The answer that passed its check.
+        #[fact(or_null)]
+        answer: Option<String>,
+        /// Why it failed.
+        #[fact(or_null)]
+        reason: Option<String>,
+    },
+}
+
+/// A call of a tool for a task, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Members)]
+pub struct ToolStep {
+    /// The tool, as it is called here.
+    pub tool: String,
+    /// Its arguments, as JSON.
+    pub arguments: String,
+    /// Whether it worked.
+    pub worked: bool,
+    /// What it came to, shortened, or why it failed.
+    pub came: String,
+}
+
+fn lines(each: impl Iterator<Item = String>) -> String {
+    Vec::from_iter(each).join("\n")
+}
+
+/// Returns what is left of a mission.
+fn left(figures: &Figures) -> String {
+    let calls = counted(figures.calls_left, "call");
+    let tasks = counted(figures.tasks_left, "task");
+    format!("left are {calls} and {tasks}")
+}
+
+impl TaskNews {
+    /// Returns that a task is over: closed with its answer, or failed.
+    pub fn over(answer: Option<String>, reason: Option<String>) -> Self {
+        Self::Over {
+            status: TaskStatus::ended(answer.is_some()),
+            answer,
+            reason,
+        }
+    }
+
+    /// Returns what it is called, and what it says, of the task with this id. Its text is both, so
+    /// that it is found by either.
+    pub fn words(&self, task: TaskId) -> (String, String) {
+        let is = |so: bool| if so { "is" } else { "is not" };
+        let who = match self {
+            Self::Refused { .. } if task.0 == 0 => "the mission".to_owned(),
+            _ => task.to_string(),
+        };
+        let (what, says) = match self {
+            Self::Made(new) => (new.name.clone(), new.description.clone()),
+            Self::Began { behind: None } => ("begins".to_owned(), String::new()),
+            Self::Began { behind: Some(it) } => (format!("begins behind {it}"), "it failed".into()),
+            Self::Split { needed, why } => (format!("{} to be split", is(*needed)), why.clone()),
+            Self::Asked { question: None } => ("asks the user nothing".to_owned(), String::new()),
+            Self::Asked { question: Some(it) } => ("asks the user".to_owned(), it.clone()),
+            Self::Routes { routes } => {
+                let each = |it: &Route| format!("{} ({}): {}", it.name, it.estimate, it.how);
+                let count = counted(routes.len() as u64, "route");
+                (format!("has {count}"), lines(routes.iter().map(each)))
+            }
+            Self::Checked { check } => ("will be checked".to_owned(), check.rubric().to_owned()),
+            Self::Tried {
+                route,
+                tier,
+                answer,
+                why,
+            } => {
+                let tried = format!("tried {route} ({tier})");
+                match answer {
+                    Some(answer) => (tried, format!("{answer}\n{why}").trim_end().to_owned()),
+                    None => (format!("{tried} without an answer"), why.clone()),
+                }
+            }
+            Self::Used(step) => {
+                let in_vain = if step.worked { "" } else { " in vain" };
+                let says = format!("{}\n{}", step.arguments, step.came);
+                (format!("called {}{in_vain}", step.tool), says)
+            }
+            Self::Judged {
+                by, passes, why, ..
+            } => {
+                let passes = if *passes { "passes" } else { "does not pass" };
+                (format!("{passes} ({by})"), why.clone())
+            }
+            Self::Retry { made, figures } => {
+                let what = format!("{} tried again by the high tier", is(*made));
+                (what, left(figures))
+            }
+            Self::Framework { made, figures } => {
+                let one = if *made { "a" } else { "no" };
+                (format!("gets {one} framework"), left(figures))
+            }
+            Self::Tuned { runs, best } => {
+                let each = (0..).zip(runs).map(|(at, run)| run.words(at == *best));
+                let count = counted(runs.len() as u64, "set");
+                (format!("tried {count} of parameters"), lines(each))
+            }
+            Self::Built {
+                framework,
+                name,
+                kind,
+            } => {
+                let says = format!("{framework}, of the kind {kind}");
+                (format!("has led to the framework {name}"), says)
+            }
+            Self::Refused { of, why } => (format!("was refused {of}"), why.clone()),
+            Self::Changed {
+                description, why, ..
+            } => ("is changed".to_owned(), format!("{why}\n{description}")),
+            Self::Over {
+                status,
+                answer,
+                reason,
+            } => {
+                let is_closed = *status == TaskStatus::Closed;
+                let (what, says) = match is_closed {
+                    true => ("is closed", answer),
+                    false => ("failed", reason),
+                };
+                (what.to_owned(), says.clone().unwrap_or_default())
+            }
+        };
+        (format!("{who} {what}"), says)
+    }
+
+    /// Returns whether somebody thought it while the task was worked on.
+    pub const fn is_thought(&self) -> bool {
+        match self {
+            Self::Made(_)
+            | Self::Began { .. }
+            | Self::Retry { .. }
+            | Self::Framework { .. }
+            | Self::Changed { .. }
+            | Self::Over { .. } => false,
+            Self::Asked { question } => question.is_some(),
+            _ => true,
+        }
+    }
+}
+
 /// One of each, for the documents and the tests.
 pub(super) fn examples() -> Vec<Draft> {
-    let mission = ThreadId::of_mission(uuid::Uuid::from_u128(
-        0x0193_b6c2_7c2e_7aaa_8000_0123_4567_89ab,
-    ));
+    let id = uuid::Uuid::from_u128(0x0193_b6c2_7c2e_7aaa_8000_0123_4567_89ab);
+    let mission = ThreadId::of_mission(id);
     let own = mission.of_task(TaskId(2));
     let made = TaskNews::Made(NewTask {
         task: TaskId(2),
         name: "order the talks".into(),
         description: "Put the five talks into an order without a clash.".into(),
-        value: Value::Medium,
-        parent: None,
         requires: vec![TaskId(1)],
         brought_by: vec!["list the talks".into()],
         rank: 2,
-        exact: false,
+        ..NewTask::default()
     });
-    let route = |name: &str, how: &str, estimate, splits| Route {
-        name: name.into(),
-        how: how.into(),
-        estimate,
-        splits,
-        learned: None,
+    let by_day = Route {
+        splits: true,
+        ..Route::whole("day by day", "Split by day.", 0.4)
     };
-    let routes = vec![
-        route("by hand", "Try the longest talk first.", 0.6, false),
-        route("day by day", "Split by day.", 0.4, true),
-    ];
+    let by_hand = Route::whole("by hand", "Try the longest talk first.", 0.6);
+    let routes = vec![by_hand, by_day];
     let check = Check::Program {
         code: "input.answer.includes('09:00')".into(),
         rubric: "No two talks clash.".into(),
@@ -153,23 +435,12 @@ pub(super) fn examples() -> Vec<Draft> {
             why: "t1 failed".into(),
             by: None,
         },
-        TaskNews::Over {
-            status: TaskStatus::Closed,
-            answer: Some("09:00 owls, 10:00 mice".into()),
-            reason: None,
-        },
-        TaskNews::Over {
-            status: TaskStatus::FailedWithCurrentAvailableInstruments,
-            answer: None,
-            reason: Some("no answer passed its check".into()),
-        },
+        TaskNews::over(Some("09:00 owls, 10:00 mice".into()), None),
+        TaskNews::over(None, Some("no answer passed its check".into())),
     ];
-    let of_task = news
-        .into_iter()
-        .map(|what| Draft::task(&own, TaskId(2), what));
-    std::iter::once(Draft::task(&mission, TaskId(2), made))
-        .chain(of_task)
-        .collect()
+    let mut all = vec![Draft::task(&mission, TaskId(2), made)];
+    all.extend(news.map(|what| Draft::task(&own, TaskId(2), what)));
+    all
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::event::fact::set::{self, Set};
 use crate::event::framework::{Framework, Recipe};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::migrations::{Migration, migration};
+use crate::log::migrations::migration;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
 use crate::log::shown::json;
@@ -58,11 +58,9 @@ struct Body<'a> {
 pub(super) static PROJECTION: Projection = Projection {
     table: &TABLE,
     kind: Some(set::Kind::Framework),
-    migrations: &MIGRATIONS,
+    migrations: &[migration!("0028_frameworks")],
     fold,
 };
-
-static MIGRATIONS: [Migration; 1] = [migration!("0028_frameworks")];
 
 static TABLE: Table = Table {
     name: "frameworks",
@@ -80,8 +78,7 @@ static TABLE: Table = Table {
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let key =
-        |id: &str| -> [(&'static str, Cell); 2] { [("space", space.into()), ("id", id.into())] };
+    let key = |id: &str| TABLE.keyed(space, &event.thread, id);
     let changed = ("changed", Cell::from(event.seq));
     match fact {
         Fact::Set(Set {
@@ -90,7 +87,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
             ..
         }) => {
             let Some(framework) = framework else {
-                return Some(Change::Remove(key(id).into()));
+                return Some(Change::Remove(key(id)));
             };
             let body = Body {
                 knowledge: Cow::Borrowed(&framework.knowledge),
@@ -109,15 +106,14 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
                 changed,
                 ("updated", event.ts.into()),
             ];
-            Some(Change::Put(key(id).into_iter().chain(rest).collect()))
+            Some(Change::Put(key(id).with(rest)))
         }
         Fact::Framework(fact) => {
             let Said::Came { tally, .. } = &fact.what else {
                 return None;
             };
             let rest = [("tally", json(tally).ok()?.into()), changed];
-            let cells = key(fact.framework).into_iter().chain(rest);
-            Some(Change::Alter(cells.collect()))
+            Some(Change::Alter(key(fact.framework).with(rest)))
         }
         _ => None,
     }
@@ -178,8 +174,7 @@ impl dyn Store + '_ {
         space: &Space,
         id: &str,
     ) -> Result<Option<FrameworkRow>, StoreError> {
-        let rows = self.select(of_id(space, id)).await?;
-        rows.first().map(read).transpose()
+        self.read_first(of_id(space, id), read).await
     }
 
     /// Frameworks in the order in which they were created, those after `after`, of one kind if it
@@ -191,13 +186,14 @@ impl dyn Store + '_ {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<FrameworkRow>, StoreError> {
-        let all = Select::of(&TABLE, space);
-        let some = after.into_iter().fold(all, |it, id| it.after("id", id));
-        let some = kind
-            .into_iter()
-            .fold(some, |it, kind| it.equal("kind", kind));
-        let rows = self.select(some.order_by(&["id"]).first(limit)).await?;
-        rows.iter().map(read).collect()
+        let mut select = Select::of(&TABLE, space);
+        if let Some(after) = after {
+            select = select.after("id", after);
+        }
+        if let Some(kind) = kind {
+            select = select.equal("kind", kind);
+        }
+        self.read(select.order_by(&["id"]).first(limit), read).await
     }
 
     /// Returns what tells of each framework of a space for which tasks it is, in the order in which
@@ -205,7 +201,6 @@ impl dyn Store + '_ {
     pub async fn framework_names(&self, space: &Space) -> Result<Vec<FrameworkName>, StoreError> {
         let columns = &["id", "name", "purpose", "changed"];
         let select = Select::of(&TABLE, space).distinct(columns);
-        let rows = self.select(select.order_by(&["id"])).await?;
-        rows.iter().map(read_name).collect()
+        self.read(select.order_by(&["id"]), read_name).await
     }
 }

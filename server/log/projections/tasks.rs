@@ -11,12 +11,11 @@ use serde_json::json;
 use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::fact::task::TaskFact;
+use crate::event::fact::task::{TaskFact, TaskNews};
 use crate::event::mission::{Check, NewTask, RUBRIC, Route, TaskId, TaskStatus, Value};
-use crate::event::task::TaskNews;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::migrations::{Migration, migration};
+use crate::log::migrations::migration;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
 use crate::log::table::{Cell, Key, Row, Table, integer, text};
@@ -49,11 +48,9 @@ pub struct TaskRow {
 pub(super) static PROJECTION: Projection = Projection {
     table: &TABLE,
     kind: None,
-    migrations: &MIGRATIONS,
+    migrations: &[migration!("0026_tasks")],
     fold,
 };
-
-static MIGRATIONS: [Migration; 1] = [migration!("0026_tasks")];
 
 static TABLE: Table = Table {
     name: "tasks",
@@ -96,19 +93,19 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         return None;
     };
     let mission = ThreadId::of_mission(event.thread.mission()?);
-    let key = [
-        ("space", Cell::from(space)),
+    let row = Row::from([
+        ("space", space.into()),
         ("mission", (&mission).into()),
         ("task", number(task.0)),
-    ];
-    let updated = [("updated", Cell::from(event.ts))];
+        ("updated", event.ts.into()),
+    ]);
     let status = |status: TaskStatus| ("status", Cell::from(status.as_str()));
-    let cells: Vec<(&'static str, Cell)> = match what {
+    Some(Change::Alter(match what {
         TaskNews::Made(new) => {
             // How the answer of an exact task is checked is known from the beginning.
             let rubric = || RUBRIC.to_owned();
             let check = new.exact.then(|| Check::Agreement { rubric: rubric() });
-            let cells = [
+            return Some(Change::Put(row.with([
                 ("seq", event.seq.into()),
                 ("name", new.name.as_str().into()),
                 ("description", new.description.as_str().into()),
@@ -123,39 +120,37 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
                 ("acceptance", some(check.as_ref())),
                 ("answer", "".into()),
                 ("reason", "".into()),
-            ];
-            let cells = key.into_iter().chain(cells).chain(updated);
-            return Some(Change::Put(cells.collect()));
+            ])));
         }
-        TaskNews::Began { .. } => vec![status(TaskStatus::InProgress), ("began", event.seq.into())],
-        TaskNews::Routes { routes } => vec![("routes", list(routes))],
-        TaskNews::Checked { check } => vec![("acceptance", list(check))],
+        TaskNews::Began { .. } => {
+            row.with([status(TaskStatus::InProgress), ("began", event.seq.into())])
+        }
+        TaskNews::Routes { routes } => row.with([("routes", list(routes))]),
+        TaskNews::Checked { check } => row.with([("acceptance", list(check))]),
         TaskNews::Changed {
             name,
             description,
             requires,
             rank,
             ..
-        } => vec![
+        } => row.with([
             ("name", name.as_str().into()),
             ("description", description.as_str().into()),
             ("requires", list(requires)),
             ("rank", number(*rank)),
-        ],
+        ]),
         TaskNews::Over {
             status: over,
             answer,
             reason,
-        } => vec![
+        } => row.with([
             status(*over),
             ("answer", some(answer.as_ref())),
             ("reason", some(reason.as_ref())),
-        ],
+        ]),
         // Thoughts: they stand in the task's thread.
         _ => return None,
-    };
-    let cells = key.into_iter().chain(cells).chain(updated);
-    Some(Change::Alter(cells.collect()))
+    }))
 }
 
 fn word<T>(row: &Row, column: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, StoreError> {
@@ -257,6 +252,6 @@ impl dyn Store + '_ {
             .after("task", number(after.map_or(0, |task| task.0)))
             .order_by(&["task"]);
         let select = limit.into_iter().fold(select, Select::first);
-        self.select(select).await?.iter().map(read).collect()
+        self.read(select, read).await
     }
 }

@@ -19,6 +19,8 @@ use crate::program::telemetry::escaped;
 
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(60);
+/// Most items of a page.
+const PAGE: &str = "500";
 /// After how long a server that is away is asked again.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -171,6 +173,28 @@ impl Server {
         let base = &self.base;
         let strange = || format!("{base} answers what this program does not understand");
         serde_json::from_slice(&answer).with_context(strange)
+    }
+
+    /// All items of a list.
+    pub async fn all(
+        &self,
+        client: &reqwest::Client,
+        path: &str,
+        wanted: &[(&str, String)],
+    ) -> anyhow::Result<Vec<Value>> {
+        let mut all = Vec::new();
+        let mut cursor = None;
+        loop {
+            let mut query = vec![("limit", PAGE.to_owned())];
+            query.extend_from_slice(wanted);
+            query.extend(cursor.map(|cursor| ("cursor", cursor)));
+            let page: Page<Value> = self.ask(client, path, &query).await?;
+            all.extend(page.items);
+            cursor = page.next;
+            if cursor.is_none() {
+                return Ok(all);
+            }
+        }
     }
 
     /// The answer to a request, unless it is a refusal, or there is none.

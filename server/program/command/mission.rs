@@ -183,7 +183,8 @@ impl Tree {
         let path = format!("/threads/{}", self.thread);
         let mission: Value = self.server.ask(&self.client, &path, &[]).await?;
         // Read behind the mission: its end is behind that of its tasks.
-        let tasks = self.tasks().await?;
+        let tasks = format!("{path}/tasks");
+        let tasks = self.server.all(&self.client, &tasks, &[]).await?;
         self.show_changes(&tasks)?;
         match text(&mission, "status") {
             "done" | "failed" | "stopped" => {
@@ -226,21 +227,6 @@ impl Tree {
             self.shown.insert(id.to_owned(), status.to_owned());
         }
         Ok(())
-    }
-
-    async fn tasks(&self) -> anyhow::Result<Vec<Value>> {
-        let path = format!("/threads/{}/tasks", self.thread);
-        let mut query = vec![("limit", "500".to_owned())];
-        let mut tasks = Vec::new();
-        loop {
-            let page: Value = self.server.ask(&self.client, &path, &query).await?;
-            tasks.extend(page["items"].as_array().into_iter().flatten().cloned());
-            let Some(next) = page["next"].as_str() else {
-                return Ok(tasks);
-            };
-            query.truncate(1);
-            query.push(("cursor", next.to_owned()));
-        }
     }
 
     /// `t2 list the talks: closed: nine talks`

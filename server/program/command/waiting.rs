@@ -5,7 +5,7 @@ use anyhow::bail;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::client::{Page, Server};
+use super::client::Server;
 use super::paint::{ALARM, BOLD, CODE, FAINT, painted};
 use super::safe::safe;
 use crate::event::envelope::Event;
@@ -14,8 +14,6 @@ use crate::words::id::OWN_END;
 use crate::words::spelling::words;
 use crate::words::time::{self, Timestamp};
 
-/// Most items of a page.
-const PAGE: &str = "500";
 /// How many digits of the end of an id name a request. The beginnings of ids are their times: what waits since the same moment begins the same.
 const END: usize = 8;
 /// The fewest digits of an id's end that name a request.
@@ -236,21 +234,11 @@ impl Server {
         client: &reqwest::Client,
         thread: Option<&str>,
     ) -> anyhow::Result<Vec<Waiting>> {
+        let of_thread = thread.map(|thread| ("thread", thread.to_owned()));
         let mut all = Vec::new();
         for kind in [Kind::Approval, Kind::Question] {
-            let mut cursor = None;
-            loop {
-                let mut query = vec![("limit", PAGE.to_owned())];
-                query.extend(thread.map(|thread| ("thread", thread.to_owned())));
-                query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
-                let page: Page<Value> = self.ask(client, &kind.path(), &query).await?;
-                let items = page.items.into_iter();
-                all.extend(items.map(|asked| Waiting::new(kind, asked)));
-                cursor = page.next;
-                if cursor.is_none() {
-                    break;
-                }
-            }
+            let asked = self.all(client, &kind.path(), of_thread.as_slice()).await?;
+            all.extend(asked.into_iter().map(|asked| Waiting::new(kind, asked)));
         }
         for waiting in all.iter_mut().filter(|waiting| waiting.since.is_none()) {
             // A request whose event cannot be read is one all the same, of an age that nobody knows.

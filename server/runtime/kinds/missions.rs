@@ -30,37 +30,31 @@ use crate::pipelines::past::Past;
 use crate::pipelines::registry;
 use crate::runtime::ground::Ground;
 use crate::runtime::mailbox::each_after;
-use crate::runtime::mission::Options;
 use crate::runtime::refused::{Refused, too_many_threads};
 use crate::runtime::work::{Claim, Looked, Work, looked};
 use crate::tasks::share::{Place, Places};
 use crate::tools::knowledge::Search;
 use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::{self, Seq, Space, ThreadId};
+use crate::words::id::{self, Space, ThreadId};
 pub use editing::Changing;
 
-use asker::Asker;
-use board::Board;
-use desk::{Desk, Parts};
+use board::{Board, Tasks};
+use desk::{Asker, Desk, Parts};
 use journal::Journal;
 use people::follow;
 use resting::Rest;
-use tasks::Tasks;
 
 mod agreeing;
 mod approving;
-mod asker;
 mod asking;
 mod board;
 mod calling;
 mod checking;
 mod claiming;
-mod closing;
 mod desk;
 mod editing;
 mod fitting;
 mod flow;
-mod instructing;
 mod journal;
 mod making;
 mod people;
@@ -71,7 +65,6 @@ mod said;
 mod sketching;
 mod solving;
 mod steps;
-mod tasks;
 mod using;
 
 /// How often a mission is taken up again: one that ends its server each time must not do so for
@@ -85,16 +78,6 @@ pub struct Missions {
     ground: Ground,
     knowledge: Option<Arc<Search>>,
     places: Places,
-}
-
-/// What the log has of a mission.
-#[derive(Default)]
-struct Begun {
-    past: Past,
-    /// The event that it began with.
-    root: Seq,
-    /// The last one that was read.
-    head: Seq,
 }
 
 #[async_trait]
@@ -164,11 +147,6 @@ impl Missions {
         }
     }
 
-    /// Returns how missions go here.
-    pub fn options(&self) -> &Options {
-        &self.ground.options.mission
-    }
-
     /// Begins a mission. Returns its thread after the commit.
     pub async fn start(
         &self,
@@ -201,8 +179,17 @@ impl Missions {
         let space = fence.space.clone();
         // Followed first, then read: what people change is in one of the two.
         let follower = store.feed().follow(&space, Some(&row.thread));
-        let begun = self.begun(&space, &row).await?;
-        let Some((key, Held::Here(input))) = begun.past.started.clone() else {
+        let mut past = Past::default();
+        let mut root = None;
+        let mut head = 0;
+        each_after(&**store, &space, &row, Show::Public, |event| {
+            past.apply(&event);
+            root.get_or_insert(event.seq);
+            head = event.seq;
+            true
+        })
+        .await?;
+        let (Some(root), Some((key, Held::Here(input)))) = (root, past.started.clone()) else {
             tracing::error!(thread = %row.thread, "a mission without a beginning is left alone");
             return Ok(Looked::Nothing);
         };
@@ -218,22 +205,22 @@ impl Missions {
         };
         let records = Records::of(&store.events(&space, &verdicts).await?);
         let writer = TurnWriter::new(store.clone(), fence, None);
-        let writer = writer.rooted(Some(begun.root)).caused(wanted.root);
+        let writer = writer.rooted(Some(root)).caused(wanted.root);
         let values = Values {
             store: store.clone(),
             space: space.clone(),
             event_bytes: self.ground.options.tool_limits.output_bytes,
         };
         let limits = registry::Limits::default();
-        let ledger = Ledger::new(key.clone(), writer, values, limits, &begun.past);
+        let ledger = Ledger::new(key.clone(), writer, values, limits, &past);
         let (quotas, budget) = (&self.ground.quotas, &wanted.budget);
         let asker = Asker {
-            purse: quotas.of_mission(&space, begun.root, wanted.root, budget),
+            purse: quotas.of_mission(&space, root, wanted.root, budget),
             stop: stop.token().clone(),
             window: AtomicUsize::new(self.ground.mind.client.view_bytes()),
             spent: OnceLock::new(),
         };
-        let desk = Desk::new(Parts {
+        let desk = Arc::new(Parts {
             ground: self.ground.clone(),
             knowledge: self.knowledge.clone(),
             space,
@@ -244,7 +231,7 @@ impl Missions {
             row,
             wanted,
             asker,
-            tasks: Tasks::new(Board::of(tasks), self.options().width),
+            tasks: Tasks::new(Board::of(tasks), self.ground.options.mission.width),
             records: Mutex::new(records),
             rest: Rest::default(),
         });
@@ -262,24 +249,10 @@ impl Missions {
             },
             lost = ledger.lost() => return looked(Err(lost)),
             stands = desk.rest.all_wait_for_people() => return park(&key, &desk, stands).await,
-            never = follow(&desk, follower, begun.head) => match never {},
-            outcome = work(&key, &begun.past, &desk) => outcome,
+            never = follow(&desk, follower, head) => match never {},
+            outcome = work(&key, &past, &desk) => outcome,
         };
         looked(close(&key, &desk, outcome).await)
-    }
-
-    async fn begun(&self, space: &Space, row: &ThreadRow) -> Result<Begun, StoreError> {
-        let mut begun = Begun::default();
-        each_after(&*self.ground.store, space, row, Show::Public, |event| {
-            begun.past.apply(&event);
-            if begun.root == 0 {
-                begun.root = event.seq;
-            }
-            begun.head = event.seq;
-            true
-        })
-        .await?;
-        Ok(begun)
     }
 }
 
@@ -307,8 +280,8 @@ async fn close(key: &RunKey, desk: &Desk, outcome: RunOutcome) -> Result<Status,
     };
     let (left, counts, text) = {
         let board = desk.tasks.board();
-        let left = why.map(|why| closing::left(&key.thread, &board, why));
-        let plain = || closing::what_there_is(&board, why, |_| true);
+        let left = why.map(|why| journal::left(&key.thread, &board, why));
+        let plain = || reporting::what_there_is(&board, why, |_| true);
         let text = answer.map_or_else(plain, str::to_owned);
         (left.unwrap_or_default(), board.counts(), text)
     };
@@ -353,8 +326,8 @@ async fn work(key: &RunKey, past: &Past, desk: &Desk) -> RunOutcome {
         Ok(Ok(Ok(Err(failure)))) => RunOutcome::Failed(failure),
         Ok(Ok(Err(error))) => RunOutcome::Failed(ledger::failure(&error)),
         Ok(Err(_)) => {
-            let text = "the mission met a defect of this server";
-            failed(FailureKind::Internal, text.to_owned())
+            let text = "the mission met a defect of this server".to_owned();
+            failed(FailureKind::Internal, text)
         }
         Err(_) => {
             let text = format!("the mission was worked on for its {most} ms (mission.time_ms)");

@@ -3,7 +3,7 @@
 //! with the summary that came of it; what fails is given up until more has left the view.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -17,20 +17,19 @@ use crate::event::fact::Fact;
 use crate::event::fact::summary::{Summaries as Said, Summary};
 use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::query::{Order, Query};
+use crate::log::query::Show;
 use crate::log::status::Status;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::call::{Ended, Summing, TurnPlace, Until};
-use crate::mind::turn::driver::Mind;
 use crate::mind::turn::stop::Stop;
 use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::model::provider::Answer;
-use crate::runtime::ground::{Ground, Waker};
+use crate::runtime::ground::Ground;
+use crate::runtime::mailbox::each_after;
 use crate::runtime::refused::Refused;
 use crate::runtime::work::{Claim, Looked, Work, looked};
+use crate::tasks::lock::lock;
 use crate::tasks::share::Place;
-use crate::thread::quota::Quotas;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{self, Seq, Space, ThreadId};
 
@@ -42,22 +41,15 @@ const STEPS_MAX: usize = 24;
 const TRIES: u32 = 3;
 /// How long after a failed call the next one is made; four times as long after each.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Events of the thread of the summaries that are read at a time.
-const PAGE: u32 = 500;
 /// Conversations of which it is known what was asked for last; with more, an append finds it out.
 const ASKED_MAX: usize = 4096;
 
 /// See the module; cheap to clone.
 #[derive(Clone)]
-pub struct Summaries(Arc<Parts>);
-
-struct Parts {
-    store: Arc<dyn Store>,
-    mind: Mind,
-    quotas: Arc<Quotas>,
-    waker: Waker,
+pub struct Summaries {
+    ground: Ground,
     // A plain mutex: held for a look, never across an await.
-    asked: Mutex<HashMap<(Space, ThreadId), Uuid>>,
+    asked: Arc<Mutex<HashMap<(Space, ThreadId), Uuid>>>,
 }
 
 #[async_trait]
@@ -82,11 +74,11 @@ impl Work for Summaries {
     /// After each turn of a conversation it is looked whether its view is about to lose something.
     fn sees(&self, space: &Space, event: &Event) {
         let ends_turn = matches!(event.fact(), Fact::TurnEnded(_)) && !event.thread.is_of_runs();
-        if !ends_turn || !self.0.mind.client.sums_up() {
+        if !ends_turn || !self.ground.mind.client.sums_up() {
             return;
         }
         let (this, space, thread) = (self.clone(), space.clone(), event.thread.clone());
-        self.0.mind.beside.spawn(async move {
+        self.ground.mind.beside.spawn(async move {
             if let Err(error) = this.ask(&space, &thread).await {
                 tracing::warn!(%space, %thread, %error, "it was not looked whether there is something to sum up; it is after the next turn");
             }
@@ -98,21 +90,17 @@ impl Work for Summaries {
             row, fence, stop, ..
         } = claim;
         let space = fence.space.clone();
-        let writer = TurnWriter::new(self.0.store.clone(), fence, None);
-        let due = self.due(&space, &row).await?;
+        let writer = TurnWriter::new(self.ground.store.clone(), fence, None);
+        let (due, seen) = self.due(&space, &row).await?;
         let one = |(thread, target): (ThreadId, u64)| {
             let (space, writer, stop) = (&space, &writer, &stop);
             async move { self.sum_up(space, &thread, target, writer, stop).await }
         };
-        let all = stream::iter(due)
-            .map(one)
-            .buffered(AT_ONCE)
-            .try_collect::<()>()
-            .await;
-        if let Err(lost) = all {
+        let all = stream::iter(due).map(one).buffered(AT_ONCE);
+        if let Err(lost) = all.try_collect::<()>().await {
             return looked(Err(lost));
         }
-        let rested = Draft::summaries(Said::Rested(row.woken));
+        let rested = Said::Rested(seen).encode(&row.thread);
         looked(writer.close(vec![rested]).await.map(|_| Status::Idle))
     }
 }
@@ -120,26 +108,16 @@ impl Work for Summaries {
 impl Summaries {
     /// The summaries of this server.
     pub fn new(ground: &Ground) -> Self {
-        let Ground {
-            store,
-            mind,
-            quotas,
-            waker,
-            ..
-        } = ground.clone();
-        Self(Arc::new(Parts {
-            store,
-            mind,
-            quotas,
-            waker,
-            asked: Mutex::default(),
-        }))
+        Self {
+            ground: ground.clone(),
+            asked: Arc::default(),
+        }
     }
 
     /// The conversation's place. The event from outside that its last turn goes back to pays.
     fn place(&self, space: &Space, row: &ThreadRow) -> TurnPlace {
         let (thread, root) = (&row.thread, row.state.root);
-        let purse = self.0.quotas.open(space, thread, root, false);
+        let purse = self.ground.quotas.open(space, thread, root, false);
         TurnPlace {
             space: space.clone(),
             thread: thread.clone(),
@@ -150,21 +128,14 @@ impl Summaries {
 
     /// Asks for what is to be summed up of a conversation, once for the same.
     async fn ask(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
-        let Parts {
-            store,
-            mind,
-            waker,
-            asked,
-            ..
-        } = &*self.0;
+        let Ground {
+            store, mind, waker, ..
+        } = &self.ground;
         let Some(row) = store.thread_lately(space, thread).await? else {
             return Ok(());
         };
-        let Some(due) = mind
-            .client
-            .to_sum_up(&self.place(space, &row), &row)
-            .await?
-        else {
+        let place = self.place(space, &row);
+        let Some(due) = mind.client.to_sum_up(&place, &row).await? else {
             return Ok(());
         };
         let id = id::about(&format!(
@@ -173,8 +144,7 @@ impl Summaries {
         ));
         let key = (space.clone(), thread.clone());
         {
-            // A panic while this short lock was held left nothing half done.
-            let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut asked = lock(&self.asked);
             if asked.len() >= ASKED_MAX {
                 asked.clear();
             }
@@ -182,11 +152,11 @@ impl Summaries {
                 return Ok(());
             }
         }
-        let draft = Draft::summaries(Said::Due {
+        let said = Said::Due {
             thread: thread.clone(),
             target: due.target,
-        })
-        .with_id(id);
+        };
+        let draft = said.encode(&ThreadId::of_summaries()).with_id(id);
         if let Appended::Stored(placed) = store.append(Append::free(space, vec![draft])).await? {
             let on_stored = waker.on_stored();
             placed
@@ -196,34 +166,25 @@ impl Summaries {
         Ok(())
     }
 
-    /// What is due: by conversation, how many of its first events.
+    /// What is due: by conversation, how many of its first events; and up to which event of its own
+    /// that is said.
     async fn due(
         &self,
         space: &Space,
         row: &ThreadRow,
-    ) -> Result<BTreeMap<ThreadId, u64>, StoreError> {
-        let (mut due, mut after): (BTreeMap<_, u64>, Seq) = (BTreeMap::new(), row.handled);
-        loop {
-            let query = Query {
-                thread: Some(row.thread.clone()),
-                after: Some(after),
-                before: Some(row.woken + 1),
-                order: Order::Ascending,
-                limit: PAGE,
-                ..Query::default()
-            };
-            let page = self.0.store.events(space, &query).await?;
-            for event in &page {
-                if let Fact::Summaries(Said::Due { thread, target }) = event.fact() {
-                    let most = due.entry(thread).or_default();
-                    *most = target.max(*most);
-                }
+    ) -> Result<(BTreeMap<ThreadId, u64>, Seq), StoreError> {
+        let mut due = BTreeMap::new();
+        let mut seen = row.handled;
+        each_after(&*self.ground.store, space, row, Show::Public, |event| {
+            seen = event.seq;
+            if let Fact::Summaries(Said::Due { thread, target }) = event.fact() {
+                let most: &mut u64 = due.entry(thread).or_default();
+                *most = target.max(*most);
             }
-            match page.last() {
-                Some(last) if page.len() == PAGE as usize => after = last.seq,
-                _ => return Ok(due),
-            }
-        }
+            true
+        })
+        .await?;
+        Ok((due, seen.min(row.woken)))
     }
 
     /// Sums up the first events of a conversation, piece by piece, and joins what has become too many.
@@ -236,12 +197,18 @@ impl Summaries {
         stop: &Stop,
     ) -> Result<(), Lost> {
         for _ in 0..STEPS_MAX {
-            let row = self.0.store.thread(space, thread).await?;
+            let row = self.ground.store.thread(space, thread).await?;
             let Some(row) = row.filter(|row| !row.status.is_final()) else {
                 return Ok(());
             };
             let place = self.place(space, &row);
-            let Some(summing) = self.0.mind.client.summing(&place, &row, target).await? else {
+            let Some(summing) = self
+                .ground
+                .mind
+                .client
+                .summing(&place, &row, target)
+                .await?
+            else {
                 return Ok(());
             };
             if !self.make(&place, &summing, writer, stop).await? {
@@ -260,13 +227,11 @@ impl Summaries {
         writer: &TurnWriter,
         stop: &Stop,
     ) -> Result<bool, Lost> {
-        let Parts { mind, .. } = &*self.0;
+        let mind = &self.ground.mind;
         let mut pause = PAUSE;
         for attempt in 1..=TRIES {
-            let ready = mind
-                .client
-                .prepare(place, &summing.view, &summing.question)
-                .await?;
+            let (view, question) = (&summing.view, &summing.question);
+            let ready = mind.client.prepare(place, view, question).await?;
             let until = Until::ms(mind.options.decision_timeout_ms);
             let ended = mind.client.ask(&ready, until, stop.token(), |_| {}).await;
             let id = id::fresh();
@@ -277,16 +242,14 @@ impl Summaries {
                 Ended::Failed(failure) => failure.clone(),
                 Ended::Answered(answer) => match said(answer, summing.chars) {
                     Ok(text) => {
-                        let (covers, joins) = (summing.covers.clone(), summing.joins.clone());
                         let summary = Summary {
                             text,
-                            covers,
-                            joins,
+                            covers: summing.covers.clone(),
+                            joins: summing.joins.clone(),
                             call: id,
                         };
-                        writer
-                            .write(vec![record, Draft::summary(&place.thread, summary)])
-                            .await?;
+                        let summary = summary.encode(&place.thread);
+                        writer.write(vec![record, summary]).await?;
                         return Ok(true);
                     }
                     Err(failure) => failure,
@@ -297,9 +260,8 @@ impl Summaries {
                 return Ok(true);
             }
             if attempt == TRIES || !failure.retryable {
-                writer
-                    .write(vec![record, given_up(place, summing, failure)])
-                    .await?;
+                let given_up = given_up(place, summing, failure);
+                writer.write(vec![record, given_up]).await?;
                 return Ok(false);
             }
             writer.write(vec![record]).await?;

@@ -21,10 +21,8 @@ use crate::words::text::Json;
 pub struct TypedQuestion<'a> {
     /// Asker.
     pub who: Who,
-    /// Purpose; part of the record.
+    /// Purpose, part of the record, and the name of the only tool.
     pub purpose: &'static str,
-    /// Name of the only tool.
-    pub tool: &'static str,
     /// Tier of the model.
     pub tier: Tier,
     /// Fixed instructions, and what follows them.
@@ -44,8 +42,8 @@ impl TypedQuestion<'_> {
             values: Vec::new(),
             prompt: None,
             own: Vec::new(),
-            tools: tool_taking::<T>(self.tool),
-            choice: ToolChoice::Only(self.tool.into()),
+            tools: tool_taking::<T>(self.purpose),
+            choice: ToolChoice::Only(self.purpose.into()),
             tier: self.tier,
         }
     }

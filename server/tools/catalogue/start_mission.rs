@@ -73,8 +73,8 @@ impl Typed for StartMission {
             let text = format!(
                 "a mission says in 1 to {MISSION_MAX} characters what is wanted; this one has {count}"
             );
-            return Err(Failure::new(FailureKind::Tool, text)
-                .with(json!({ "reason": "invalid_arguments" })));
+            let failure = Failure::new(FailureKind::Tool, text);
+            return Err(failure.with(json!({ "reason": "invalid_arguments" })));
         }
         let value = match input.value {
             Some(Worth::Low) => Value::Low,
@@ -85,35 +85,31 @@ impl Typed for StartMission {
             Some(When::Ask) => Plan::Ask,
             Some(When::Go) | None => Plan::Go,
         };
-        let (by, root) = (Some(site.thread.clone()), site.so_far.purse.root());
         let wanted = Wanted {
             mission,
             value,
             budget: self.budget.clone(),
             plan,
-            by,
-            root,
+            by: Some(site.thread.clone()),
+            root: site.so_far.purse.root(),
         };
         let CallSite { thread, turn, .. } = site;
         let same = json!([wanted.mission, wanted.value, wanted.plan]);
-        let key = RunKey::of_mission(id::about(&format!(
-            "the mission {same} of turn {turn} of {thread}"
-        )));
+        let id = id::about(&format!("the mission {same} of turn {turn} of {thread}"));
+        let key = RunKey::of_mission(id);
         let known = self.store.thread(&site.space, &key.thread).await;
         if known.map_err(unreadable)?.is_some() {
             let note = "this turn has begun the same mission already: it is one, and its answer will come as a message";
-            return Ok(Output::value(
-                json!({ "mission": key.thread, "note": note }),
-            ));
+            let value = json!({ "mission": key.thread, "note": note });
+            return Ok(Output::value(value));
         }
         let living = self.store.living(&site.space).await.map_err(unreadable)?;
         if living >= self.threads {
             let text = format!(
                 "the space has {living} threads that have not ended, and may have no more (limits.threads): wait for one, or end one"
             );
-            return Err(
-                Failure::new(FailureKind::Budget, text).with(json!({ "key": "limits.threads" }))
-            );
+            let failure = Failure::new(FailureKind::Budget, text);
+            return Err(failure.with(json!({ "key": "limits.threads" })));
         }
         site.so_far.purse.take_thread()?;
         let room = Condition::FewerThreads(self.threads);

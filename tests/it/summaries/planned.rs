@@ -163,9 +163,7 @@ impl Bench {
             joins: joins.clone(),
             call: fresh(),
         };
-        let made = self
-            .append(vec![Draft::summary(&self.place.thread, summary)])
-            .await;
+        let made = self.append(vec![summary.encode(&self.place.thread)]).await;
         let row = self
             .store
             .thread(&self.place.space, &self.place.thread)

@@ -25,7 +25,7 @@ pub(super) async fn agree(
     desk: &Desk,
 ) -> Result<Came<String>, NodeExecutionError> {
     let whole = (0..how.routes.len()).filter(|at| !how.routes[*at].splits);
-    let whole: Vec<usize> = whole.collect();
+    let whole = Vec::from_iter(whole);
     let mut made = Vec::<Tried>::new();
     loop {
         // One try agrees with nobody.
@@ -46,11 +46,8 @@ pub(super) async fn agree(
         match solve(desk, task, step, (how, wrong)).await? {
             Came::To(tried) => {
                 claim_facts(desk, task, &tried).await?;
-                wrong.push(Verdict::of(
-                    &tried.route,
-                    Some(tried.answer.clone()),
-                    NO_OTHER,
-                ));
+                let answer = Some(tried.answer.clone());
+                wrong.push(Verdict::of(&tried.route, answer, NO_OTHER));
                 made.push(tried);
             }
             Came::ToNothing(why) => wrong.push(Verdict::of("", None, why)),

@@ -130,12 +130,10 @@ pub(super) async fn adopt(plan: Json, desk: Desk) -> Came<Vec<TaskId>> {
 }
 
 fn verdict(event: &Event, approval: &str) -> Option<Approved> {
-    let Fact::ApprovalVerdict(verdict) = event.fact() else {
-        return None;
+    let verdict = match event.fact() {
+        Fact::ApprovalVerdict(verdict) if verdict.approval == approval => verdict,
+        _ => return None,
     };
-    if verdict.approval != approval {
-        return None;
-    }
     let by = verdict.by.map(|by| format!(" by {by}")).unwrap_or_default();
     let how = match verdict.ruling {
         Ruling::Granted(granted) => return Some(Approved::Plan(granted.arguments.clone())),

@@ -9,8 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::asker::{Asker, ROOM_LEAST};
-use super::desk::Desk;
+use super::desk::{Asker, Desk, ROOM_LEAST};
 use super::fitting::fit;
 use crate::event::mission::TaskId;
 use crate::mind::call::{Ended, PromptView, Question, Ready, TurnPlace, Until};
@@ -56,20 +55,20 @@ impl<T> Came<T> {
 #[derive(Clone, Copy)]
 pub(super) struct Form(&'static str, fn(&Prompts) -> (&Template, &Template));
 
-pub(super) const DECOMPOSE: Form = Form("decompose", |it| {
-    (&it.mission_decompose, &it.mission_wanted)
-});
-pub(super) const SPLIT: Form = Form("decompose", |it| (&it.mission_decompose, &it.mission_split));
-pub(super) const CONSIDER: Form = Form("consider", |it| (&it.mission_consider, &it.mission_task));
-pub(super) const SOLVE: Form = Form("solve", |it| (&it.mission_solve, &it.mission_try));
-pub(super) const APPLY: Form = Form("apply", |it| (&it.mission_apply, &it.mission_known));
-pub(super) const FRAMEWORK: Form =
-    Form("framework", |it| (&it.mission_framework, &it.mission_make));
-pub(super) const GUIDELINE: Form =
-    Form("guideline", |it| (&it.mission_guideline, &it.mission_runs));
-pub(super) const JUDGE: Form = Form("judge", |it| (&it.mission_judge, &it.mission_verdict));
-pub(super) const REPLAN: Form = Form("replan", |it| (&it.mission_replan, &it.mission_behind));
-pub(super) const ANSWER: Form = Form("answer", |it| (&it.mission_answer, &it.mission_tasks));
+impl Form {
+    pub const DECOMPOSE: Self = Self("decompose", |it| {
+        (&it.mission_decompose, &it.mission_wanted)
+    });
+    pub const SPLIT: Self = Self("decompose", |it| (&it.mission_decompose, &it.mission_split));
+    pub const CONSIDER: Self = Self("consider", |it| (&it.mission_consider, &it.mission_task));
+    pub const SOLVE: Self = Self("solve", |it| (&it.mission_solve, &it.mission_try));
+    pub const APPLY: Self = Self("apply", |it| (&it.mission_apply, &it.mission_known));
+    pub const FRAMEWORK: Self = Self("framework", |it| (&it.mission_framework, &it.mission_make));
+    pub const GUIDELINE: Self = Self("guideline", |it| (&it.mission_guideline, &it.mission_runs));
+    pub const JUDGE: Self = Self("judge", |it| (&it.mission_judge, &it.mission_verdict));
+    pub const REPLAN: Self = Self("replan", |it| (&it.mission_replan, &it.mission_behind));
+    pub const ANSWER: Self = Self("answer", |it| (&it.mission_answer, &it.mission_tasks));
+}
 
 /// What is asked.
 pub(super) struct Ask {
@@ -83,12 +82,20 @@ pub(super) struct Ask {
 impl Ask {
     /// Returns a question to the ordinary model.
     pub fn of(form: Form, task: impl Into<Option<TaskId>>) -> Self {
-        let (task, tier, values) = (task.into(), Tier::Low, Vec::new());
         Self {
             form,
-            task,
-            tier,
-            values,
+            task: task.into(),
+            tier: Tier::Low,
+            values: Vec::new(),
+        }
+    }
+
+    /// Returns a question about the mission, or a task of it.
+    pub fn about(desk: &Desk, form: Form, task: impl Into<Option<TaskId>>) -> Self {
+        let ask = Self::of(form, task).quoted("mission", &desk.wanted.mission);
+        match ask.task {
+            Some(task) => ask.with("task", desk.tasks.described(task)),
+            None => ask,
         }
     }
 
@@ -121,7 +128,6 @@ impl Ask {
         let typed = TypedQuestion {
             who: Who::Mission(node),
             purpose: name,
-            tool: name,
             tier: self.tier,
             prompt: prompt(prompts),
         };
@@ -210,13 +216,11 @@ async fn call(desk: &Desk, task: Option<TaskId>, question: &Question) -> Ended {
     let (place, ready) = ready(desk, task, question).await;
     let mind = &desk.ground.mind;
     let until = Until::ms(mind.options.decision_timeout_ms);
-    let ended = mind
-        .client
-        .ask(&ready, until, &desk.asker.stop, |_| {})
-        .await;
+    let ended = mind.client.ask(&ready, until, &desk.asker.stop, |_| {});
+    let ended = ended.await;
     let more = json!({ "mission": desk.journal.mission, "task": task.map(|task| task.0) });
-    desk.journal
-        .beside(task, [ready.record(&place, &ended, more)]);
+    let record = ready.record(&place, &ended, more);
+    desk.journal.beside(task, [record]);
     ended
 }
 
@@ -228,13 +232,9 @@ async fn ready(desk: &Desk, task: Option<TaskId>, question: &Question) -> (TurnP
         turn: 1,
         purse: desk.asker.purse.clone(),
     };
+    let client = &desk.ground.mind.client;
     let view = PromptView::of_nothing(row);
-    let ready = desk
-        .ground
-        .mind
-        .client
-        .prepare(&place, &view, question)
-        .await;
+    let ready = client.prepare(&place, &view, question).await;
     (place, desk.journal.found(ready).await)
 }
 

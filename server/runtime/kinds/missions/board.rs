@@ -1,16 +1,20 @@
 //! The board has the tasks of one mission as they are now, in memory: which of them may begin next,
 //! and what is known of each. The rows say the same; nothing stands here that they do not have.
-//! Pure.
+//! The flows of a mission share it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Value as Json, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::event::mission::{NewTask, TaskId, TaskStatus};
+use crate::event::agreement::Pool;
+use crate::event::fact::task::{TaskFact, TaskNews};
+use crate::event::mission::{NewTask, TaskId, TaskStatus, Value};
 use crate::event::outcome::Counts;
-use crate::event::task::TaskNews;
 use crate::log::projections::tasks::TaskRow;
 use crate::recall::choices::Chosen;
+use crate::tasks::lock::lock;
 
 /// A task as the board has it.
 #[derive(Debug)]
@@ -43,6 +47,18 @@ impl TaskNow {
     pub fn described(&self) -> Json {
         json!({ "name": self.new.name, "description": self.new.description })
     }
+
+    /// Returns what came of a task, as models are told of it.
+    pub fn shown(&self) -> Json {
+        let id = self.new.task.to_string();
+        let mut shown = json!({ "id": id, "name": self.new.name, "status": self.status });
+        for (key, value) in [("answer", &self.answer), ("reason", &self.reason)] {
+            if let Some(value) = value {
+                shown[key] = value.as_str().into();
+            }
+        }
+        shown
+    }
 }
 
 /// See the module.
@@ -54,9 +70,6 @@ pub(super) struct Board {
     waiting: BTreeMap<Option<TaskId>, BTreeSet<(u64, TaskId)>>,
     /// Those that people do not want any more.
     skipped: BTreeSet<TaskId>,
-    /// How many are over, and how many are under way.
-    over: u64,
-    begun: u64,
 }
 
 impl Board {
@@ -66,9 +79,7 @@ impl Board {
         for row in rows {
             let task = row.new.task;
             board.add(row.new);
-            board.begun += u64::from(row.status == TaskStatus::InProgress);
             if row.status.is_over() {
-                board.over += 1;
                 board.leave_line(task);
             }
             if let Some(now) = board.get_mut(task) {
@@ -150,31 +161,32 @@ impl Board {
 
     /// Returns how many have not ended.
     pub fn left(&self) -> u64 {
-        self.tasks.len() as u64 - self.over
+        self.count(|status| !status.is_over())
     }
 
     /// Returns how many have not begun, and how many are under way.
     pub fn to_come(&self) -> (u64, u64) {
-        (self.left() - self.begun, self.begun)
+        let begun = self.count(|status| status == TaskStatus::InProgress);
+        (self.left() - begun, begun)
+    }
+
+    fn count(&self, is_counted: impl Fn(TaskStatus) -> bool) -> u64 {
+        self.all().filter(|(_, now)| is_counted(now.status)).count() as u64
     }
 
     /// Work on a task begins.
     pub fn begin(&mut self, task: TaskId) {
         if let Some(now) = self.open(task) {
             now.status = TaskStatus::InProgress;
-            self.begun += 1;
         }
     }
 
     /// A task has ended: with an answer, or with the reason why there is none.
     pub fn end(&mut self, task: TaskId, answer: Option<String>, reason: Option<String>) {
-        let Some(now) = self.tasks.get_mut(&task) else {
-            return;
-        };
-        self.over += u64::from(!now.status.is_over());
-        self.begun -= u64::from(now.status == TaskStatus::InProgress);
-        now.status = TaskStatus::ended(answer.is_some());
-        (now.answer, now.reason) = (answer, reason);
+        if let Some(now) = self.get_mut(task) {
+            now.status = TaskStatus::ended(answer.is_some());
+            (now.answer, now.reason) = (answer, reason);
+        }
     }
 
     /// Returns the parts of a task, or of the mission.
@@ -244,13 +256,10 @@ impl Board {
         };
         let waited = self.open(task).is_some() && self.leave_line(task);
         if let Some(now) = self.open(task) {
-            now.new = NewTask {
-                name,
-                description,
-                requires,
-                rank,
-                ..now.new.clone()
-            };
+            now.new.name = name;
+            now.new.description = description;
+            now.new.requires = requires;
+            now.new.rank = rank;
         }
         if waited {
             self.line_up(task);
@@ -286,10 +295,96 @@ impl Board {
     }
 }
 
+/// The board as the flows of a mission share it, what people change of it, and the places to work
+/// at.
+pub(super) struct Tasks {
+    // A plain mutex: held for a look or a change, never across an await.
+    board: Mutex<Board>,
+    /// How often people have changed tasks since the mission was taken up.
+    edits: watch::Sender<u64>,
+    /// As many as tasks may be worked on at a time.
+    places: Arc<Semaphore>,
+}
+
+impl Tasks {
+    pub fn new(board: Board, width: u32) -> Self {
+        Self {
+            board: Mutex::new(board),
+            edits: watch::Sender::new(0),
+            places: Arc::new(Semaphore::new(width as usize)),
+        }
+    }
+
+    pub fn board(&self) -> MutexGuard<'_, Board> {
+        lock(&self.board)
+    }
+
+    /// Returns what `look` makes of a task, if there is one of this number.
+    pub fn of<T>(&self, task: TaskId, look: impl FnOnce(&TaskNow) -> T) -> Option<T> {
+        self.board().get(task).map(look)
+    }
+
+    /// Returns the worth of a task.
+    pub fn value(&self, task: TaskId) -> Value {
+        self.of(task, |now| now.new.value).unwrap_or(Value::Low)
+    }
+
+    /// Returns what a task that is under way takes its tries from, where so many calls are left.
+    pub fn pool(&self, calls: u64) -> Pool {
+        let (open, begun) = self.board().to_come();
+        Pool {
+            calls,
+            open,
+            begun: begun.saturating_sub(1),
+        }
+    }
+
+    /// Returns a task as those are told of it who work on it: with what was done before, and with
+    /// its parts.
+    pub fn described(&self, task: TaskId) -> String {
+        let board = self.board();
+        board.get(task).map_or_else(String::new, |now| {
+            let before = now.new.requires.iter();
+            let before = before.filter_map(|it| Some(board.get(*it)?.shown()));
+            let mut described = now.described();
+            described["id"] = task.to_string().into();
+            described["before"] = before.collect();
+            described.to_string()
+        })
+    }
+
+    /// Takes in what people said of a task.
+    pub fn hear(&self, TaskFact { task, what }: TaskFact) {
+        match what {
+            TaskNews::Changed { .. } => self.board().change(task, what),
+            TaskNews::Over { reason, .. } => {
+                self.board().skip(task, &reason.unwrap_or_default());
+            }
+            _ => return,
+        }
+        self.edits.send_modify(|edits| *edits += 1);
+    }
+
+    /// Waits until people do not want a task any more.
+    pub async fn skipped(&self, task: TaskId) {
+        let mut edits = self.edits.subscribe();
+        while !self.board().is_skipped(task) {
+            if edits.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Waits for a place to work at. One that is given back lets another task begin.
+    pub async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        // Nobody closes it.
+        self.places.clone().acquire_owned().await.ok()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::mission::Value;
 
     fn board(tasks: &[(u64, Option<u64>, &[u64], u64)]) -> Board {
         let mut board = Board::default();

@@ -5,9 +5,9 @@
 use serde_json::{Value as Json, json};
 
 use super::desk::Desk;
+use crate::event::fact::task::{TaskNews, ToolStep};
 use crate::event::mission::{NAME_MAX, TaskId};
 use crate::event::statement::cut;
-use crate::event::task::{TaskNews, ToolStep};
 use crate::tools::tool::{CallSite, SoFar, Tool};
 use crate::words::failure::{Failure, Who};
 use crate::words::id::Name;
@@ -27,10 +27,9 @@ pub(super) fn is_step(note: &Json) -> bool {
 
 /// Returns the calls among the notes of a try that came to something.
 pub(super) fn steps(notes: &[Json]) -> Vec<ToolStep> {
+    let read = |note: &Json| serde_json::from_value::<ToolStep>(note.clone()).ok();
     let made = notes.iter().filter(|note| is_step(note));
-    made.filter_map(|note| serde_json::from_value(note.clone()).ok())
-        .filter(|step: &ToolStep| step.worked)
-        .collect()
+    made.filter_map(read).filter(|step| step.worked).collect()
 }
 
 /// Returns whether tasks are done with a tool: it only reads, and waits for nobody.

@@ -6,9 +6,9 @@ use serde_json::{Value as Json, json};
 
 use super::asking::Came;
 use super::desk::Desk;
+use crate::event::fact::task::TaskNews;
 use crate::event::mission::{Check, Expected, TaskId, sameness};
 use crate::event::statement::cut;
-use crate::event::task::TaskNews;
 
 /// Longest note about a check, in characters.
 const NOTE_MAX: usize = 500;
@@ -26,16 +26,6 @@ impl Decided {
         let why = why.into();
         Self { by, passes, why }
     }
-
-    /// Returns what is said of it.
-    pub fn news(self, expected: Option<Expected>) -> TaskNews {
-        TaskNews::Judged {
-            by: self.by.to_owned(),
-            passes: self.passes,
-            why: self.why,
-            expected,
-        }
-    }
 }
 
 /// Says what an answer was judged to be, and what of the try was expected. One that passes ends the
@@ -46,11 +36,17 @@ pub(super) fn judged(
     verdict: Decided,
     expected: Option<Expected>,
 ) -> Came<()> {
-    let (passes, why) = (verdict.passes, verdict.why.clone());
+    let Decided { by, passes, why } = verdict;
     if let Some(expected) = &expected {
         desk.records().note(expected, passes);
     }
-    desk.journal.say(task, verdict.news(expected));
+    let judged = TaskNews::Judged {
+        by: by.to_owned(),
+        passes,
+        why: why.clone(),
+        expected,
+    };
+    desk.journal.say(task, judged);
     if !passes {
         return Came::ToNothing(why);
     }
@@ -70,13 +66,8 @@ pub(super) async fn decided(desk: &Desk, check: &Check, answer: &str) -> Result<
 }
 
 async fn by_program(desk: &Desk, code: &str, answer: &str) -> Result<Decided, String> {
-    let ran = ran(
-        desk,
-        Language::JavaScript,
-        code,
-        json!({ "answer": answer }),
-    )
-    .await?;
+    let input = json!({ "answer": answer });
+    let ran = ran(desk, Language::JavaScript, code, input).await?;
     let why = match ran.outcome {
         Ok(Json::Bool(passes)) => {
             let printed = cut(&ran.printed, NOTE_MAX);
@@ -117,11 +108,8 @@ async fn by_knowledge(desk: &Desk, query: &str, answer: &str) -> Result<Decided,
         Some(passage) => format!("it stands in {}", passage.url),
         None => format!("it stands in none of the {count} passages that were found"),
     };
-    Ok(Decided::by(
-        "knowledge",
-        holds.is_some(),
-        cut(&why, NOTE_MAX),
-    ))
+    let why = cut(&why, NOTE_MAX);
+    Ok(Decided::by("knowledge", holds.is_some(), why))
 }
 
 /// Runs code. The error says why it did not come to its end.
@@ -135,20 +123,17 @@ pub(super) async fn ran(
     if !runner.is_enabled() {
         return Err("programs are not run here (tools.code.enabled)".to_owned());
     }
-    let code = code.to_owned();
     let request = Request {
         language,
-        code,
+        code: code.to_owned(),
         input,
     };
     let ran = runner.run(&desk.space, request).await;
-    ran.map_err(|error| {
-        let why = match error {
-            Error::Stopped { reason, detail, .. } => {
-                format!("the program was stopped ({}): {detail}", reason.as_str())
-            }
-            Error::Unavailable(why) => format!("the program was not run: {why}"),
-        };
-        cut(&why, NOTE_MAX)
-    })
+    let why = |error| match error {
+        Error::Stopped { reason, detail, .. } => {
+            format!("the program was stopped ({}): {detail}", reason.as_str())
+        }
+        Error::Unavailable(why) => format!("the program was not run: {why}"),
+    };
+    ran.map_err(|error| cut(&why(error), NOTE_MAX))
 }

@@ -1,27 +1,32 @@
 //! The desk has what the nodes of one mission work with, each a value of its own. Cheap to clone;
 //! it is given to nodes as an argument.
 
-use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use serde::{Serialize, Serializer};
+use tokio_util::sync::CancellationToken;
 
-use super::asker::Asker;
+use super::board::Tasks;
 use super::journal::Journal;
 use super::resting::Rest;
-use super::tasks::Tasks;
 use crate::event::estimate::Records;
 use crate::event::mission::{Figures, TaskId, Wanted};
 use crate::log::thread_row::ThreadRow;
 use crate::model::prompt::Prompts;
 use crate::runtime::ground::Ground;
 use crate::runtime::mission::Options;
+use crate::tasks::lock::lock;
+use crate::thread::quota::Purse;
 use crate::tools::knowledge::Search;
+use crate::words::failure::Failure;
 use crate::words::id::Space;
 
+/// Fewest bytes for the values of a prompt, however small the window.
+pub(super) const ROOM_LEAST: usize = 1 << 10;
+
 /// See the module.
-#[derive(Clone)]
-pub(super) struct Desk(Arc<Parts>);
+pub(super) type Desk = Arc<Parts>;
 
 /// What a desk is made of.
 pub(super) struct Parts {
@@ -42,23 +47,9 @@ pub(super) struct Parts {
 }
 
 /// The same for all nodes of a mission: nothing that a journal would have to compare.
-impl Serialize for Desk {
+impl Serialize for Parts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_unit()
-    }
-}
-
-impl Deref for Desk {
-    type Target = Parts;
-
-    fn deref(&self) -> &Parts {
-        &self.0
-    }
-}
-
-impl Desk {
-    pub fn new(parts: Parts) -> Self {
-        Self(Arc::new(parts))
     }
 }
 
@@ -83,8 +74,7 @@ impl Parts {
 
     /// Returns what came of routes in this space so far.
     pub fn records(&self) -> MutexGuard<'_, Records> {
-        // A panic while this short lock was held left nothing half done.
-        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.records)
     }
 
     /// Returns what the mission has left.
@@ -93,5 +83,41 @@ impl Parts {
             calls_left: self.asker.calls_left(),
             tasks_left: self.tasks.board().left(),
         }
+    }
+}
+
+/// The asker of a mission: the models it asks, how long it waits for them, and what it may still
+/// use up.
+pub(super) struct Asker {
+    pub purse: Purse,
+    pub stop: CancellationToken,
+    /// Most bytes of a prompt: fewer since a model refused one for its length.
+    pub window: AtomicUsize,
+    /// Why nothing is begun any more: a budget that is used up, or no model to ask.
+    pub spent: OnceLock<Failure>,
+}
+
+impl Asker {
+    /// Returns how many bytes the values of a prompt may have that has so many others.
+    pub fn room(&self, others: usize) -> usize {
+        let window = self.window.load(Ordering::Relaxed);
+        window.saturating_sub(others).max(ROOM_LEAST)
+    }
+
+    /// From now on the values of a prompt take at most half of what those of a refused one took,
+    /// beside as many others.
+    pub fn halve(&self, others: usize, values: usize) {
+        let window = others + values / 2;
+        self.window.fetch_min(window, Ordering::Relaxed);
+    }
+
+    /// Returns how many model calls are left.
+    pub fn calls_left(&self) -> u64 {
+        self.purse.calls_left().unwrap_or(u64::MAX >> 12)
+    }
+
+    /// Returns whether nothing is begun any more.
+    pub fn is_spent(&self) -> bool {
+        self.spent.get().is_some()
     }
 }

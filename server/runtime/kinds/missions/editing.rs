@@ -3,15 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::closing::ended_thread;
+use super::journal::{ended_thread, to_come};
 use super::people::question_id;
 use super::{Missions, key};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::fact::run::RunKey;
+use crate::event::fact::task::TaskNews;
 use crate::event::mission::{NewTask, TaskEdit, TaskId, TaskStatus, circle, shown_way};
 use crate::event::request::{Parked, Settled};
-use crate::event::task::TaskNews;
 use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
@@ -28,20 +28,16 @@ pub const SKIPPED: &str = "skipped";
 
 /// A mission as people change it.
 pub struct Changing<'a> {
-    missions: &'a Missions,
-    space: &'a Space,
-    mission: &'a ThreadId,
-}
-
-impl Missions {
-    /// Returns a mission to be changed.
-    pub fn changing<'a>(&'a self, space: &'a Space, mission: &'a ThreadId) -> Changing<'a> {
-        Changing {
-            missions: self,
-            space,
-            mission,
-        }
-    }
+    /// Missions of this server.
+    pub missions: &'a Missions,
+    /// Its space.
+    pub space: &'a Space,
+    /// Its thread.
+    pub mission: &'a ThreadId,
+    /// Name of whoever changes it, as far as known.
+    pub user: Option<&'a str>,
+    /// The same, or else the role.
+    pub author: &'a str,
 }
 
 impl Changing<'_> {
@@ -89,11 +85,11 @@ impl Changing<'_> {
     /// Changes a task that has not begun. Of two who change it, or what it waits for, at the same
     /// time the later one looks again: neither loses what the other said, and no circle is closed
     /// by both.
-    pub async fn edit(&self, task: TaskId, edit: TaskEdit, by: &str) -> Result<(), Refused> {
+    pub async fn edit(&self, task: TaskId, edit: TaskEdit) -> Result<(), Refused> {
         for _ in 0..TRIES {
             self.open().await?;
             let (row, rows) = self.task(task).await?;
-            let draft = edited(self.mission, (row, &rows), edit.clone(), by)?;
+            let draft = edited(self.mission, (row, &rows), edit.clone(), self.author)?;
             match self.append(vec![draft]).await {
                 Err(StoreError::Unmet(Condition::TaskAt { .. })) => {}
                 appended => return said(appended),
@@ -158,16 +154,16 @@ impl Changing<'_> {
     }
 
     /// Has the mission rest.
-    pub async fn pause(&self, user: Option<&str>) -> Result<ThreadRow, Refused> {
-        self.say(|key| key.paused(user)).await?;
+    pub async fn pause(&self) -> Result<ThreadRow, Refused> {
+        self.say(|key| key.paused(self.user)).await?;
         let thread = (self.space.clone(), self.mission.clone());
         self.missions.ground.running.stop(&thread, Why::Leave);
         self.row().await
     }
 
     /// Has the mission go on if it rests.
-    pub async fn resume(&self, user: Option<&str>) -> Result<ThreadRow, Refused> {
-        self.say(|key| key.continued(user)).await?;
+    pub async fn resume(&self) -> Result<ThreadRow, Refused> {
+        self.say(|key| key.continued(self.user)).await?;
         self.wake();
         self.row().await
     }
@@ -210,12 +206,7 @@ fn edited(
         task: row.new.task,
         updated: row.updated,
     };
-    let to_come = Condition::TaskToCome {
-        mission: mission.clone(),
-        task,
-        open: true,
-    };
-    let mut conditions = vec![to_come, at(&row)];
+    let mut conditions = vec![to_come(mission, task, true), at(&row)];
     conditions.extend(waited_for(rows, &requires).map(at));
     let trimmed = |text: String| text.trim().to_owned();
     let changed = TaskNews::Changed {
@@ -263,11 +254,7 @@ fn below(rows: &[TaskRow], task: TaskId) -> BTreeSet<TaskId> {
 /// nor begun where it has no thread yet.
 fn skipped(mission: &ThreadId, row: &TaskRow) -> impl Iterator<Item = Draft> {
     let (task, has_begun) = (row.new.task, row.began > 0);
-    let stands = Condition::TaskToCome {
-        mission: mission.clone(),
-        task,
-        open: !has_begun,
-    };
+    let stands = to_come(mission, task, !has_begun);
     let news = TaskNews::over(None, Some(SKIPPED.into()));
     let ended = has_begun.then(|| ended_thread(&mission.of_task(task), Some(SKIPPED)));
     std::iter::once(Draft::task(mission, task, news).only_if(stands)).chain(ended)

@@ -294,11 +294,8 @@ impl Way<'_> {
         claim_facts(desk, task, &tried).await?;
         let (context, answer) = (Context::new(task), tried.answer);
         let checked = if self.how.is_agreed() {
-            let others = self
-                .wrong
-                .iter()
-                .filter_map(|it| it.answer.clone())
-                .collect::<Vec<_>>();
+            let others = self.wrong.iter().filter_map(|it| it.answer.clone());
+            let others = Vec::from_iter(others);
             agrees(context, answer.clone(), others, expected, desk.clone()).await?
         } else {
             let by = self.how.check.clone();
@@ -310,8 +307,8 @@ impl Way<'_> {
                 return Ok(Next::Answer(answer, self.wrong.is_empty()));
             }
             Came::ToNothing(why) => {
-                self.wrong
-                    .push(Verdict::of(&tried.route, Some(answer), why));
+                let verdict = Verdict::of(&tried.route, Some(answer), why);
+                self.wrong.push(verdict);
             }
             Came::Spent(_) => {}
         }
@@ -322,12 +319,9 @@ impl Way<'_> {
 /// Returns what is expected of a step: of the task once it is split, where that was no route,
 /// nothing.
 fn expected(routes: &[Route], step: Step) -> Option<Expected> {
-    match step {
-        Step::Whole(at) => routes.get(at).map(|route| route.expected(false)),
-        Step::High(at) => routes.get(at).map(|route| route.expected(true)),
-        Step::Split => {
-            let split = routes.iter().find(|route| route.splits);
-            split.map(|route| route.expected(false))
-        }
-    }
+    let route = match step {
+        Step::Whole(at) | Step::High(at) => routes.get(at),
+        Step::Split => routes.iter().find(|route| route.splits),
+    };
+    Some(route?.expected(matches!(step, Step::High(_))))
 }

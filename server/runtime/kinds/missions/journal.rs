@@ -1,11 +1,14 @@
 //! The journal of a mission: what is said of it and of its tasks, stored with the value of the node
-//! that says it.
+//! that says it; and how it is said that tasks are over.
 
+use super::board::{Board, TaskNow};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::event::mission::TaskId;
-use crate::event::task::TaskNews;
+use crate::event::fact::set::Thread;
+use crate::event::fact::task::TaskNews;
+use crate::event::mission::{TaskId, TaskStatus};
 use crate::log::error::StoreError;
+use crate::log::status::Status;
 use crate::mind::turn_writer::Lost;
 use crate::pipelines::ledger::Ledger;
 use crate::words::id::ThreadId;
@@ -54,11 +57,7 @@ impl Journal {
 
     /// Returns what has to be so for anything to become of a task: people have not skipped it.
     pub fn to_come(&self, task: TaskId) -> Condition {
-        Condition::TaskToCome {
-            mission: self.mission.clone(),
-            task,
-            open: false,
-        }
+        to_come(&self.mission, task, false)
     }
 
     /// The node that runs for a task is stored with the one that follows at once, in one append.
@@ -74,4 +73,54 @@ impl Journal {
             Err(error) => self.ledger.lose(Lost::Store(error)).await,
         }
     }
+}
+
+/// Returns what has to be so for anything to become of a task: people have not skipped it. `open`:
+/// nor has it begun.
+pub(super) fn to_come(mission: &ThreadId, task: TaskId, open: bool) -> Condition {
+    Condition::TaskToCome {
+        mission: mission.clone(),
+        task,
+        open,
+    }
+}
+
+/// Returns what ends the thread of a task; without a reason why it failed the task is closed.
+pub(super) fn ended_thread(thread: &ThreadId, reason: Option<&str>) -> Draft {
+    let status = reason.map_or(Status::Done, |_| Status::Failed).as_str();
+    let change = Thread {
+        status: Some(status),
+        reason,
+        ..Thread::default()
+    };
+    Draft::set_thread(thread, change)
+}
+
+/// Returns what is said of a task that is over, and of its thread with it.
+pub(super) fn over(
+    mission: &ThreadId,
+    task: TaskId,
+    answer: Option<String>,
+    reason: Option<String>,
+) -> [Draft; 2] {
+    let thread = mission.of_task(task);
+    let ended = ended_thread(&thread, reason.as_deref());
+    [
+        Draft::task(&thread, task, TaskNews::over(answer, reason)),
+        ended,
+    ]
+}
+
+/// Returns what is said of tasks that a mission leaves behind when it ends before they do. One that
+/// was not begun has no thread that could end.
+pub(super) fn left(mission: &ThreadId, board: &Board, why: &str) -> Vec<Draft> {
+    let over = |(task, now): (TaskId, &TaskNow)| match now.status {
+        TaskStatus::InProgress => over(mission, task, None, Some(why.to_owned())).to_vec(),
+        _ => {
+            let news = TaskNews::over(None, Some(why.to_owned()));
+            vec![Draft::task(mission, task, news)]
+        }
+    };
+    let unfinished = board.all().filter(|(_, now)| !now.status.is_over());
+    unfinished.flat_map(over).collect()
 }

@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::asking::{Ask, Came, FRAMEWORK, GUIDELINE, ask};
+use super::asking::{Ask, Came, Form, ask};
 use super::checking::decided;
 use super::desk::Desk;
-use super::instructing::{ABOUT, instructions};
-use super::sketching::{Guideline, Sketch, Write, tuned};
+use super::said::filled;
+use super::sketching::{ABOUT, Guideline, Sketch, Write, instructions, tuned};
 use super::solving::{Called, PROGRAMS, Verdict, run};
 use super::using::{Framed, frameworks_like};
+use crate::event::fact::task::{TaskNews, ToolStep};
 use crate::event::framework::{Framework, NAME_MAX, Recipe, TEXT_MAX, Tries};
 use crate::event::mission::{Check, TaskId, Value};
 use crate::event::statement::cut;
-use crate::event::task::{TaskNews, ToolStep};
 use crate::event::tuning::Tuning;
 use crate::model::provider::Tier;
 use crate::recall::frameworks::Likely;
-use crate::runtime::framework_acts::create;
+use crate::runtime::frameworks::create;
 use crate::runtime::refused::Refused;
 use crate::words::id;
 
@@ -110,10 +110,8 @@ pub(super) async fn write(
     broken: Vec<Broken>,
     desk: Desk,
 ) -> Came<Written> {
-    let question = Ask::of(FRAMEWORK, task)
+    let question = Ask::about(&desk, Form::FRAMEWORK, task)
         .by(Tier::High)
-        .quoted("mission", &desk.wanted.mission)
-        .with("task", desk.tasks.described(task))
         .with("so_far", json!(wrong))
         .with("broken", json!(broken));
     let refuse = |why: &str| desk.journal.refuse(Some(task), "a framework", why);
@@ -149,9 +147,8 @@ pub(super) async fn write(
             let route = format!("the program of the framework {}", sketch.name);
             Called::of(task, &route, Tier::High).say(&desk, None, why.clone());
             if times == PROGRAMS {
-                refuse(&format!(
-                    "none of its {times} programs ran to its end: {why}"
-                ));
+                let why = format!("none of its {times} programs ran to its end: {why}");
+                refuse(&why);
             }
             let program = program.code.clone();
             Came::To(Written::Broken(Broken { program, why }))
@@ -167,14 +164,13 @@ pub(super) async fn tune(task: TaskId, sketch: Sketch, check: Check, desk: Desk)
     let (mut runs, mut first) = (Vec::new(), program.first.take());
     for set in &program.sets {
         let ran = match first.take() {
-            Some(first) => Some(first),
+            Some(first) => Ok(first),
             None => {
                 let input = program.with(Some(set));
-                run(&desk, Language::JavaScript, &program.code, input)
-                    .await
-                    .ok()
+                run(&desk, Language::JavaScript, &program.code, input).await
             }
         };
+        let ran = ran.ok();
         let passes = match &ran {
             Some(ran) => decided(&desk, &check, &ran.answer).await.ok(),
             None => None,
@@ -201,12 +197,13 @@ pub(super) async fn tune(task: TaskId, sketch: Sketch, check: Check, desk: Desk)
 pub(super) async fn guide(task: TaskId, sketch: Sketch, tuned: Tuned, desk: Desk) -> String {
     let best = tuned.runs.get(tuned.best);
     let best = best.map_or("{}", |run| &run.parameters);
-    let question = Ask::of(GUIDELINE, task)
+    let question = Ask::of(Form::GUIDELINE, task)
         .with("task", desk.tasks.described(task))
         .quoted("program", &tuned.code)
         .with("runs", json!(tuned.runs))
         .with("best", best);
-    match ask::<Guideline>(&desk, question, Guideline::is_some).await {
+    let fits = |said: &Guideline| filled("the guideline", &said.guideline);
+    match ask::<Guideline>(&desk, question, fits).await {
         Came::To(said) => cut(&said.guideline, TEXT_MAX),
         Came::ToNothing(_) | Came::Spent(_) => {
             let (count, name) = (tuned.runs.len(), sketch.name);

@@ -12,12 +12,13 @@ use crate::event::draft::Draft;
 use crate::event::envelope::{Event, tag};
 use crate::event::fact::Fact;
 use crate::event::fact::question::{Answered, Question};
-use crate::event::fact::task::TAG;
 use crate::event::mission::{TEXT_MAX, TaskId};
 use crate::event::statement::cut;
 use crate::log::error::StoreError;
 use crate::log::feed::{Follower, Tail};
-use crate::log::query::{Order, Query};
+use crate::log::query::{Query, Show};
+use crate::log::thread_row::ThreadRow;
+use crate::runtime::mailbox::each_after;
 use crate::tools::approval::after;
 use crate::words::id::{self, Seq, ThreadId};
 use crate::words::time;
@@ -45,12 +46,8 @@ pub(super) async fn ask_people(desk: &Desk, task: TaskId, question: &str) -> Opt
         turn: 1,
         call_id: &format!("{task}.question"),
         text: question,
-        choices: Vec::new(),
-        schema: None,
-        who: Vec::new(),
         expires: &after(time::now(), patience).to_string(),
-        server: None,
-        trial: None,
+        ..Question::default()
     };
     let asked = Fact::Question(asked).encode(mission).with_id(id);
     let waits = Condition::Request {
@@ -129,22 +126,19 @@ pub(super) async fn follow(desk: &Desk, mut follower: Follower, mut seen: Seq) -
 
 /// Hears the same of what was said after `seen`, as the log has it now. Returns how far that is.
 async fn hear_behind(desk: &Desk, seen: Seq) -> Result<Seq, StoreError> {
-    let (store, space) = (&desk.ground.store, &desk.space);
+    let (store, space) = (&*desk.ground.store, &desk.space);
     let head = store.head(space).await?.seq;
-    let query = Query {
-        thread: Some(desk.journal.mission.clone()),
-        tags: vec![TAG.to_owned()],
-        after: Some(seen),
-        before: Some(head + 1),
-        order: Order::Ascending,
-        limit: HEARD_AT_ONCE,
-        ..Query::default()
+    let row = ThreadRow {
+        handled: seen,
+        head,
+        ..desk.row.clone()
     };
-    let events = store.events(space, &query).await?;
-    events.iter().for_each(|event| hear(desk, event));
-    let is_part = events.len() >= HEARD_AT_ONCE as usize;
-    let last = events.last().filter(|_| is_part);
-    Ok(last.map_or(head, |last| last.seq))
+    each_after(store, space, &row, Show::Public, |event| {
+        hear(desk, &event);
+        true
+    })
+    .await?;
+    Ok(head)
 }
 
 fn hear(desk: &Desk, event: &Event) {

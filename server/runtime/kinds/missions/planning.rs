@@ -5,13 +5,13 @@
 use serde_json::json;
 use unhurried::node;
 
-use super::asking::{Ask, CONSIDER, Came, DECOMPOSE, REPLAN, SPLIT, ask};
+use super::asking::{Ask, Came, Form, ask};
 use super::desk::Desk;
 use super::people::ask_people;
 use super::said::{Consider, Considered, Decompose, Replan, Said, some};
 use crate::event::draft::Draft;
+use crate::event::fact::task::TaskNews;
 use crate::event::mission::{NewTask, TEXT_MAX, TaskId, TaskStatus, Value};
-use crate::event::task::TaskNews;
 
 /// Makes the parts of the mission, or of a task. Nothing comes of it where there is no room for
 /// them.
@@ -19,22 +19,19 @@ use crate::event::task::TaskNews;
 pub(super) async fn decompose(parent: Option<TaskId>, desk: Desk) -> Came<Vec<TaskId>> {
     let (depth, most) = (desk.options().depth, desk.options().tasks);
     let level = parent.and_then(|task| desk.tasks.of(task, |now| now.level));
-    let no_room = if level.unwrap_or(0) >= depth {
-        Some(format!(
-            "tasks are split {depth} deep at most (mission.depth)"
-        ))
-    } else if room(&desk) == 0 {
-        Some(format!(
-            "a mission has at most {most} tasks (mission.tasks)"
-        ))
-    } else {
-        None
-    };
-    if let Some(why) = no_room {
+    let has_no_room = |why: String| {
         if parent.is_some() {
             desk.journal.refuse(parent, "to split", why.as_str());
         }
-        return Came::ToNothing(why);
+        Came::ToNothing(why)
+    };
+    if level.unwrap_or(0) >= depth {
+        let why = format!("tasks are split {depth} deep at most (mission.depth)");
+        return has_no_room(why);
+    }
+    if room(&desk) == 0 {
+        let why = format!("a mission has at most {most} tasks (mission.tasks)");
+        return has_no_room(why);
     }
     let made = match parts(&desk, parent).await {
         Came::To(said) => made_of(&desk, parent, said),
@@ -54,10 +51,8 @@ pub(super) async fn decompose(parent: Option<TaskId>, desk: Desk) -> Came<Vec<Ta
 /// Returns whether a task can do without one that failed, once.
 #[node]
 pub(super) async fn replan(task: TaskId, failed: TaskId, desk: Desk) -> Came<()> {
-    let question = Ask::of(REPLAN, task)
-        .quoted("mission", &desk.wanted.mission)
-        .with("task", desk.tasks.described(task))
-        .with("failed", desk.tasks.described(failed));
+    let question =
+        Ask::about(&desk, Form::REPLAN, task).with("failed", desk.tasks.described(failed));
     let reason = desk.tasks.of(failed, |now| now.reason.clone()).flatten();
     let reason = reason.unwrap_or_default();
     let why = format!("it requires {failed}, which failed: {reason}");
@@ -102,10 +97,7 @@ pub(super) async fn consider(task: TaskId, said: Option<Said>, desk: Desk) -> Ca
         desk.journal.joins_next(task);
         Considered::of_exact()
     } else {
-        let question = Ask::of(CONSIDER, task)
-            .quoted("mission", &desk.wanted.mission)
-            .with("task", desk.tasks.described(task))
-            .with("said", json!(said));
+        let question = Ask::about(&desk, Form::CONSIDER, task).with("said", json!(said));
         match ask::<Consider>(&desk, question, |_| Ok(())).await {
             Came::To(said) => usable(&desk, task, said, was_asked).await,
             Came::ToNothing(why) => Considered::of_nobody(&why),
@@ -166,10 +158,9 @@ async fn refresh(desk: &Desk, task: TaskId) {
 async fn why_not_asked(desk: &Desk, task: TaskId, was_asked: bool) -> Option<String> {
     let value = desk.tasks.value(task);
     if value != Value::High {
-        return Some(format!(
-            "its value is {}: only a task of the value high asks the user",
-            value.as_str()
-        ));
+        let value = value.as_str();
+        let why = format!("its value is {value}: only a task of the value high asks the user");
+        return Some(why);
     }
     if was_asked {
         return Some("it has asked once already".to_owned());
@@ -181,11 +172,8 @@ async fn why_not_asked(desk: &Desk, task: TaskId, was_asked: bool) -> Option<Str
 
 /// Returns what a model says of the parts of the mission, or of a task.
 pub(super) async fn parts(desk: &Desk, parent: Option<TaskId>) -> Came<Decompose> {
-    let form = parent.map_or(DECOMPOSE, |_| SPLIT);
-    let mut question = Ask::of(form, parent).quoted("mission", &desk.wanted.mission);
-    if let Some(task) = parent {
-        question = question.with("task", desk.tasks.described(task));
-    }
+    let form = parent.map_or(Form::DECOMPOSE, |_| Form::SPLIT);
+    let question = Ask::about(desk, form, parent);
     let room = room(desk);
     let fits = |said: &Decompose| match said.tasks.len() {
         0 => Err(

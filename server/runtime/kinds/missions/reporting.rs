@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::asking::{ANSWER, Ask, Came, ask, others};
-use super::closing::{shown, what_there_is};
+use super::asking::{Ask, Came, Form, ask, others};
+use super::board::Board;
 use super::desk::Desk;
 use super::fitting::{cut_middle, share, size};
-use super::said::Report;
+use super::said::{Report, filled};
 use crate::event::mission::{ANSWER_MAX, REPORT_MAX, TaskId};
 use crate::event::statement::cut;
 
@@ -28,20 +28,19 @@ pub(super) async fn report(desk: &Desk) -> Result<Option<String>, NodeExecutionE
     let (mut texts, mut done, all) = (Vec::new(), 0, desk.tasks.board().len());
     while done < all.max(1) {
         let part = answer(Context::new(done), desk.clone()).await?;
-        match part.noted(&desk.asker) {
-            Came::To(part) => {
-                texts.push(part.text);
-                done = part.done.max(done + 1);
-            }
-            Came::ToNothing(_) | Came::Spent(_) if texts.is_empty() => return Ok(None),
-            // What was answered stays; of the others their answers stand as they are.
-            Came::ToNothing(_) | Came::Spent(_) => {
-                let board = desk.tasks.board();
-                let rest: Vec<TaskId> = board.all().skip(done).map(|(task, _)| task).collect();
-                texts.push(what_there_is(&board, None, |task| rest.contains(&task)));
-                break;
-            }
+        if let Came::To(part) = part.noted(&desk.asker) {
+            texts.push(part.text);
+            done = part.done.max(done + 1);
+            continue;
         }
+        if texts.is_empty() {
+            return Ok(None);
+        }
+        // What was answered stays; of the others their answers stand as they are.
+        let board = desk.tasks.board();
+        let rest: Vec<TaskId> = board.all().skip(done).map(|(task, _)| task).collect();
+        texts.push(what_there_is(&board, None, |task| rest.contains(&task)));
+        break;
     }
     let share = share(texts.iter().map(|it| size(it)).collect(), REPORT_MAX);
     let texts: Vec<String> = texts.iter().map(|it| cut_middle(it, share)).collect();
@@ -52,18 +51,15 @@ pub(super) async fn report(desk: &Desk) -> Result<Option<String>, NodeExecutionE
 /// are few, from as many as leave a call for each of the others.
 #[node]
 pub(super) async fn answer(done: usize, desk: Desk) -> Came<Part> {
-    let question = Ask::of(ANSWER, None).quoted("mission", &desk.wanted.mission);
+    let question = Ask::about(&desk, Form::ANSWER, None);
     let others = match others::<Report>(&desk, &question).await {
         Ok(others) => others,
         Err(failure) => return Came::ToNothing(failure.text),
     };
     let room = desk.asker.room(others + question.size() + NOTE);
     let (ids, tasks) = next_part(&desk, done, room);
-    let some = |said: &Report| match said.answer.trim() {
-        "" => Err("the answer is empty".to_owned()),
-        _ => Ok(()),
-    };
-    let text = match ask::<Report>(&desk, question.with("tasks", tasks), some).await {
+    let fits = |said: &Report| filled("the answer", &said.answer);
+    let text = match ask::<Report>(&desk, question.with("tasks", tasks), fits).await {
         Came::To(said) => cut(&said.answer, ANSWER_MAX),
         Came::ToNothing(_) => what_there_is(&desk.tasks.board(), None, |task| ids.contains(&task)),
         Came::Spent(why) => return Came::Spent(why),
@@ -80,7 +76,7 @@ fn next_part(desk: &Desk, done: usize, mut room: usize) -> (Vec<TaskId>, Json) {
     let least = (all - done).div_ceil(calls.max(1));
     let (mut ids, mut tasks) = (Vec::new(), Vec::new());
     for (task, now) in board.all().skip(done) {
-        let shown = shown(task, now);
+        let shown = now.shown();
         let left = room.checked_sub(shown.to_string().len() + 1);
         if left.is_none() && ids.len() >= least.max(1) {
             break;
@@ -97,4 +93,36 @@ fn next_part(desk: &Desk, done: usize, mut room: usize) -> (Vec<TaskId>, Json) {
         tasks.push(json!(note));
     }
     (ids, json!(tasks))
+}
+
+/// Returns the answers of those of its own tasks, in plain words.
+pub(super) fn what_there_is(
+    board: &Board,
+    why: Option<&str>,
+    of: impl Fn(TaskId) -> bool,
+) -> String {
+    let ended = |why| format!("The mission ended before its tasks did: {why}.\n");
+    let mut text = why.map_or_else(String::new, ended);
+    let own = board.parts(None).count().max(1);
+    let tasks = board.parts(None).filter(|(task, _)| of(*task));
+    // What stands before its words, and those.
+    let said = tasks.map(|(task, now)| {
+        let (how, words) = match (&now.answer, &now.reason) {
+            (Some(answer), _) => (":", answer.as_str()),
+            (None, Some(reason)) => (" failed:", reason.as_str()),
+            (None, None) => (" was not done", ""),
+        };
+        (format!("{task} {}{how}", now.new.name), words)
+    });
+    let said: Vec<(String, &str)> = said.collect();
+    // Of some of them there is a part of the whole answer.
+    let heads: usize = said.iter().map(|(head, _)| head.len() + 2).sum();
+    let room = (REPORT_MAX * said.len() / own).saturating_sub(heads);
+    let share = share(said.iter().map(|(_, words)| size(words)).collect(), room);
+    for (head, words) in said {
+        let line = format!("{head} {}", cut_middle(words, share));
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text.trim_end().to_owned()
 }

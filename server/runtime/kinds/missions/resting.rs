@@ -58,13 +58,11 @@ impl Rest {
     /// mission to rest.
     pub async fn all_wait_for_people(&self) -> Vec<Condition> {
         let mut state = self.0.subscribe();
-        let rests = state
-            .wait_for(|state| state.working == 0 && !state.awaited.is_empty())
-            .await;
+        let all_wait = |state: &State| state.working == 0 && !state.awaited.is_empty();
+        let stands = |state: &State| state.awaited.values().flatten().cloned().collect();
+        let rests = state.wait_for(all_wait).await;
         // The sender lives as long as this.
-        rests
-            .map(|state| state.awaited.values().flatten().cloned().collect())
-            .unwrap_or_default()
+        rests.map(|state| stands(&state)).unwrap_or_default()
     }
 }
 
@@ -72,9 +70,9 @@ impl Drop for Counted {
     fn drop(&mut self) {
         self.rest.0.send_modify(|state| {
             state.working -= self.by;
-            state
-                .awaited
-                .retain(|request, _| self.request != Some(*request));
+            if let Some(request) = &self.request {
+                state.awaited.remove(request);
+            }
         });
     }
 }

@@ -117,6 +117,14 @@ pub(super) fn some(text: &str, most: usize) -> Option<String> {
     Some(cut(text, most)).filter(|text| !text.is_empty())
 }
 
+/// Says of a text that it is empty, if it is.
+pub(super) fn filled(what: &str, text: &str) -> Result<(), String> {
+    match text.trim() {
+        "" => Err(format!("{what} is empty")),
+        _ => Ok(()),
+    }
+}
+
 /// Returns a chance as a model says it, and what was wrong with it, if something was.
 fn estimate(said: &Json) -> (f64, Option<String>) {
     match said.as_f64() {
@@ -148,13 +156,12 @@ impl Consider {
             Route::whole(name, how, estimate)
         };
         let listed: Vec<Route> = self.routes.iter().map(read).collect();
-        let split = self.split.then(|| Route {
-            splits: true,
-            ..Route::whole(
-                "split",
-                self.split_why.as_str(),
-                chance("splitting", &self.split_estimate),
-            )
+        let split = self.split.then(|| {
+            let estimate = chance("splitting", &self.split_estimate);
+            Route {
+                splits: true,
+                ..Route::whole("split", self.split_why.as_str(), estimate)
+            }
         });
         for route in listed {
             let of = format!("the route {}", route.name);
@@ -164,10 +171,8 @@ impl Consider {
             } else if routes.iter().any(is_same) {
                 (of, "another route goes the same way".to_owned())
             } else if routes.len() >= most {
-                (
-                    of,
-                    format!("a task has at most {most} routes (mission.routes)"),
-                )
+                let why = format!("a task has at most {most} routes (mission.routes)");
+                (of, why)
             } else {
                 routes.push(route);
                 continue;
@@ -181,11 +186,9 @@ impl Consider {
         // A program that is cut is another one.
         let fits = |it: &String| !it.trim().is_empty() && it.chars().count() <= TEXT_MAX;
         let rubric = some(&self.rubric, TEXT_MAX).unwrap_or_else(|| RUBRIC.to_owned());
-        let check = match (
-            self.check,
-            self.program.filter(fits),
-            self.query.filter(fits),
-        ) {
+        let program = self.program.filter(fits);
+        let query = self.query.filter(fits);
+        let check = match (self.check, program, query) {
             (Checking::Program, Some(code), _) => Check::Program { code, rubric },
             (Checking::Knowledge, _, Some(query)) => Check::Knowledge { query, rubric },
             (Checking::Agreement, ..) => Check::Agreement { rubric },
@@ -251,10 +254,8 @@ impl Decompose {
         let (mut numbers, mut wishes) = (BTreeMap::new(), Vec::new());
         let count = self.tasks.len();
         let words = |name: &str, description: &str| (sameness(name), sameness(description));
-        let ancestors = board.ancestors(parent);
-        let ancestors: HashMap<_, _> = ancestors
-            .map(|new| (words(&new.name, &new.description), new.task))
-            .collect();
+        let known = |new: &NewTask| (words(&new.name, &new.description), new.task);
+        let ancestors: HashMap<_, _> = board.ancestors(parent).map(known).collect();
         let mut twins = HashMap::new();
         for (number, part) in (1..).zip(self.tasks) {
             let description = cut(&part.description, TEXT_MAX);

@@ -7,20 +7,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::asking::{Ask, Came, SOLVE, ask};
+use super::asking::{Ask, Came, Form, ask};
 use super::calling::{call_tool, is_step, steps, tools_told};
 use super::checking::{looked_up, ran};
 use super::desk::Desk;
-use super::said::{Considered, Solve};
+use super::said::{Considered, Solve, some};
+use crate::event::fact::task::{TaskNews, ToolStep};
 use crate::event::mission::{ANSWER_MAX, Route, Step, TEXT_MAX, TaskId, sameness};
 use crate::event::statement::cut;
-use crate::event::task::{TaskNews, ToolStep};
 use crate::model::provider::Tier;
 
 /// So often is an answer asked for, one whose program ends in an error or that has to be looked up
 /// first: of the ordinary model, and of the high tier.
 pub(super) const PROGRAMS: usize = 3;
 const PROGRAMS_HIGH: usize = 6;
+
+/// How a task that was split is answered.
+const JOIN: &str = "The task was split: put its answer together from those of its parts.";
 
 /// An answer and the route that led to it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -133,21 +136,16 @@ pub(super) async fn solve_once(
         Step::High(at) => (routes.get(at), Tier::High),
         Step::Split => (None, Tier::Low),
     };
-    let (name, how) = route.map_or(
-        (
-            "split",
-            "The task was split: put its answer together from those of its parts.",
-        ),
-        |route| (route.name.as_str(), route.how.as_str()),
-    );
+    let (name, how) = match route {
+        Some(route) => (route.name.as_str(), route.how.as_str()),
+        None => ("split", JOIN),
+    };
     let mut shown = json!({ "name": name, "how": how });
     if let Some(attempt) = attempt {
         shown["attempt"] = attempt.into();
     }
-    let question = Ask::of(SOLVE, task)
+    let question = Ask::about(&desk, Form::SOLVE, task)
         .by(tier)
-        .quoted("mission", &desk.wanted.mission)
-        .with("task", desk.tasks.described(task))
         .with("route", shown)
         .with("tools", tools_told(&desk).await)
         .with("so_far", json!(notes));
@@ -225,30 +223,27 @@ impl<'a> Called<'a> {
     /// Returns what comes of what a model says: the answer, which is recorded, or what it is asked
     /// again with. The error says why neither does.
     pub async fn solved(&self, desk: &Desk, said: Said, notes: &[Json]) -> Result<Solved, String> {
-        let some = |text: &str| Some(cut(text, ANSWER_MAX)).filter(|it| !it.is_empty());
-        let tool = said
-            .tool
-            .and_then(|(name, with)| Some((some(&name)?, with)));
-        let search = said
-            .search
-            .and_then(|(words, late)| Some((some(&words)?, late)));
-        let answer = match (said.program, said.answer.as_deref().and_then(some)) {
-            (Some((language, code, input)), _) => run(desk, language, &code, input).await?.answer,
-            (None, Some(answer)) => answer,
-            (None, None) => match (tool, search) {
-                (Some(tool), _) => {
-                    return call_tool(desk, self.task, tool, notes)
-                        .await
-                        .map(Solved::Again);
-                }
-                (None, Some((words, false))) => {
-                    let words = cut(&words, TEXT_MAX);
-                    let found = looked_up(desk, &words).await;
-                    return Ok(Solved::Again(json!({ "searched": words, "found": found })));
-                }
-                (None, Some(_)) => return Err("it goes on searching, and says no answer".into()),
-                (None, None) => return Err("it says that there is no answer".into()),
-            },
+        let some = |text: &str| some(text, ANSWER_MAX);
+        let answer = if let Some((language, code, input)) = said.program {
+            run(desk, language, &code, input).await?.answer
+        } else if let Some(answer) = said.answer.as_deref().and_then(some) {
+            answer
+        } else if let Some((name, with)) = said.tool
+            && let Some(name) = some(&name)
+        {
+            let came = call_tool(desk, self.task, (name, with), notes).await;
+            return came.map(Solved::Again);
+        } else if let Some((words, is_late)) = said.search
+            && let Some(words) = some(&words)
+        {
+            if is_late {
+                return Err("it goes on searching, and says no answer".into());
+            }
+            let words = cut(&words, TEXT_MAX);
+            let found = looked_up(desk, &words).await;
+            return Ok(Solved::Again(json!({ "searched": words, "found": found })));
+        } else {
+            return Err("it says that there is no answer".into());
         };
         self.say(desk, Some(answer.clone()), cut(&said.thought, TEXT_MAX));
         Ok(Solved::Answer(Tried {

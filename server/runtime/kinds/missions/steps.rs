@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use unhurried::node;
 
-use super::asking::{Ask, Came, JUDGE, ask};
+use super::asking::{Ask, Came, Form, ask};
 use super::checking::{Decided, decided, judged};
-use super::closing;
 use super::desk::Desk;
+use super::journal;
 use super::said::Judge;
 use crate::event::draft::Draft;
 use crate::event::fact::set::Thread;
+use crate::event::fact::task::TaskNews;
 use crate::event::mission::{Check, Expected, TEXT_MAX, TaskId};
 use crate::event::statement::cut;
-use crate::event::task::TaskNews;
 use crate::thread::settings::{Kind, Settings};
 
 /// How a task ended.
@@ -82,7 +82,7 @@ pub(super) async fn check(
         Ok(verdict) => verdict,
         Err(undecided) => {
             let described = desk.tasks.of(task, |now| now.described().to_string());
-            let question = Ask::of(JUDGE, task)
+            let question = Ask::of(Form::JUDGE, task)
                 .with("task", described.unwrap_or_default())
                 .quoted("rubric", check.rubric())
                 .quoted("answer", &answer);
@@ -104,7 +104,7 @@ pub(super) async fn check(
 #[node]
 pub(super) async fn end(task: TaskId, ended: Ended, desk: Desk) {
     let Ended { answer, reason } = ended;
-    let [over, thread] = closing::over(&desk.journal.mission, task, answer.clone(), reason.clone());
+    let [over, thread] = journal::over(&desk.journal.mission, task, answer.clone(), reason.clone());
     let over = over.only_if(desk.journal.to_come(task));
     desk.journal.beside(Some(task), [over, thread]);
     desk.tasks.board().end(task, answer, reason);

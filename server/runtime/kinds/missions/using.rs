@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::asking::{APPLY, Ask, Came, ask};
+use super::asking::{Ask, Came, Form, ask};
 use super::calling::tools_told;
 use super::desk::Desk;
 use super::solving::{Called, PROGRAMS, Said, Solved, Tried, Verdict, until_answered};
-use crate::event::draft::Draft;
 use crate::event::estimate::learned;
+use crate::event::fact::framework::{FrameworkFact, Said as Chose};
 use crate::event::framework::{Framework, Outcome, Recipe, Tries};
-use crate::event::mission::{Expected, NewTask, Route, TEXT_MAX, TaskId, Value};
+use crate::event::mission::{Expected, Route, TEXT_MAX, TaskId, Value};
 use crate::event::statement::cut;
 use crate::model::provider::Tier;
 use crate::recall::choices::Chosen;
 use crate::recall::finder::Error;
 use crate::recall::frameworks::Likely;
-use crate::runtime::framework_acts::tell_outcome;
+use crate::runtime::frameworks::tell_outcome;
 use crate::runtime::refused::Refused;
 use crate::words::id;
 
@@ -112,20 +112,17 @@ struct Apply {
 /// each before the task is tried.
 #[node]
 pub(super) async fn look_up(task: TaskId, desk: Desk) -> Vec<Framed> {
-    let words = |new: &NewTask| {
-        let text = Framework::found_by(&new.name, &new.description);
-        (new.name.clone(), text, new.value)
-    };
-    let Some((name, text, value)) = desk.tasks.of(task, |now| words(&now.new)) else {
+    let Some(new) = desk.tasks.of(task, |now| now.new.clone()) else {
         return Vec::new();
     };
+    let text = Framework::found_by(&new.name, &new.description);
     let found = frameworks_like(&desk, task, &text).await;
     let Some(first) = found.first() else {
         // Nothing was chosen: a try follows.
         desk.journal.joins_next(task);
         return Vec::new();
     };
-    if value == Value::Low {
+    if new.value == Value::Low {
         let of = format!("the framework {}", first.row.framework.name);
         let why = "its value is low: it is done without frameworks";
         desk.journal.refuse(Some(task), of, why);
@@ -133,8 +130,13 @@ pub(super) async fn look_up(task: TaskId, desk: Desk) -> Vec<Framed> {
     }
     let thread = desk.journal.thread(Some(task));
     let said = found.iter().map(|it| {
-        let (id, with) = (&it.row.id, it.chosen.with());
-        Draft::framework_chosen(&thread, id, with, &name, &it.reason)
+        let fact = FrameworkFact {
+            framework: &it.row.id,
+            with: it.chosen.with(),
+            task: &new.name,
+            what: Chose::Chosen { reason: &it.reason },
+        };
+        fact.encode(&thread)
     });
     desk.journal.beside(Some(task), said);
     let records = desk.records();
@@ -179,14 +181,10 @@ pub(super) async fn apply(
     let tier = if high { Tier::High } else { Tier::Low };
     let routes = frames.iter().map(|it| format!("the framework {}", it.name));
     let route = routes.collect::<Vec<_>>().join(" and ");
-    let shown = (1..).zip(&frames);
-    let shown: Json = shown
-        .map(|(at, it)| json!({ "number": at, "text": it.text }))
-        .collect();
-    let question = Ask::of(APPLY, task)
+    let shown = |(at, it): (u64, &Framed)| json!({ "number": at, "text": it.text });
+    let shown: Json = (1..).zip(&frames).map(shown).collect();
+    let question = Ask::about(&desk, Form::APPLY, task)
         .by(tier)
-        .quoted("mission", &desk.wanted.mission)
-        .with("task", desk.tasks.described(task))
         .with("frameworks", shown)
         .with("tools", tools_told(&desk).await)
         .with("so_far", json!(notes));
@@ -207,18 +205,18 @@ pub(super) async fn apply(
         thought: said.thought,
         facts: said.facts,
     };
-    let why = match called.solved(&desk, spoken, &notes).await {
+    let mut why = match called.solved(&desk, spoken, &notes).await {
         Ok(solved) => return Came::To(solved),
-        Err(why) if !is_program => return called.no_answer(&desk, why),
         Err(why) => why,
     };
-    let why = match &said.input {
-        Some(input) => format!("{why} (input: {})", cut(input, TEXT_MAX)),
-        None => why,
-    };
+    if is_program && let Some(input) = &said.input {
+        why = format!("{why} (input: {})", cut(input, TEXT_MAX));
+    }
     match called.no_answer(&desk, why.clone()) {
-        nothing if is_last => nothing,
-        _ => Came::To(Solved::Again(json!(Verdict::of(&route, None, why)))),
+        Came::ToNothing(_) if is_program && !is_last => {
+            Came::To(Solved::Again(json!(Verdict::of(&route, None, why))))
+        }
+        nothing => nothing,
     }
 }
 
@@ -228,21 +226,17 @@ impl Apply {
         let Some(number) = self.framework else {
             return Ok(None);
         };
-        let at = usize::try_from(number)
-            .ok()
-            .and_then(|number| number.checked_sub(1));
-        let framed = at.and_then(|at| frames.get(at));
-        let none = || {
+        let Some((_, framed)) = (1..).zip(frames).find(|(at, _)| *at == number) else {
             let count = frames.len();
-            format!("there is no framework {number} among the {count} above")
+            return Err(format!(
+                "there is no framework {number} among the {count} above"
+            ));
         };
-        match framed.ok_or_else(none)?.program.clone() {
-            Some(Program { language, code }) => {
-                let input = read_input(self.input.as_deref())?;
-                Ok(Some((language, code, input)))
-            }
-            None => Ok(None),
-        }
+        let Some(Program { language, code }) = framed.program.clone() else {
+            return Ok(None);
+        };
+        let input = read_input(self.input.as_deref())?;
+        Ok(Some((language, code, input)))
     }
 }
 

@@ -31,7 +31,6 @@ impl Bench<'_> {
         let typed = TypedQuestion {
             who: Who::Trial,
             purpose,
-            tool: purpose,
             tier: Tier::Low,
             prompt,
         };
