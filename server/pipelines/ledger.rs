@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -173,7 +174,7 @@ impl Ledger {
     /// Takes what the body that runs in this flow (`Run::branch`; the run itself is the flow "") says besides its value. It is stored in one append
     /// with the record of the node, or not at all. Where a condition of it is not met the flow stands still.
     pub fn beside(&self, flow: &str, drafts: impl IntoIterator<Item = Draft>) {
-        let mut beside = self.0.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut beside = self.0.beside.lock();
         beside
             .entry(flow.to_owned())
             .or_default()
@@ -183,12 +184,12 @@ impl Ledger {
 
     /// The node that runs in this flow is recorded in one append with the next one there, which has to come: a crash before that repeats it.
     pub fn joins_next(&self, flow: &str) {
-        let mut beside = self.0.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut beside = self.0.beside.lock();
         beside.entry(flow.to_owned()).or_default().joins_next = true;
     }
 
     fn take_beside(&self, place: &str) -> Beside {
-        let mut beside = self.0.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut beside = self.0.beside.lock();
         beside.remove(flow(place)).unwrap_or_default()
     }
 
@@ -231,13 +232,6 @@ impl Ledger {
         std::future::pending().await
     }
 
-    fn records(&self) -> MutexGuard<'_, HashMap<String, Uuid>> {
-        // A panic while this short lock was held left nothing half done.
-        self.0
-            .records
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
 
     async fn hold(&self, value: Value) -> io::Result<Held> {
         match self.0.values.hold(value).await {
@@ -259,7 +253,7 @@ impl Ledger {
 #[async_trait]
 impl JournalStore for Ledger {
     async fn find(&self, _: &str, place: &str) -> io::Result<Option<Record>> {
-        let Some(id) = self.records().get(place).copied() else {
+        let Some(id) = self.0.records.lock().get(place).copied() else {
             return Ok(None);
         };
         let values = &self.0.values;
@@ -336,7 +330,7 @@ impl JournalStore for Ledger {
             Err(Lost::Store(StoreError::Unmet(_))) => std::future::pending().await,
             Err(lost) => self.lose(lost).await,
         }
-        self.records().insert(place, id);
+        self.0.records.lock().insert(place, id);
         Ok(())
     }
 

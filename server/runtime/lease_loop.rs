@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -116,10 +117,6 @@ impl LeaseLoop {
         }))
     }
 
-    fn leases(&self) -> MutexGuard<'_, HashMap<Fence, Arc<Stop>>> {
-        // A panic while this short lock was held left nothing half done.
-        self.0.leases.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 
     /// Sees to it that somebody looks after a thread, at this place if it has one already.
     pub fn wake(&self, key: ThreadKey, place: Option<Place>) {
@@ -212,7 +209,7 @@ impl LeaseLoop {
 
     /// A defect of ours outside of the work itself: the lease is given back, and the work that met it is not tried again.
     fn broke_down(&self, key: &ThreadKey, trouble: &mut Trouble, why: &str) -> StoreError {
-        let mut leases = self.leases();
+        let mut leases = self.0.leases.lock();
         trouble.held = leases
             .keys()
             .find(|fence| (&fence.space, &fence.thread) == (&key.0, &key.1))
@@ -278,7 +275,7 @@ impl LeaseLoop {
             return Ok(looked);
         }
         let stop = Arc::new(Stop::new(&self.0.parts.all));
-        self.leases().insert(fence.clone(), stop.clone());
+        self.0.leases.lock().insert(fence.clone(), stop.clone());
         running.begin(key, &stop);
         let claim = Claim {
             row: row.clone(),
@@ -294,7 +291,7 @@ impl LeaseLoop {
                 never = remote.stop(space, &row, follower, &stop) => match never {},
             },
         };
-        self.leases().remove(&fence);
+        self.0.leases.lock().remove(&fence);
         running.end(key);
         self.ended(key, fence, looked, trouble).await
     }
@@ -439,7 +436,7 @@ impl LeaseLoop {
                 () = all.cancelled() => return,
                 () = tokio::time::sleep(times.lease / 3) => {}
             }
-            let held: Vec<Fence> = self.leases().keys().cloned().collect();
+            let held: Vec<Fence> = self.0.leases.lock().keys().cloned().collect();
             if held.is_empty() {
                 continue;
             }
@@ -448,7 +445,7 @@ impl LeaseLoop {
             let late = || StoreError::Unavailable("the database does not answer".into());
             match renewed.unwrap_or_else(|_| Err(late())) {
                 Ok(lost) => {
-                    let leases = self.leases();
+                    let leases = self.0.leases.lock();
                     lost.iter()
                         .filter_map(|fence| leases.get(fence))
                         .for_each(|stop| stop.stop(Why::Leave));

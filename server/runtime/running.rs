@@ -2,7 +2,9 @@
 //! stops its turn, or shows what it comes to, asks here.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::log::error::StoreError;
 use crate::log::hint::Hint;
@@ -50,19 +52,15 @@ impl Running {
         }
     }
 
-    fn active(&self) -> MutexGuard<'_, HashMap<ThreadKey, Active>> {
-        // A panic while this short lock was held left nothing half done.
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 
     /// How many threads are run here.
     pub fn len(&self) -> usize {
-        self.active().len()
+        self.active.lock().len()
     }
 
     /// Enters a thread, with a place to work at if it has one. False: it is run already, and is looked at once more.
     pub fn enter(&self, key: &ThreadKey, place: Option<Place>) -> bool {
-        let mut active = self.active();
+        let mut active = self.active.lock();
         if let Some(active) = active.get_mut(key) {
             active.again = true;
             return false;
@@ -84,7 +82,7 @@ impl Running {
 
     /// Takes a thread off the list if nothing woke it meanwhile, or in any case (`always`). `Some`: it stays; whether it was woken.
     pub fn leave(&self, key: &ThreadKey, idle: bool, always: bool) -> Option<bool> {
-        let mut active = self.active();
+        let mut active = self.active.lock();
         let again = active.get(key).is_some_and(|active| active.again);
         if always || (idle && !again) {
             active.remove(key);
@@ -95,7 +93,7 @@ impl Running {
 
     /// Work on a thread begins; it can be stopped from now on.
     pub fn begin(&self, key: &ThreadKey, stop: &Arc<Stop>) {
-        let mut active = self.active();
+        let mut active = self.active.lock();
         let Some(active) = active.get_mut(key) else {
             return;
         };
@@ -118,21 +116,21 @@ impl Running {
 
     /// Whether the turn that runs here is about this event.
     pub fn has_taken(&self, key: &ThreadKey, seq: Seq) -> bool {
-        self.active()
+        self.active.lock()
             .get(key)
             .is_some_and(|active| active.taken >= seq)
     }
 
     /// The place that a thread was entered with.
     pub fn take_place(&self, key: &ThreadKey) -> Option<Place> {
-        self.active()
+        self.active.lock()
             .get_mut(key)
             .and_then(|active| active.place.take())
     }
 
     /// Stops the work on a thread that is under way here. False: there is none.
     pub fn stop(&self, key: &ThreadKey, why: Why) -> bool {
-        let active = self.active();
+        let active = self.active.lock();
         let stop = active.get(key).and_then(|active| active.stop.as_ref());
         stop.inspect(|stop| stop.stop(why)).is_some()
     }
@@ -188,7 +186,7 @@ impl Running {
             .map(|row| row.status)
             .filter(|status| status.is_final());
         // Under the lock, so that an end is not overtaken by what was read before it.
-        let active = self.active();
+        let active = self.active.lock();
         // Nothing waits for a thread that will have no turn any more.
         let queued = if ended.is_some() { 0 } else { queued };
         if ended.is_some() || !active.get(key).is_some_and(|active| active.ended) {
@@ -199,7 +197,7 @@ impl Running {
 
     /// Shows that a thread was ended from here, whatever its last turn still comes to.
     pub fn show_end(&self, key: &ThreadKey, status: Status) {
-        let mut active = self.active();
+        let mut active = self.active.lock();
         active
             .get_mut(key)
             .into_iter()
@@ -221,6 +219,6 @@ impl Running {
 
     /// False: the thread is not run here.
     fn change(&self, key: &ThreadKey, change: impl FnOnce(&mut Active)) -> bool {
-        self.active().get_mut(key).map(change).is_some()
+        self.active.lock().get_mut(key).map(change).is_some()
     }
 }

@@ -5,12 +5,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -224,16 +225,11 @@ impl Mcp {
     }
 
     fn known(&self, space: &Space) -> Arc<Pins> {
-        self.pins
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(space)
-            .cloned()
-            .unwrap_or_default()
+        self.pins.lock().get(space).cloned().unwrap_or_default()
     }
 
     fn keep(&self, space: &Space, pins: Pins) {
-        let mut all = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.pins.lock();
         if all.len() >= SPACES_MAX && !all.contains_key(space) {
             all.clear();
         }
@@ -242,7 +238,7 @@ impl Mcp {
 
     /// Whether this is told in a space for the first time.
     fn is_news(&self, space: &Space, what: String) -> bool {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         if told.len() >= TOLD_MAX {
             told.clear();
         }

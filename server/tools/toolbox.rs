@@ -2,9 +2,10 @@
 //! tools that come and go stand last, so that the prompt cache of the provider keeps the beginning.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 
 use super::approval::matches;
 use super::crowd;
@@ -309,7 +310,7 @@ impl Shelf {
             .collect();
         let said = self.sources.iter().flat_map(|source| source.said(space));
         let said: Vec<Said> = said.collect();
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         if let Some(last) = &*last
             && last.said == said
             && last.found.len() == found.len()

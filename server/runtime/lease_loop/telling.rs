@@ -39,7 +39,7 @@ impl LeaseLoop {
             times,
             ..
         } = &self.0.parts;
-        let (threads, leases) = (running.len() as u64, self.leases().len() as u64);
+        let (threads, leases) = (running.len() as u64, self.0.leases.lock().len() as u64);
         store.say(Presence {
             doing,
             threads,

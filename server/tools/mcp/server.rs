@@ -1,9 +1,10 @@
 //! One server of tools: a task that connects when somebody needs it, listens for changes of its list, and comes back after it was away. It
 //! delays nobody: who asks is told what is known at that moment.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -76,20 +77,12 @@ impl Server {
 
     /// What it offers, as it was listed last: also while it is away, so that models are told the same.
     pub fn offered(&self) -> Arc<[Offered]> {
-        self.list
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .offered
-            .clone()
+        self.list.lock().offered.clone()
     }
 
     /// Its words about all its tools together.
     pub fn said(&self) -> Option<Arc<Offer>> {
-        self.list
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .said
-            .clone()
+        self.list.lock().said.clone()
     }
 
     /// All its words for models: about all its tools together, and about each.
@@ -101,16 +94,12 @@ impl Server {
 
     /// What of its list is not taken, in words.
     pub fn lacks(&self) -> Option<String> {
-        self.list
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .lacks
-            .clone()
+        self.list.lock().lacks.clone()
     }
 
     /// What it has besides tools, as it said last.
     pub fn has(&self) -> Has {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner).has
+        self.list.lock().has
     }
 
     /// Connects whenever somebody needs it, until it is told to stop.
@@ -239,10 +228,7 @@ impl Server {
                         why,
                         "the list of a server of tools is not taken"
                     );
-                    self.list
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .lacks = Some(why);
+                    self.list.lock().lacks = Some(why);
                     changed.notify_one();
                 }
                 (gather, last) = ((gather * 2).min(GATHER_MAX), Instant::now());
@@ -287,7 +273,7 @@ impl Server {
             .into_iter()
             .map(offered)
             .collect();
-        *self.list.lock().unwrap_or_else(PoisonError::into_inner) = List {
+        *self.list.lock() = List {
             offered,
             lacks,
             has: link.has(),
