@@ -45,40 +45,40 @@ pub fn built_in() -> Catalogue {
         .with(WHOLE_TURNS, |_| think::Think)
         .with(DECISIONS, |_| ask::Ask)
         .with(WHOLE_TURNS, |_| do_nothing::DoNothing)
-        .with(EVERYBODY, query_events::QueryEvents::new)
-        .with(EVERYBODY, state::Get::new)
+        .with(EVERYBODY, |it| query_events::QueryEvents(it.clone()))
+        .with(EVERYBODY, |it| state::Get(it.clone()))
         .with(EVERYBODY, |_| state::Put)
-        .with(EVERYBODY, state::Search::new)
-        .with(EVERYBODY, state::Delete::new)
-        .with(DECISIONS, send::Send::new)
-        .with(RARELY, contacts::Connect::new)
-        .with(RARELY, contacts::Disconnect::new)
-        .with(RARELY, contacts::ViewContacts::new)
+        .with(EVERYBODY, |it| state::Search(it.clone()))
+        .with(EVERYBODY, |it| state::Delete(it.clone()))
+        .with(DECISIONS, |it| send::Send(it.clone()))
+        .with(RARELY, |it| contacts::Connect(it.clone()))
+        .with(RARELY, |it| contacts::Disconnect(it.clone()))
+        .with(RARELY, |it| contacts::ViewContacts(it.clone()))
         // A conversation waits without being told.
         .with(
             Audience {
                 conversation: Offer::Rarely,
                 ..WHOLE_TURNS
             },
-            wait::Wait::new,
+            |it| wait::Wait(it.clone()),
         )
-        .with(DECISIONS, spawn_thread::SpawnThread::new)
-        .with(RARELY, clear_context::ClearContext::new)
-        .with(RARELY, set_timer::SetTimer::new)
-        .with(RARELY, ask_user::AskUser::new)
-        .with(RARELY, propose_submodule::ProposeSubmodule::new)
-        .with(RARELY, propose_submodule::ProposeRemoval::new)
+        .with(DECISIONS, |it| spawn_thread::SpawnThread(it.clone()))
+        .with(RARELY, |it| clear_context::ClearContext(it.clone()))
+        .with(RARELY, |it| set_timer::SetTimer(it.clone()))
+        .with(RARELY, |it| ask_user::AskUser(it.clone()))
+        .with(RARELY, |it| propose_submodule::ProposeSubmodule(it.clone()))
+        .with(RARELY, |it| propose_submodule::ProposeRemoval(it.clone()))
         .with(RARELY, |_| plan::Plan)
-        .with(RARELY, watch::SetWatch::new)
-        .with(RARELY, watch::CloseWatch::new)
+        .with(RARELY, |it| watch::SetWatch(it.clone()))
+        .with(RARELY, |it| watch::CloseWatch(it.clone()))
         .with(
             Audience {
                 conversation: Offer::Rarely,
                 ..DECISIONS
             },
-            fan_out::FanOut::new,
+            |it| fan_out::FanOut(it.clone()),
         )
-        .with(RARELY, fan_out::Sequence::new)
+        .with(RARELY, |it| fan_out::Sequence(it.clone()))
         // A mission has no parts of its own that begin others: only who decides in one go begins one.
         .with(
             Audience {
@@ -87,7 +87,7 @@ pub fn built_in() -> Catalogue {
             },
             start_mission::StartMission::new,
         )
-        .with(RARELY, run_code::RunCode::new)
+        .with(RARELY, |it| run_code::RunCode(it.clone()))
         .with(
             Audience {
                 process: Offer::Rarely,
@@ -111,9 +111,9 @@ pub fn built_in() -> Catalogue {
             |_| terminate::Terminate,
         )
         // It keeps a mind at work without end: somebody is to want that.
-        .with(NAMED, schedule::Schedule::new)
+        .with(NAMED, |it| schedule::Schedule(it.clone()))
         .with(MISSIONS, |_| mission_plan::MissionPlan)
-        .with(STEPS, wait::SetWait::new)
+        .with(STEPS, |it| wait::SetWait(it.clone()))
         .with(STEPS, |_| step::Note)
         .with(STEPS, |_| step::Focus)
         .with(STEPS, |_| step::SendsDone)
@@ -278,15 +278,12 @@ impl Catalogue {
                 return Err(format!("two tools are called {name}"));
             }
         }
-        for (key, names) in [
-            ("conversation", &chosen.conversation),
-            ("process", &chosen.process),
-        ] {
-            let known = self.names(if key == "process" {
-                process
-            } else {
-                conversation
-            });
+        let all: [(&str, Of, _); 2] = [
+            ("conversation", conversation, &chosen.conversation),
+            ("process", process, &chosen.process),
+        ];
+        for (key, of, names) in all {
+            let known = self.names(of);
             // What comes and goes may be there later.
             let mut names = names.iter().flatten().filter(|_| self.sources.is_empty());
             if let Some(name) = names.find(|name| !known.iter().any(|known| matches(name, known))) {
@@ -333,14 +330,11 @@ impl Catalogue {
     pub fn tools(&self, supplies: &Supplies, chosen: &Chosen) -> Result<Tools, Error> {
         let specs = self.specs(&supplies.prompts)?;
         let made = self.entries.iter().zip(specs);
-        let made: Vec<(Audience, Arc<dyn Tool>)> = made
-            .map(|(entry, spec)| {
-                (
-                    entry.audience,
-                    layered((entry.make)(spec, supplies), supplies),
-                )
-            })
-            .collect();
+        let make = |(entry, spec): (&Entry, Spec)| {
+            let tool = (entry.make)(spec, supplies);
+            (entry.audience, layered(tool, supplies))
+        };
+        let made: Vec<(Audience, Arc<dyn Tool>)> = made.map(make).collect();
         let shelf = |of: Of, chosen: Option<&[String]>| {
             let stay = Self::toolbox(&made, of, chosen, supplies)?;
             let sources = self
@@ -462,25 +456,20 @@ fn process(audience: &Audience) -> Offer {
 }
 
 fn step(audience: &Audience) -> Offer {
-    if audience.step {
-        Offer::Always
-    } else {
-        Offer::Never
-    }
+    always(audience.step)
 }
 
 fn submodule(audience: &Audience) -> Offer {
-    if audience.submodule {
-        Offer::Always
-    } else {
-        Offer::Never
-    }
+    always(audience.submodule)
 }
 
 fn mission(audience: &Audience) -> Offer {
-    if audience.mission {
-        Offer::Always
-    } else {
-        Offer::Never
+    always(audience.mission)
+}
+
+fn always(is_theirs: bool) -> Offer {
+    match is_theirs {
+        true => Offer::Always,
+        false => Offer::Never,
     }
 }

@@ -1,16 +1,13 @@
 //! The creation of subthreads by tools, and the next step of a sequence. The core assigns the id of a subthread; a label is a wish.
 
-use std::sync::Arc;
-
 use serde_json::json;
 
-use super::contacts::{Contacts, PARENT, SELF, unreadable};
+use super::contacts::{PARENT, SELF, known};
 use super::supplies::Supplies;
 use super::tool::{CallSite, Output};
 use crate::event::draft::Draft;
 use crate::event::gather::Gather;
 use crate::event::process::ErrorCode;
-use crate::log::kernel::Store;
 use crate::log::thread_row::ThreadRow;
 use crate::thread::new_thread::{Ahead, Maker, NewThread, NotMade, ThreadLimits, ids};
 use crate::thread::settings::{Gathered, Kind, Settings};
@@ -19,39 +16,12 @@ use crate::words::id::{self, Label, Name, ThreadId};
 
 /// Makes subthreads.
 #[derive(Clone)]
-pub struct Spawner {
-    store: Arc<dyn Store>,
-    contacts: Contacts,
-    limits: ThreadLimits,
-    /// `budget.sends`.
-    sends: u64,
-    /// Most bytes of a prompt.
-    text_bytes: usize,
-}
+pub struct Spawner(pub Supplies);
 
 impl Spawner {
-    /// Within these limits.
-    pub fn new(supplies: &Supplies) -> Self {
-        let Supplies {
-            store,
-            budget,
-            limits: call,
-            ..
-        } = supplies;
-        let limits = ThreadLimits::new(budget, call.threads);
-        let contacts = Contacts::new(supplies);
-        Self {
-            store: store.clone(),
-            contacts,
-            limits,
-            sends: budget.sends,
-            text_bytes: call.text_bytes,
-        }
-    }
-
     /// Refuses a prompt for a subthread that is longer than a client's text may be: it stands in every request of that thread.
     pub fn check_prompt(&self, prompt: Option<&str>) -> Result<(), Failure> {
-        let (bytes, most) = (prompt.map_or(0, str::len), self.text_bytes);
+        let (bytes, most) = (prompt.map_or(0, str::len), self.0.limits.text_bytes);
         if bytes <= most {
             return Ok(());
         }
@@ -61,19 +31,20 @@ impl Spawner {
         Err(Failure::new(FailureKind::Tool, text))
     }
 
+    fn limits(&self) -> ThreadLimits {
+        ThreadLimits::new(&self.0.budget, self.0.limits.threads)
+    }
+
     /// Begins with the subthreads that the thread's rows know.
     pub async fn begin(&self, site: &CallSite) -> Result<Spawning, Failure> {
-        let row = self
-            .store
-            .thread(&site.space, &site.thread)
-            .await
-            .map_err(unreadable)?;
-        let contacts = self.contacts.known(site).await?.into_keys().collect();
-        let living = self.store.living(&site.space).await.map_err(unreadable)?;
+        let store = &self.0.store;
+        let row = store.thread(&site.space, &site.thread).await?;
+        let contacts = known(store, site).await?;
+        let living = store.living(&site.space).await?;
         Ok(Spawning {
             spawner: self.clone(),
             row,
-            contacts,
+            contacts: contacts.into_keys().collect(),
             living,
             made: Vec::new(),
             put_aside: Vec::new(),
@@ -169,7 +140,7 @@ impl Spawning {
         };
         drafts.extend(
             self.spawner
-                .limits
+                .limits()
                 .drafts(&new, &thread, Some(maker), self.ahead()),
         );
         let payload = child
@@ -192,7 +163,7 @@ impl Spawning {
 
     /// Checks what every door checks, and that the space has room: a turn's append is not refused for what can be seen before.
     fn check(&self, new: &NewThread) -> Result<(), NotMade> {
-        let (limits, ahead) = (self.spawner.limits, self.ahead());
+        let (limits, ahead) = (self.spawner.limits(), self.ahead());
         limits.check(new, self.row.as_ref(), ahead)?;
         // The thread knows the new one, too.
         limits.check_contacts(self.contacts.len() as u64 + 1)?;
@@ -209,7 +180,7 @@ impl Spawning {
         site: &CallSite,
         label: Option<&Label>,
     ) -> Result<Result<(Name, ThreadId), (ErrorCode, String)>, Failure> {
-        let most = self.spawner.sends;
+        let most = self.spawner.0.budget.sends;
         let sends = self
             .row
             .as_ref()
@@ -233,10 +204,10 @@ impl Spawning {
                 || self.made.contains(&thread)
                 || self
                     .spawner
+                    .0
                     .store
                     .thread(&site.space, &thread)
-                    .await
-                    .map_err(unreadable)?
+                    .await?
                     .is_some();
             if !is_taken {
                 return Ok(Ok((name, thread)));
@@ -270,13 +241,7 @@ impl Spawning {
             .and_then(|label| ids(Some(&site.thread), Some(&label), id::fresh()).ok());
         for (_, child) in tried.into_iter().flatten() {
             // A thread of that name may be anybody's: then the step has another one.
-            let Some(row) = self
-                .spawner
-                .store
-                .thread(&site.space, &child)
-                .await
-                .map_err(unreadable)?
-            else {
+            let Some(row) = self.spawner.0.store.thread(&site.space, &child).await? else {
                 break;
             };
             if Settings::of(&row.settings).gathered.as_ref() == Some(&begun) {
@@ -318,10 +283,10 @@ impl Spawning {
     async fn idle(&self, site: &CallSite) -> Result<Option<ThreadRow>, Failure> {
         let below = self
             .spawner
+            .0
             .store
             .descendants(&site.space, &site.thread, None, 1000)
-            .await
-            .map_err(unreadable)?;
+            .await?;
         let idle = |row: &ThreadRow| {
             row.thread.parent().as_ref() == Some(&site.thread)
                 && row.is_asleep()

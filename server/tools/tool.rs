@@ -105,6 +105,15 @@ impl Output {
         }
     }
 
+    /// Events, and what the caller is told of them.
+    pub fn done(drafts: Vec<Draft>, value: impl Into<Value>) -> Self {
+        Self {
+            drafts,
+            value: Some(value.into()),
+            ..Self::default()
+        }
+    }
+
     /// An intention, and what the caller is told.
     pub fn intent(intent: Intent, value: impl Into<Value>) -> Self {
         Self {
@@ -172,6 +181,16 @@ impl Spec {
     }
 }
 
+/// The refusal of a call, with a word for the reason.
+pub fn refused(text: impl Into<String>, reason: &str) -> Failure {
+    Failure::new(FailureKind::Tool, text).with(json!({ "reason": reason }))
+}
+
+/// The refusal of a call for its arguments.
+pub fn invalid(text: impl Into<String>) -> Failure {
+    refused(text, "invalid_arguments")
+}
+
 /// A tool as toolboxes have it; what stands around another one is a tool, too. Implement `Typed` where the arguments are a type:
 /// schema and decoding come from there.
 #[async_trait]
@@ -183,8 +202,10 @@ pub trait Tool: Send + Sync + 'static {
         let told = &self.spec().told;
         let schema = serde_json::from_str(told.parameters.as_str()).unwrap_or_else(|_| json!({}));
         schema::fits(&schema, arguments).map_err(|wrong| {
-            let text = format!("the arguments of {} are not valid: {wrong}", told.name);
-            Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
+            invalid(format!(
+                "the arguments of {} are not valid: {wrong}",
+                told.name
+            ))
         })
     }
     /// What a call would change, as a unified diff, where it can say that: a person who is to approve it is shown this.
@@ -248,7 +269,7 @@ pub fn spec_of<T: Typed>(prompts: &Prompts) -> Result<Spec, Error> {
 }
 
 /// A tool in the words of its prompt; its schema is that of its arguments.
-fn described(name: &str, words: ToolWords, schema: Value) -> Result<ToolSpec, Error> {
+pub(super) fn described(name: &str, words: ToolWords, schema: Value) -> Result<ToolSpec, Error> {
     let parameters = Json::of(&schema::explained(schema, name, &words)?);
     Ok(ToolSpec {
         name: name.to_owned(),
@@ -303,10 +324,6 @@ pub fn is_name(text: &str) -> bool {
 pub fn decoded<T: DeserializeOwned>(tool: &str, arguments: Value) -> Result<T, Failure> {
     decode::decode(arguments).map_err(|wrongs| {
         let wrongs = decode::sentence(&wrongs);
-        Failure::new(
-            FailureKind::Tool,
-            format!("the arguments of {tool} are not valid: {wrongs}"),
-        )
-        .with(json!({ "reason": "invalid_arguments" }))
+        invalid(format!("the arguments of {tool} are not valid: {wrongs}"))
     })
 }

@@ -9,13 +9,10 @@ use serde_json::{Value, json};
 
 use crate::event::draft::Draft;
 use crate::model::prompt::{Error, Prompts};
-use crate::model::provider::ToolSpec;
 use crate::tools::crowd::OPENER;
-use crate::tools::schema;
 use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Spec, Tool, decoded};
+use crate::tools::tool::{CallSite, Effect, Output, Spec, Tool, decoded, described};
 use crate::words::failure::{Failure, FailureKind};
-use crate::words::text::Json;
 
 /// Its name.
 pub const NAME: &str = OPENER;
@@ -50,13 +47,7 @@ impl MoreTools {
         let parameters = json!({
             "type": "object", "properties": { "names": names }, "required": ["names"], "additionalProperties": false,
         });
-        let parameters = Json::of(&schema::explained(parameters, NAME, &words)?);
-        let told = ToolSpec {
-            name: NAME.to_owned(),
-            description: words.about,
-            parameters,
-            is_strict: true,
-        };
+        let told = described(NAME, words, parameters)?;
         // What is open is among the tools of the next call: the decision is asked again.
         Ok(Self {
             spec: Spec::new(told, Effect::Events),
@@ -91,15 +82,10 @@ impl Tool for MoreTools {
                 unknown => format!("there are no further tools {}", unknown.join(", ")),
             };
             let text = format!("{text}; there are: {}", self.rare.join(", "));
-            return Ok(Output::failed(
-                drafts,
-                Failure::new(FailureKind::Tool, text),
-            ));
+            let failure = Failure::new(FailureKind::Tool, text);
+            return Ok(Output::failed(drafts, failure));
         }
         let value = format!("open from your next call on: {}", known.join(", "));
-        Ok(Output {
-            drafts,
-            ..Output::value(value.into())
-        })
+        Ok(Output::done(drafts, value))
     }
 }
