@@ -236,6 +236,7 @@ pub mod pipelines {
 /// The lease loop: which thread is worked on, and when.
 pub mod runtime {
     mod ahead;
+    mod append;
     mod ends;
     pub mod firing;
     pub mod framework_acts;

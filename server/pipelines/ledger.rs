@@ -232,7 +232,6 @@ impl Ledger {
         std::future::pending().await
     }
 
-
     async fn hold(&self, value: Value) -> io::Result<Held> {
         match self.0.values.hold(value).await {
             Ok(held) => Ok(held),

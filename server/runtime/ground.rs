@@ -62,7 +62,7 @@ impl Ground {
         history: history::Options,
         options: Options,
     ) -> Self {
-        let spawner = Spawner::new(&supplies);
+        let spawner = Spawner(supplies.clone());
         let Supplies {
             store,
             prompts,

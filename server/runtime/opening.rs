@@ -78,5 +78,4 @@ impl Opening {
             Err(error) => Err(error),
         }
     }
-
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::append::append_told;
 use super::mailbox::PAGE;
 use super::refused::Refused;
 use crate::event::condition::{Condition, RequestState};
@@ -18,7 +19,6 @@ use crate::event::method;
 use crate::event::request::{Parked, Said, Settled};
 use crate::event::statement::Claimant;
 use crate::event::statement::people::chosen_by_people;
-use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::requests::RequestRow;
@@ -334,12 +334,9 @@ impl Requests {
     }
 
     async fn append(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), StoreError> {
-        if let Appended::Stored(placed) = self.store.append(Append::free(space, drafts)).await? {
-            placed
-                .iter()
-                .for_each(|placed| (self.on_stored)(space, &placed.shown.event));
-        }
-        Ok(())
+        append_told(&*self.store, &self.on_stored, space, drafts)
+            .await
+            .map(drop)
     }
 
     /// Withdraws what is open in a thread: it was cancelled. Whether anything was.

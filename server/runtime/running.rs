@@ -52,7 +52,6 @@ impl Running {
         }
     }
 
-
     /// How many threads are run here.
     pub fn len(&self) -> usize {
         self.active.lock().len()
@@ -116,14 +115,16 @@ impl Running {
 
     /// Whether the turn that runs here is about this event.
     pub fn has_taken(&self, key: &ThreadKey, seq: Seq) -> bool {
-        self.active.lock()
+        self.active
+            .lock()
             .get(key)
             .is_some_and(|active| active.taken >= seq)
     }
 
     /// The place that a thread was entered with.
     pub fn take_place(&self, key: &ThreadKey) -> Option<Place> {
-        self.active.lock()
+        self.active
+            .lock()
             .get_mut(key)
             .and_then(|active| active.place.take())
     }
@@ -152,7 +153,8 @@ impl Running {
         limit: u32,
     ) -> Result<u32, StoreError> {
         let taken = self
-            .active()
+            .active
+            .lock()
             .get(&(space.clone(), row.thread.clone()))
             .map_or(0, |active| active.taken);
         let after = row.handled.max(row.state.taken).max(taken);

@@ -1,5 +1,6 @@
 //! What a person does to schedules: create, change, remove, run now. Each act is an event. Firing them is in `firing.rs`.
 
+use super::append::append_told;
 use super::firing::is_under_way;
 use super::handle::Runtime;
 use super::kinds::turns::input::{Input, InputContent, Received};
@@ -9,7 +10,7 @@ use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::set::Change;
 use crate::event::schedule::{Schedule, ScheduleChange, at_once};
-use crate::log::appended::{Append, Appended, Placed};
+use crate::log::appended::Placed;
 use crate::log::error::StoreError;
 use crate::log::projections::schedules::ScheduleRow;
 use crate::words::id::{Name, Space, ThreadId};
@@ -104,10 +105,8 @@ impl Runtime {
                 Err(Refused::NotFound(_)) => return Ok(()),
                 row => row?,
             };
-            match self
-                .store_schedule(space, set(name, None).only_if(stands(&row)))
-                .await
-            {
+            let gone = set(name, None).only_if(stands(&row));
+            match self.store_schedule(space, gone).await {
                 Err(Refused::Store(StoreError::Unmet(_))) => {}
                 done => return done.map(drop),
             }
@@ -135,23 +134,14 @@ impl Runtime {
             }
             let draft = Draft::scheduled(thread, name, event, payload.clone(), at_once(name))
                 .only_if(stands(&row));
-            let (space, thread, content) = (
-                space.clone(),
-                thread.clone(),
-                InputContent::Made(vec![draft]),
-            );
-            match self
-                .0
-                .inbox
-                .submit(Input {
-                    space,
-                    thread,
-                    user: None,
-                    event_id: None,
-                    content,
-                })
-                .await
-            {
+            let input = Input {
+                space: space.clone(),
+                thread: thread.clone(),
+                user: None,
+                event_id: None,
+                content: InputContent::Made(vec![draft]),
+            };
+            match self.0.inbox.submit(input).await {
                 Err(Refused::Store(StoreError::Unmet(Condition::ScheduleStands { .. }))) => {}
                 ran => return ran,
             }
@@ -229,13 +219,10 @@ impl Runtime {
         schedule: Schedule,
         only_if: Condition,
     ) -> Result<ScheduleRow, Refused> {
-        let (name, draft) = (
-            name.clone(),
-            set(name, Some(schedule.clone())).only_if(only_if),
-        );
+        let draft = set(name, Some(schedule.clone())).only_if(only_if);
         let event = self.store_schedule(space, draft).await?;
         Ok(ScheduleRow {
-            name,
+            name: name.clone(),
             schedule,
             changed: event.seq,
             updated: event.ts,
@@ -243,29 +230,16 @@ impl Runtime {
     }
 
     async fn store_schedule(&self, space: &Space, draft: Draft) -> Result<Event, Refused> {
-        let placed = match self
-            .store()
-            .append(Append::free(space, vec![draft]))
-            .await?
-        {
-            Appended::Stored(placed) => placed,
-            Appended::Stale => Vec::new(),
-        };
         let on_stored = self.0.ground.waker.on_stored();
-        placed
-            .iter()
-            .for_each(|placed| on_stored(space, &placed.shown.event));
+        let placed = append_told(&**self.store(), &on_stored, space, vec![draft]).await?;
         let event = placed.first().map(|placed| placed.shown.event.clone());
         event.ok_or_else(|| StoreError::Broken("the store dropped a schedule".into()).into())
     }
 }
 
 fn set(name: &Name, schedule: Option<Schedule>) -> Draft {
-    Draft::set(
-        &ThreadId::default(),
-        name.as_str(),
-        Change::Schedule(schedule.map(Box::new)),
-    )
+    let change = Change::Schedule(schedule.map(Box::new));
+    Draft::set(&ThreadId::default(), name.as_str(), change)
 }
 
 fn stands(row: &ScheduleRow) -> Condition {

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::ahead;
+use super::append::append_told;
 use super::firing::Firing;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
@@ -18,7 +19,6 @@ use crate::event::fact::set::Change;
 use crate::event::process::{GATHER, WAIT};
 use crate::event::request::{Parked, REQUEST, Settled};
 use crate::event::rest::{ENDING, Rest};
-use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::timers::TimerRow;
@@ -229,12 +229,9 @@ impl Timers {
                 draft
             }]
         };
-        let append = Append::free(space, timers.iter().flat_map(draft).collect());
-        if let Appended::Stored(placed) = self.store.append(append).await? {
-            placed
-                .iter()
-                .for_each(|placed| (self.on_stored)(space, &placed.shown.event));
-        }
-        Ok(())
+        let drafts = timers.iter().flat_map(draft).collect();
+        append_told(&*self.store, &self.on_stored, space, drafts)
+            .await
+            .map(drop)
     }
 }

@@ -105,7 +105,7 @@ impl Inbox {
         row: &ThreadRow,
         input: Seq,
     ) -> Result<((u64, u64), u64), Refused> {
-        let shelf = self.mind.tools.of(&Settings::of(&row.settings));
+        let shelf = self.0.mind.tools.of(&Settings::of(&row.settings));
         shelf.prepare(space).await?;
         let turns = self
             .read_turns(space, row, input, &shelf.now(space))
@@ -159,7 +159,7 @@ impl Inbox {
                 limit: PAGE,
                 ..Query::default()
             };
-            let page = self.store.events(space, &query).await?;
+            let page = self.0.store.events(space, &query).await?;
             page.iter()
                 .for_each(|event| turns.apply(input, tools, event));
             match page.last() {
