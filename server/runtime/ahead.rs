@@ -1,7 +1,7 @@
 //! Timers, schedules and statements that a clock put to sleep which was ahead: they go by the right one. Only a space whose log's time is ahead can
 //! have any: where no clock was, little is read.
 
-use crate::event::condition::Condition;
+use super::firing::set as set_schedule;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
@@ -43,16 +43,12 @@ async fn right_timers(store: &dyn Store, space: &Space, now: Timestamp) -> Resul
             continue;
         };
         say("timer", &row.name, (row.due, timer.due));
-        let stands = Condition::TimerStands {
-            name: row.name.clone(),
-            due: row.due,
-        };
         let waits = match row.name == WAIT {
             true => waits_until(store, &row, timer.due).await?,
             false => None,
         };
         let draft = Draft::set(&row.thread, &row.name, Change::Timer(Some(timer)));
-        let draft = draft.rooted(row.root).only_if(stands);
+        let draft = draft.rooted(row.root).only_if(row.stands());
         append(store, space, [draft].into_iter().chain(waits)).await?;
     }
     Ok(())
@@ -112,14 +108,8 @@ async fn right_schedules(
             if let (Some(was), Some(due)) = (row.schedule.due, schedule.due) {
                 say("schedule", row.name.as_str(), (was, due));
             }
-            let stands = Condition::ScheduleStands {
-                name: row.name.clone(),
-                changed: row.changed,
-                due: None,
-            };
-            let change = Change::Schedule(Some(Box::new(schedule)));
-            let draft = Draft::set(&ThreadId::default(), row.name.as_str(), change);
-            append(store, space, [draft.only_if(stands)]).await?;
+            let draft = set_schedule(&row.name, Some(schedule));
+            append(store, space, [draft.only_if(row.stands(None))]).await?;
         }
         match rows.last() {
             Some(last) if rows.len() == PAGE as usize => after = Some(last.name.clone()),

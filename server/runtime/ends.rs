@@ -123,11 +123,9 @@ impl Ends {
         let (mut left, mut telling) = (None, BTreeSet::new());
         for event in placed.iter().map(|placed| &placed.shown.event) {
             let rest = event.rest_of_end();
-            telling.extend(
-                rest.iter()
-                    .filter(|(_, rest)| rest.tell.is_some())
-                    .map(|_| &event.thread),
-            );
+            if rest.as_ref().is_some_and(|(_, rest)| rest.tell.is_some()) {
+                telling.insert(&event.thread);
+            }
             match rest.filter(|(_, rest)| rest.below && event.thread == *thread) {
                 Some((due, _)) => left = Some(due),
                 None => (self.on_stored)(space, event),
@@ -135,15 +133,10 @@ impl Ends {
         }
         // Those who wait for one that very many know are told with the others.
         let ended = || {
-            placed
-                .iter()
-                .map(|placed| &placed.shown.event)
-                .filter(|event| event.ends_thread())
-        };
-        let ended = || {
-            ended()
-                .map(|event| &event.thread)
-                .filter(|thread| !telling.contains(thread))
+            let events = placed.iter().map(|placed| &placed.shown.event);
+            let ended = events.filter(|event| event.ends_thread());
+            let threads = ended.map(|event| &event.thread);
+            threads.filter(|thread| !telling.contains(thread))
         };
         if let (Some(first), Some(last)) = (ended().min(), ended().max()) {
             self.waits.break_waits_within(space, first..=last).await?;

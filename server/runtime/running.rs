@@ -64,13 +64,11 @@ impl Running {
             active.again = true;
             return false;
         }
-        active.insert(
-            key.clone(),
-            Active {
-                place,
-                ..Active::default()
-            },
-        );
+        let entered = Active {
+            place,
+            ..Active::default()
+        };
+        active.insert(key.clone(), entered);
         true
     }
 
@@ -161,17 +159,11 @@ impl Running {
         if row.woken <= after || row.status.is_final() {
             return Ok(0);
         }
-        let withdrawn = row
-            .state
-            .withdrawn
-            .iter()
-            .filter(|(_, input)| *input > after)
-            .count();
+        let withdrawn = row.state.withdrawn.iter();
+        let withdrawn = withdrawn.filter(|(_, input)| *input > after).count();
         let withdrawn = u32::try_from(withdrawn).unwrap_or(u32::MAX);
-        let mail = self
-            .store
-            .queued(space, &row.thread, after, limit.saturating_add(withdrawn))
-            .await?;
+        let most = limit.saturating_add(withdrawn);
+        let mail = self.store.queued(space, &row.thread, after, most).await?;
         Ok(mail.saturating_sub(withdrawn))
     }
 
@@ -183,10 +175,8 @@ impl Running {
         let Ok(row) = self.store.thread_lately(space, thread).await else {
             return true;
         };
-        let ended = row
-            .as_ref()
-            .map(|row| row.status)
-            .filter(|status| status.is_final());
+        let ended = row.as_ref().map(|row| row.status);
+        let ended = ended.filter(|status| status.is_final());
         // Under the lock, so that an end is not overtaken by what was read before it.
         let active = self.active.lock();
         // Nothing waits for a thread that will have no turn any more.
@@ -200,23 +190,19 @@ impl Running {
     /// Shows that a thread was ended from here, whatever its last turn still comes to.
     pub fn show_end(&self, key: &ThreadKey, status: Status) {
         let mut active = self.active.lock();
-        active
-            .get_mut(key)
-            .into_iter()
-            .for_each(|active| active.ended = true);
+        if let Some(active) = active.get_mut(key) {
+            active.ended = true;
+        }
         self.hint(key, status, 0);
     }
 
     fn hint(&self, (space, thread): &ThreadKey, status: Status, queued: u32) {
-        self.store.feed().hint(
-            space,
-            0,
-            Hint::Status {
-                thread: thread.clone(),
-                status,
-                queued,
-            },
-        );
+        let hint = Hint::Status {
+            thread: thread.clone(),
+            status,
+            queued,
+        };
+        self.store.feed().hint(space, 0, hint);
     }
 
     /// False: the thread is not run here.

@@ -1,14 +1,13 @@
 //! What a person does to schedules: create, change, remove, run now. Each act is an event. Firing them is in `firing.rs`.
 
 use super::append::append_told;
-use super::firing::is_under_way;
+use super::firing::{details, is_under_way, set};
 use super::handle::Runtime;
 use super::kinds::turns::input::{Input, InputContent, Received};
 use super::refused::Refused;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
-use crate::event::fact::set::Change;
 use crate::event::schedule::{Schedule, ScheduleChange, at_once};
 use crate::log::appended::Placed;
 use crate::log::error::StoreError;
@@ -87,7 +86,10 @@ impl Runtime {
                     schedule.through.map_or(now, |through| through.max(now)),
                 )?,
             };
-            match self.set_schedule(space, name, schedule, stands(&row)).await {
+            match self
+                .set_schedule(space, name, schedule, row.stands(None))
+                .await
+            {
                 Err(Refused::Store(StoreError::Unmet(_))) => {}
                 set => return set,
             }
@@ -105,7 +107,7 @@ impl Runtime {
                 Err(Refused::NotFound(_)) => return Ok(()),
                 row => row?,
             };
-            let gone = set(name, None).only_if(stands(&row));
+            let gone = set(name, None).only_if(row.stands(None));
             match self.store_schedule(space, gone).await {
                 Err(Refused::Store(StoreError::Unmet(_))) => {}
                 done => return done.map(drop),
@@ -133,7 +135,7 @@ impl Runtime {
                 return Err(Refused::RunUnderWay(name.clone()));
             }
             let draft = Draft::scheduled(thread, name, event, payload.clone(), at_once(name))
-                .only_if(stands(&row));
+                .only_if(row.stands(None));
             let input = Input {
                 space: space.clone(),
                 thread: thread.clone(),
@@ -155,16 +157,8 @@ impl Runtime {
         schedule: &Schedule,
         after: Timestamp,
     ) -> Result<Option<Timestamp>, Refused> {
-        let said = |wrongs: Vec<crate::words::recurrence::Wrong>| {
-            Refused::Unprocessable(
-                wrongs
-                    .into_iter()
-                    .map(|wrong| wrong.detail)
-                    .collect::<Vec<_>>()
-                    .join("; "),
-            )
-        };
-        let recurrence = schedule.when.read().map_err(said)?;
+        let recurrence = schedule.when.read();
+        let recurrence = recurrence.map_err(|all| Refused::Unprocessable(details(all)))?;
         let least = self.0.ground.options.tool_limits.schedule_interval;
         if let Recurrence::Every { micros, .. } = recurrence
             && u128::from(micros.unsigned_abs()) < least.as_micros()
@@ -234,19 +228,6 @@ impl Runtime {
         let placed = append_told(&**self.store(), &on_stored, space, vec![draft]).await?;
         let event = placed.first().map(|placed| placed.shown.event.clone());
         event.ok_or_else(|| StoreError::Broken("the store dropped a schedule".into()).into())
-    }
-}
-
-fn set(name: &Name, schedule: Option<Schedule>) -> Draft {
-    let change = Change::Schedule(schedule.map(Box::new));
-    Draft::set(&ThreadId::default(), name.as_str(), change)
-}
-
-fn stands(row: &ScheduleRow) -> Condition {
-    Condition::ScheduleStands {
-        name: row.name.clone(),
-        changed: row.changed,
-        due: None,
     }
 }
 

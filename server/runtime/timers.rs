@@ -13,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 use super::ahead;
 use super::append::append_told;
 use super::firing::Firing;
-use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::fact::set::Change;
 use crate::event::process::{GATHER, WAIT};
@@ -142,10 +141,8 @@ impl Timers {
 
     /// How long there is nothing new to do.
     async fn rest(&self, now: Timestamp) -> Result<Duration, StoreError> {
-        let (timer, schedule) = (
-            self.store.next_due(now).await?,
-            self.store.next_schedule_due(now).await?,
-        );
+        let timer = self.store.next_due(now).await?;
+        let schedule = self.store.next_schedule_due(now).await?;
         let next = timer.into_iter().chain(schedule).min();
         // By the clock of now: looking took its time.
         let left = next.map(|due| due.micros().saturating_sub(time::now().micros()).max(0));
@@ -157,11 +154,9 @@ impl Timers {
 
     /// The spaces in which something is due.
     async fn spaces_due(&self, now: Timestamp) -> Result<BTreeSet<Space>, StoreError> {
-        let timers = self.store.spaces_due(now).await?;
-        Ok(timers
-            .into_iter()
-            .chain(self.store.spaces_with_schedules_due(now).await?)
-            .collect())
+        let mut spaces = self.store.spaces_due(now).await?;
+        spaces.extend(self.store.spaces_with_schedules_due(now).await?);
+        Ok(spaces.into_iter().collect())
     }
 
     /// Fires all that is due in a space; whether there was anything.
@@ -179,10 +174,8 @@ impl Timers {
     /// Fires what is due now, or some of it where it is very much.
     async fn fire_some(&self, space: &Space) -> Result<bool, StoreError> {
         let now = time::now();
-        let (timers, schedules) = (
-            self.store.due(space, now, AT_ONCE).await?,
-            self.store.schedules_due(space, now, AT_ONCE).await?,
-        );
+        let timers = self.store.due(space, now, AT_ONCE).await?;
+        let schedules = self.store.schedules_due(space, now, AT_ONCE).await?;
         let fired = match timers.is_empty() {
             true => Ok(()),
             false => self.fire(space, &timers).await,
@@ -208,13 +201,9 @@ impl Timers {
             }
             if timer.name == ENDING {
                 // Whoever saw to this is no more: what is stored makes it ours (`told`).
-                let stands = Condition::TimerStands {
-                    name: timer.name.clone(),
-                    due: timer.due,
-                };
                 let rest = Rest::of(&timer.note);
                 let draft = Draft::rest_of_end(&timer.thread, Some((taken(now), &rest)));
-                return vec![draft.only_if(stands).rooted(timer.root)];
+                return vec![draft.only_if(timer.stands()).rooted(timer.root)];
             }
             let draft = Draft::timer(&timer.thread, &timer.name, &timer.note, timer.due);
             // What it leads to draws on the root of whoever set it.
@@ -223,11 +212,10 @@ impl Timers {
                 None => draft,
             };
             // Whoever the thread waits for, it is to hear that this is over.
-            vec![if timer.name == WAIT || timer.name.starts_with(GATHER) {
-                draft.overruling()
-            } else {
-                draft
-            }]
+            match timer.name == WAIT || timer.name.starts_with(GATHER) {
+                true => vec![draft.overruling()],
+                false => vec![draft],
+            }
         };
         let drafts = timers.iter().flat_map(draft).collect();
         append_told(&*self.store, &self.on_stored, space, drafts)

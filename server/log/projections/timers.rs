@@ -1,6 +1,7 @@
 //! Timers that are set: those that threads set, and those that end a wait.
 
 use super::{Change, Projection, due};
+use crate::event::condition::Condition;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::set::{self, Set};
@@ -30,6 +31,16 @@ pub struct TimerRow {
     pub note: String,
     /// The event from outside that whoever set it went back to.
     pub root: Option<Seq>,
+}
+
+impl TimerRow {
+    /// Returns the condition that it is still set for that time.
+    pub fn stands(&self) -> Condition {
+        Condition::TimerStands {
+            name: self.name.clone(),
+            due: self.due,
+        }
+    }
 }
 
 pub(super) static PROJECTION: Projection = Projection {

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::event::condition::Condition;
 use crate::event::envelope::{Event, tag};
 use crate::event::fact::Fact;
-use crate::event::fact::run::{Held, RunFact, RunKey, RunNews, RunOutcome};
+use crate::event::fact::run::{Held, RunKey, RunNews, RunOutcome};
 use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::fence::Fence;
@@ -233,57 +233,44 @@ impl Runs {
         before: Option<Seq>,
         limit: usize,
     ) -> Result<(Vec<LoggedRun>, Option<Seq>), Refused> {
-        let (mut ended, mut runs) = (HashMap::new(), Vec::new());
+        let mut ended = HashMap::new();
+        let mut runs: Vec<LoggedRun> = Vec::new();
         let mut query = Query {
             tags: vec![tag::RUN.to_owned()],
             before,
             limit: SCAN,
             ..Query::default()
         };
-        for _ in 0..SCANS_MAX {
+        'scans: for _ in 0..SCANS_MAX {
             let events = self.ground.store.events(space, &query).await?;
             let full = events.len() == SCAN as usize;
             for event in events {
                 query.before = Some(event.seq);
-                if matches!(
-                    event.fact(),
-                    Fact::Run(RunFact {
-                        what: RunNews::Ended { .. },
-                        ..
-                    })
-                ) {
+                if is_end(&event) {
                     ended.insert(event.thread.clone(), event);
-                } else if let Some(key) = event
-                    .begins_run()
-                    .filter(|key| key.pipeline == *pipeline && !key.thread.is_of_mission())
-                {
-                    runs.push(LoggedRun {
-                        ended: ended.remove(&key.thread()),
-                        key,
-                        started: event,
-                    });
-                    if runs.len() == limit {
-                        return Ok((self.with_ends(space, runs).await?, query.before));
-                    }
+                    continue;
+                }
+                let key = event.begins_run();
+                let key = key.filter(|it| it.pipeline == *pipeline && !it.thread.is_of_mission());
+                runs.extend(key.map(|key| LoggedRun {
+                    ended: ended.remove(&key.thread()),
+                    key,
+                    started: event,
+                }));
+                if runs.len() == limit {
+                    break 'scans;
                 }
             }
             if !full {
-                return Ok((self.with_ends(space, runs).await?, None));
+                query.before = None;
+                break;
             }
         }
-        Ok((self.with_ends(space, runs).await?, query.before))
-    }
-
-    /// Ends that came after the page began.
-    async fn with_ends(
-        &self,
-        space: &Space,
-        mut runs: Vec<LoggedRun>,
-    ) -> Result<Vec<LoggedRun>, StoreError> {
+        // Ends that came after the page began.
         for run in runs.iter_mut().filter(|run| run.ended.is_none()) {
             run.ended = self.last(space, &run.key.thread(), tag::ENDED).await?;
         }
-        Ok(runs)
+        Ok((runs, query.before))
     }
 
     /// The pipeline of that name.
@@ -443,6 +430,13 @@ impl Runs {
             stop: stop.token().clone(),
         })
     }
+}
+
+fn is_end(event: &Event) -> bool {
+    let Fact::Run(run) = event.fact() else {
+        return false;
+    };
+    matches!(run.what, RunNews::Ended { .. })
 }
 
 async fn outcome(worked: Worked, values: &Values) -> Result<RunOutcome, StoreError> {

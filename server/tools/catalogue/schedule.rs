@@ -199,12 +199,8 @@ impl Schedule {
         let Some(row) = row.filter(|row| row.schedule.thread == site.thread) else {
             return Err(failed(format!("this thread has no schedule {name}")));
         };
-        let stands = Condition::ScheduleStands {
-            name: name.clone(),
-            changed: row.changed,
-            due: None,
-        };
-        let draft = Draft::set(&site.thread, name.as_str(), Change::Schedule(None)).only_if(stands);
+        let draft = Draft::set(&site.thread, name.as_str(), Change::Schedule(None));
+        let draft = draft.only_if(row.stands(None));
         Ok(Output::done(vec![draft], json!({ "removed": name })))
     }
 }

@@ -132,7 +132,7 @@ impl Inbox {
     }
 }
 
-fn taken() -> Refused {
+pub(super) fn taken() -> Refused {
     Refused::Taken("a turn is about it: cancel that turn, or say what you mean now".to_owned())
 }
 
