@@ -55,13 +55,9 @@ pub fn built_in() -> Catalogue {
         .with(RARELY, |it| contacts::Disconnect(it.clone()))
         .with(RARELY, |it| contacts::ViewContacts(it.clone()))
         // A conversation waits without being told.
-        .with(
-            Audience {
-                conversation: Offer::Rarely,
-                ..WHOLE_TURNS
-            },
-            |it| wait::Wait(it.clone()),
-        )
+        .with(WHOLE_TURNS.to_conversations(Offer::Rarely), |it| {
+            wait::Wait(it.clone())
+        })
         .with(DECISIONS, |it| spawn_thread::SpawnThread(it.clone()))
         .with(RARELY, |it| clear_context::ClearContext(it.clone()))
         .with(RARELY, |it| set_timer::SetTimer(it.clone()))
@@ -71,45 +67,22 @@ pub fn built_in() -> Catalogue {
         .with(RARELY, |_| plan::Plan)
         .with(RARELY, |it| watch::SetWatch(it.clone()))
         .with(RARELY, |it| watch::CloseWatch(it.clone()))
-        .with(
-            Audience {
-                conversation: Offer::Rarely,
-                ..DECISIONS
-            },
-            |it| fan_out::FanOut(it.clone()),
-        )
+        .with(DECISIONS.to_conversations(Offer::Rarely), |it| {
+            fan_out::FanOut(it.clone())
+        })
         .with(RARELY, |it| fan_out::Sequence(it.clone()))
         // A mission has no parts of its own that begin others: only who decides in one go begins one.
-        .with(
-            Audience {
-                step: false,
-                ..RARELY
-            },
-            start_mission::StartMission::new,
-        )
+        .with(RARELY_WHOLE, start_mission::StartMission::new)
         .with(RARELY, |it| run_code::RunCode(it.clone()))
         .with(
-            Audience {
-                process: Offer::Rarely,
-                ..DECISIONS
-            },
+            DECISIONS.to_processes(Offer::Rarely),
             remember::Remember::new,
         )
-        .with(
-            Audience {
-                process: Offer::Rarely,
-                ..EVERYBODY
-            },
-            recall::Recall::new,
-        )
+        .with(EVERYBODY.to_processes(Offer::Rarely), recall::Recall::new)
         // It would lock out whoever talks with a conversation.
-        .with(
-            Audience {
-                conversation: Offer::Named,
-                ..DECISIONS
-            },
-            |_| terminate::Terminate,
-        )
+        .with(DECISIONS.to_conversations(Offer::Named), |_| {
+            terminate::Terminate
+        })
         // It keeps a mind at work without end: somebody is to want that.
         .with(NAMED, |it| schedule::Schedule(it.clone()))
         .with(MISSIONS, |_| mission_plan::MissionPlan)
@@ -148,6 +121,19 @@ pub struct Audience {
     pub mission: bool,
 }
 
+impl Audience {
+    const fn to_conversations(self, conversation: Offer) -> Self {
+        Self {
+            conversation,
+            ..self
+        }
+    }
+
+    const fn to_processes(self, process: Offer) -> Self {
+        Self { process, ..self }
+    }
+}
+
 /// All that decide.
 pub const DECISIONS: Audience = Audience {
     conversation: Offer::Always,
@@ -162,29 +148,26 @@ pub const EVERYBODY: Audience = Audience {
     ..DECISIONS
 };
 /// All that decide, once they ask for it.
-pub const RARELY: Audience = Audience {
-    conversation: Offer::Rarely,
-    process: Offer::Rarely,
-    ..DECISIONS
-};
+pub const RARELY: Audience = DECISIONS
+    .to_conversations(Offer::Rarely)
+    .to_processes(Offer::Rarely);
 /// All that decide in one go, not in sub-steps.
 const WHOLE_TURNS: Audience = Audience {
     step: false,
     ..DECISIONS
 };
+/// The same, once they ask for it.
+const RARELY_WHOLE: Audience = WHOLE_TURNS
+    .to_conversations(Offer::Rarely)
+    .to_processes(Offer::Rarely);
 /// All that decide, where it is configured.
-const NAMED: Audience = Audience {
-    conversation: Offer::Named,
-    process: Offer::Named,
-    step: false,
-    ..DECISIONS
-};
+const NAMED: Audience = WHOLE_TURNS
+    .to_conversations(Offer::Named)
+    .to_processes(Offer::Named);
 /// Only who goes in sub-steps.
-const STEPS: Audience = Audience {
-    conversation: Offer::Never,
-    process: Offer::Never,
-    ..DECISIONS
-};
+const STEPS: Audience = DECISIONS
+    .to_conversations(Offer::Never)
+    .to_processes(Offer::Never);
 /// Only missions.
 const MISSIONS: Audience = Audience {
     step: false,
@@ -270,10 +253,9 @@ impl Catalogue {
                     "{name:?} cannot be a tool's name: letters, digits, _ and -, at most 64"
                 ));
             }
+            let mut before = self.entries[..index].iter();
             if [more_tools::NAME, reading::NAME].contains(name)
-                || self.entries[..index]
-                    .iter()
-                    .any(|entry| entry.name == *name)
+                || before.any(|entry| entry.name == *name)
             {
                 return Err(format!("two tools are called {name}"));
             }
@@ -391,8 +373,8 @@ impl Catalogue {
             .map(|(_, tool)| tool.spec().name().to_owned())
             .collect();
         if !rare.is_empty() {
-            let opener = more_tools::MoreTools::new(&supplies.prompts, rare.clone())?;
-            tools.push(layered(Arc::new(opener), supplies));
+            let opener = more_tools::tool(supplies, rare.clone())?;
+            tools.push(layered(opener, supplies));
         }
         Ok(Toolbox::new(tools, rare))
     }

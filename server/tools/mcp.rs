@@ -26,7 +26,6 @@ use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, Pin};
 use crate::log::appended::Append;
 use crate::log::error::StoreError;
-use crate::log::kernel::Store;
 use crate::log::projections::pins::PinRow;
 use crate::model::prompt::Error;
 use crate::tasks::supervisor;
@@ -72,7 +71,6 @@ pub struct Mcp {
     /// The tool that reads what they have besides tools.
     reading: Arc<dyn Tool>,
     desk: Arc<Desk>,
-    store: Arc<dyn Store>,
     // Plain mutexes: held for a look, never across an await.
     pins: Mutex<HashMap<Space, Arc<Pins>>>,
     told: Mutex<HashSet<(Space, String)>>,
@@ -108,22 +106,20 @@ impl Mcp {
             prompts,
             ..
         } = supplies.clone();
-        let desk = Desk {
+        let desk = Arc::new(Desk {
             store: store.clone(),
             open_max: approvals.open_max,
             on_stored: OnceLock::new(),
-        };
-        let desk = Arc::new(desk);
+        });
         let server = |(name, options): (&String, &options::Options)| {
             Arc::new(Server::new(name, options.clone(), desk.clone()))
         };
         let servers: Vec<Arc<Server>> = options.iter().map(server).collect();
-        let reading = reading::tool(&servers, store.clone(), &prompts)?;
+        let reading = reading::tool(&servers, store, &prompts)?;
         Ok(Self {
             servers,
             reading,
             desk,
-            store,
             pins: Mutex::default(),
             told: Mutex::default(),
         })
@@ -197,11 +193,8 @@ impl Mcp {
             sha256: offer.sha256.clone(),
             by: by.map(str::to_owned),
         };
-        let draft = Draft::set(
-            &ThreadId::default(),
-            &offer.name,
-            Change::Pin(Box::new(pin)),
-        );
+        let change = Change::Pin(Box::new(pin));
+        let draft = Draft::set(&ThreadId::default(), &offer.name, change);
         draft.only_if(Condition::PinAt {
             tool: offer.name.clone(),
             seq: last,
@@ -300,12 +293,9 @@ impl Source for Mcp {
             tools.extend(ready.map(|offered| offered.tool.clone()));
         }
         let has_more = |server: &Arc<Server>| server.has().resources || server.has().prompts;
-        tools.extend(
-            self.servers
-                .iter()
-                .any(has_more)
-                .then(|| self.reading.clone()),
-        );
+        if self.servers.iter().any(has_more) {
+            tools.push(self.reading.clone());
+        }
         tools
     }
 
@@ -326,24 +316,19 @@ impl Source for Mcp {
     async fn prepare(&self, space: &Space) -> Result<(), StoreError> {
         self.servers.iter().for_each(|server| server.line.need());
         // Once they have been tried, this does not wait.
-        join_all(
-            self.servers
-                .iter()
-                .map(|server| server.line.tried_for(FIRST)),
-        )
-        .await;
-        let pins = self.store.pins(space).await?;
+        let tried = self.servers.iter().map(|it| it.line.tried_for(FIRST));
+        join_all(tried).await;
+        let store = &self.desk.store;
+        let mut pins = store.pins(space).await?;
         let drafts = self.first_pins(&pins);
-        if drafts.is_empty() {
-            self.keep(space, pins);
-            return Ok(());
+        if !drafts.is_empty() {
+            match store.append(Append::free(space, drafts)).await {
+                // Somebody was faster: what that one said is so.
+                Ok(_) | Err(StoreError::Unmet(_)) => {}
+                Err(error) => return Err(error),
+            }
+            pins = store.pins(space).await?;
         }
-        match self.store.append(Append::free(space, drafts)).await {
-            // Somebody was faster: what that one said is so.
-            Ok(_) | Err(StoreError::Unmet(_)) => {}
-            Err(error) => return Err(error),
-        }
-        let pins = self.store.pins(space).await?;
         self.keep(space, pins);
         Ok(())
     }
@@ -374,7 +359,7 @@ impl Source for Mcp {
         let Some((server, offer)) = self.offer(name) else {
             return Ok(Err(Unapproved::Unknown));
         };
-        let pins = self.store.pins(space).await?;
+        let pins = self.desk.store.pins(space).await?;
         let last = match Self::standing(server, &offer, &pins) {
             Standing::Wrong(why) => return Ok(Err(Unapproved::Wrong(why))),
             _ if offer.sha256 != sha256 => return Ok(Err(Unapproved::Other)),
@@ -382,11 +367,7 @@ impl Source for Mcp {
             Standing::New | Standing::Later => 0,
             Standing::Changed(last) => last,
         };
-        Ok(Ok(Approved::By(Box::new(Self::pin(
-            server,
-            &offer,
-            last,
-            Some(by),
-        )))))
+        let pin = Self::pin(server, &offer, last, Some(by));
+        Ok(Ok(Approved::By(Box::new(pin))))
     }
 }

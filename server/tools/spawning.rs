@@ -118,13 +118,10 @@ impl Spawning {
             Ok(()) => self.free_id(site, new.label.as_ref()).await?,
             Err(why_not) => Err(said(why_not)),
         };
+        let no_room = |failure: Failure| (ErrorCode::SubthreadLimit, failure.text);
         let taken = found.and_then(|found| {
-            let no_room = |failure: Failure| (ErrorCode::SubthreadLimit, failure.text);
-            site.so_far
-                .purse
-                .take_thread()
-                .map_err(no_room)
-                .map(|()| found)
+            let taken = site.so_far.purse.take_thread();
+            taken.map_err(no_room).map(|()| found)
         });
         let (name, thread) = match taken {
             Ok(found) => found,
@@ -138,15 +135,10 @@ impl Spawning {
             call_id: &site.call_id,
             name: &name,
         };
-        drafts.extend(
-            self.spawner
-                .limits()
-                .drafts(&new, &thread, Some(maker), self.ahead()),
-        );
-        let payload = child
-            .payload
-            .as_deref()
-            .filter(|payload| !payload.trim().is_empty());
+        let limits = self.spawner.limits();
+        drafts.extend(limits.drafts(&new, &thread, Some(maker), self.ahead()));
+        let payload = child.payload.as_deref();
+        let payload = payload.filter(|payload| !payload.trim().is_empty());
         drafts.extend(payload.map(|payload| Draft::message(&thread, &site.thread, payload)));
         self.made.push(thread.clone());
         self.contacts.push(name);
@@ -180,13 +172,11 @@ impl Spawning {
         site: &CallSite,
         label: Option<&Label>,
     ) -> Result<Result<(Name, ThreadId), (ErrorCode, String)>, Failure> {
-        let most = self.spawner.0.budget.sends;
-        let sends = self
-            .row
-            .as_ref()
-            .map_or(0, |row| u64::from(row.state.sends))
-            + self.made.len() as u64;
-        if sends >= most {
+        let Supplies { store, budget, .. } = &self.spawner.0;
+        let most = budget.sends;
+        let row = self.row.as_ref();
+        let sends = row.map_or(0, |row| u64::from(row.state.sends));
+        if sends + self.made.len() as u64 >= most {
             let text = format!(
                 "not made: the thread has made subthreads and sent messages {most} times, and may do so no more before something \
                  comes from outside (budget.sends)"
@@ -202,13 +192,7 @@ impl Spawning {
                 self.contacts.contains(&name) || [PARENT, SELF].contains(&name.as_str());
             let is_taken = means_somebody
                 || self.made.contains(&thread)
-                || self
-                    .spawner
-                    .0
-                    .store
-                    .thread(&site.space, &thread)
-                    .await?
-                    .is_some();
+                || store.thread(&site.space, &thread).await?.is_some();
             if !is_taken {
                 return Ok(Ok((name, thread)));
             }
@@ -249,9 +233,8 @@ impl Spawning {
                 return Ok(Ok(Vec::new()));
             }
         }
-        let before = index
-            .checked_sub(1)
-            .and_then(|before| gather.results.get(&before));
+        let before = index.checked_sub(1);
+        let before = before.and_then(|before| gather.results.get(&before));
         let payload = match before {
             Some(back) => format!("{text}\n\n{}", back.text),
             None => text.to_owned(),
@@ -266,27 +249,22 @@ impl Spawning {
     }
 
     fn settings(&self, site: &CallSite, child: &Child<'_>) -> Settings {
+        let row = self.row.as_ref();
+        let own = row.map(|row| Settings::of(&row.settings).for_child());
         Settings {
             kind: Kind::Process,
             spawned_by: Some(site.thread.clone()),
             gathered: child.gathered.clone(),
             prompt: child.prompt.clone(),
-            ..self
-                .row
-                .as_ref()
-                .map(|row| Settings::of(&row.settings).for_child())
-                .unwrap_or_default()
+            ..own.unwrap_or_default()
         }
     }
 
     /// The subthread that has had nothing to do for longest.
     async fn idle(&self, site: &CallSite) -> Result<Option<ThreadRow>, Failure> {
-        let below = self
-            .spawner
-            .0
-            .store
-            .descendants(&site.space, &site.thread, None, 1000)
-            .await?;
+        let store = &self.spawner.0.store;
+        let below = store.descendants(&site.space, &site.thread, None, 1000);
+        let below = below.await?;
         let idle = |row: &ThreadRow| {
             row.thread.parent().as_ref() == Some(&site.thread)
                 && row.is_asleep()
@@ -301,15 +279,12 @@ impl Spawning {
 fn refusal(site: &CallSite, given: &str, code: ErrorCode, text: &str) -> Output {
     let given: String = given.chars().take(100).collect();
     let error = Draft::thread_error(&site.thread, Some(site.turn), &given, code, text);
-    let kind = if code == ErrorCode::InvalidLabel {
-        FailureKind::Tool
-    } else {
-        FailureKind::Budget
+    let kind = match code {
+        ErrorCode::InvalidLabel => FailureKind::Tool,
+        _ => FailureKind::Budget,
     };
-    Output::failed(
-        vec![error],
-        Failure::new(kind, text).with(json!({ "reason": code.as_str() })),
-    )
+    let failure = Failure::new(kind, text).with(json!({ "reason": code.as_str() }));
+    Output::failed(vec![error], failure)
 }
 
 /// Why a subthread is not made, as the model that wanted it is told.

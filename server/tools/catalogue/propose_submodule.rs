@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
+use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::set::{Change, Submodule};
 use crate::log::kernel::Store;
@@ -260,16 +261,13 @@ async fn is_as_shown(
     diff: &str,
     site: &CallSite,
 ) -> Result<(), Failure> {
-    let Some(grant) = &site.grant else {
+    let granted = site.grant.as_ref();
+    let granted = granted.and_then(|grant| Some((grant, grant.approval.parse().ok()?)));
+    let Some((grant, id)) = granted else {
         return Ok(());
     };
-    let Ok(id) = grant.approval.parse() else {
-        return Ok(());
-    };
-    let Some(event) = store.event(&site.space, id).await? else {
-        return Ok(());
-    };
-    let Fact::ApprovalPending(proposed) = event.fact() else {
+    let event = store.event(&site.space, id).await?;
+    let Some(Fact::ApprovalPending(proposed)) = event.as_ref().map(Event::fact) else {
         return Ok(());
     };
     // Other arguments are a person's own, who was shown another change.

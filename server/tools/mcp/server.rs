@@ -181,9 +181,10 @@ impl Server {
             () = stop.cancelled() => None,
         };
         match &ended {
-            Some(Ended::Stale(_)) => drop(tokio::spawn(
-                connection.retire(self.options.longest(), stop.clone()),
-            )),
+            Some(Ended::Stale(_)) => {
+                let retired = connection.retire(self.options.longest(), stop.clone());
+                tokio::spawn(retired);
+            }
             Some(Ended::Lost(_)) | None => connection.close().await,
         }
         ended
@@ -250,13 +251,8 @@ impl Server {
     }
 
     async fn list(&self, link: &Link) -> Result<(), String> {
-        let Listing {
-            tools: told,
-            left_out,
-        } = link
-            .tools(TOOLS_MAX)
-            .await
-            .map_err(|trouble| trouble.to_string())?;
+        let listing = link.tools(TOOLS_MAX).await;
+        let Listing { tools, left_out } = listing.map_err(|trouble| trouble.to_string())?;
         let lacks = (!left_out.is_empty())
             .then(|| format!("not taken of its list: {}", left_out.join("; ")));
         if let Some(why) = &lacks {
@@ -269,12 +265,9 @@ impl Server {
         let before = self.offered();
         let known = |offer: &Offer| before.iter().find(|known| *known.offer == *offer).cloned();
         let offered = |offer: Offer| known(&offer).unwrap_or_else(|| self.offer(offer));
-        let offered = offers(&self.line.name, &self.options, told)
-            .into_iter()
-            .map(offered)
-            .collect();
+        let offers = offers(&self.line.name, &self.options, tools).into_iter();
         *self.list.lock() = List {
-            offered,
+            offered: offers.map(offered).collect(),
             lacks,
             has: link.has(),
             said: said::offer(&self.line.name, &link.instructions()).map(Arc::new),
