@@ -70,6 +70,7 @@ pub mod event {
     pub mod statement;
     pub mod summary;
     pub mod task;
+    pub mod timer;
     pub mod trial;
     pub mod tuning;
     pub mod unshown;

@@ -6,10 +6,10 @@ use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::set::{Change, Set, Timer, Wait};
-use crate::event::process::{WAIT, Waiting};
-use crate::event::rest::ENDING;
+use crate::event::process::Waiting;
 use crate::event::schedule::Schedule;
 use crate::event::statement::Judged;
+use crate::event::timer::Purpose;
 use crate::log::appended::Append;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
@@ -43,7 +43,7 @@ async fn right_timers(store: &dyn Store, space: &Space, now: Timestamp) -> Resul
             continue;
         };
         say("timer", &row.name, (row.due, timer.due));
-        let waits = match row.name == WAIT {
+        let waits = match Purpose::of(&row.name) == Purpose::Wait {
             true => waits_until(store, &row, timer.due).await?,
             false => None,
         };
@@ -160,7 +160,8 @@ async fn righted(
         return Ok(None);
     };
     // The rest of an end is nobody's for seconds only.
-    let set = timer.set.or((row.name == ENDING).then_some(timer.due));
+    let is_rest = Purpose::of(&row.name) == Purpose::Ending;
+    let set = timer.set.or(is_rest.then_some(timer.due));
     let Some(at) = set.filter(|at| *at > now.after(SKEW)) else {
         return Ok(None);
     };

@@ -15,9 +15,9 @@ use super::append::append_told;
 use super::firing::Firing;
 use crate::event::draft::Draft;
 use crate::event::fact::set::Change;
-use crate::event::process::{GATHER, WAIT};
-use crate::event::request::{Parked, REQUEST, Settled};
-use crate::event::rest::{ENDING, Rest};
+use crate::event::request::{Parked, Settled};
+use crate::event::rest::Rest;
+use crate::event::timer::Purpose;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::timers::TimerRow;
@@ -192,27 +192,31 @@ impl Timers {
     async fn fire(&self, space: &Space, timers: &[TimerRow]) -> Result<(), StoreError> {
         let now = time::now();
         let draft = |timer: &TimerRow| -> Vec<Draft> {
-            if timer.name.starts_with(REQUEST) {
-                return match Parked::of_note(&timer.note) {
-                    Some(parked) => parked.settled(&timer.thread, Settled::Expired),
-                    // A newer server set it; it would be due for ever.
-                    None => vec![Draft::set(&timer.thread, &timer.name, Change::Timer(None))],
-                };
-            }
-            if timer.name == ENDING {
-                // Whoever saw to this is no more: what is stored makes it ours (`told`).
-                let rest = Rest::of(&timer.note);
-                let draft = Draft::rest_of_end(&timer.thread, Some((taken(now), &rest)));
-                return vec![draft.only_if(timer.stands()).rooted(timer.root)];
-            }
+            let overrules = match Purpose::of(&timer.name) {
+                Purpose::Request(_) => {
+                    return match Parked::of_note(&timer.note) {
+                        Some(parked) => parked.settled(&timer.thread, Settled::Expired),
+                        // A newer server set it; it would be due for ever.
+                        None => vec![Draft::set(&timer.thread, &timer.name, Change::Timer(None))],
+                    };
+                }
+                Purpose::Ending => {
+                    // Whoever saw to this is no more: what is stored makes it ours (`told`).
+                    let rest = Rest::of(&timer.note);
+                    let draft = Draft::rest_of_end(&timer.thread, Some((taken(now), &rest)));
+                    return vec![draft.only_if(timer.stands()).rooted(timer.root)];
+                }
+                // Whoever the thread waits for, it is to hear that this is over.
+                Purpose::Wait | Purpose::Gathering(_) => true,
+                Purpose::Own(_) => false,
+            };
             let draft = Draft::timer(&timer.thread, &timer.name, &timer.note, timer.due);
             // What it leads to draws on the root of whoever set it.
             let draft = match timer.root {
                 Some(root) => draft.with("root", root),
                 None => draft,
             };
-            // Whoever the thread waits for, it is to hear that this is over.
-            match timer.name == WAIT || timer.name.starts_with(GATHER) {
+            match overrules {
                 true => vec![draft.overruling()],
                 false => vec![draft],
             }

@@ -6,7 +6,8 @@ use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::set::{self, Set};
 use crate::event::fact::told::{News, Told};
-use crate::event::request::{Parked, REQUEST};
+use crate::event::request::Parked;
+use crate::event::timer::Purpose;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::seen::Seen;
@@ -75,7 +76,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         ])))
     };
     let gone = |name: &str| Some(Change::Remove(key(name)));
-    let over = |id: &str| gone(&format!("{REQUEST}{id}"));
+    let over = |id: &str| gone(&Purpose::Request(id).to_string());
     match fact {
         // A request to people brings its time limit with it, and takes it along.
         Fact::ApprovalPending(it) => {

@@ -9,7 +9,7 @@ use super::wait::millis;
 use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, Timer};
 use crate::event::gather::Gather;
-use crate::event::process::GATHER;
+use crate::event::timer::Purpose;
 use crate::thread::settings::Gathered;
 use crate::tools::spawning::{Child, Spawner};
 use crate::tools::supplies::Supplies;
@@ -171,6 +171,6 @@ fn gathered(
     let (timer, gather) = (Change::Timer(Some(timer)), Change::Gather(Some(gather)));
     Ok([
         Draft::set(&site.thread, id, gather),
-        Draft::set(&site.thread, &format!("{GATHER}{id}"), timer),
+        Draft::set(&site.thread, &Purpose::Gathering(id).to_string(), timer),
     ])
 }

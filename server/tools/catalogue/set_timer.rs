@@ -7,7 +7,7 @@ use super::wait::millis;
 use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, Timer};
 use crate::event::fact::told::News;
-use crate::event::request::REQUEST;
+use crate::event::timer::Purpose;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::{Failure, FailureKind};
@@ -42,7 +42,7 @@ impl Typed for SetTimer {
         // How many requests to people a thread may have open has a limit of its own.
         let set = set
             .iter()
-            .filter(|timer| !timer.name.starts_with(REQUEST))
+            .filter(|timer| !matches!(Purpose::of(&timer.name), Purpose::Request(_)))
             .count() as u64;
         let limit = self.0.budget.timers;
         if set >= limit {

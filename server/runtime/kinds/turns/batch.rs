@@ -6,7 +6,7 @@ use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::turn::Started;
-use crate::event::process::WAIT;
+use crate::event::timer::Purpose;
 use crate::log::error::StoreError;
 use crate::log::query::Show;
 use crate::log::status::Status;
@@ -33,12 +33,9 @@ pub(super) fn opening(
     let step = settings
         .substeps
         .then(|| serde_json::to_value(Step::default()).unwrap_or_default());
-    let waited = row
-        .state
-        .waiting
-        .as_ref()
-        .and_then(|waiting| waiting.until)
-        .map(|_| WAIT);
+    let waiting = row.state.waiting.as_ref();
+    let limit = waiting.and_then(|waiting| waiting.until);
+    let waited = limit.map(|_| Purpose::Wait.to_string());
     let deadline_ms = (!submodules.is_empty()).then_some(options.submodule_timeout_ms);
     let submodules = submodules.iter().map(Name::as_str).collect();
     let batch = batch.to_vec();
@@ -47,7 +44,7 @@ pub(super) fn opening(
         batch: batch.clone(),
         submodules,
         step: step.as_ref(),
-        waited,
+        waited: waited.as_deref(),
         root: None,
         deadline_ms,
     };

@@ -11,7 +11,7 @@ use crate::event::fact::Fact;
 use crate::event::fact::set::Change;
 use crate::event::fact::told::News;
 use crate::event::gather::Gather;
-use crate::event::process::GATHER;
+use crate::event::timer::Purpose;
 use crate::log::error::StoreError;
 use crate::log::query::Show;
 use crate::log::thread_row::ThreadRow;
@@ -167,8 +167,9 @@ fn raise(row: &ThreadRow, turn: u64, batch: &[Event], drafts: &mut Vec<Draft>) {
 
 /// The time for a gathering is up.
 fn is_overdue(id: &str, batch: &[Event]) -> bool {
-    let timer = format!("{GATHER}{id}");
-    let is_it = |news: &News<'_>| matches!(news, News::Timer { timer: due, .. } if *due == timer);
+    let of_it = Purpose::Gathering(id);
+    let is_it =
+        |news: &News<'_>| matches!(news, News::Timer { timer, .. } if Purpose::of(timer) == of_it);
     batch
         .iter()
         .any(|event| matches!(event.fact(), Fact::Told(told) if is_it(&told.news)))
@@ -202,6 +203,10 @@ fn gathered(row: &ThreadRow, turn: u64, id: &str, gather: &Gather) -> [Draft; 3]
     [
         told.with("results", gather.results()),
         Draft::set(&row.thread, id, Change::Gather(None)),
-        Draft::set(&row.thread, &format!("{GATHER}{id}"), Change::Timer(None)),
+        Draft::set(
+            &row.thread,
+            &Purpose::Gathering(id).to_string(),
+            Change::Timer(None),
+        ),
     ]
 }
