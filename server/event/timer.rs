@@ -1,19 +1,19 @@
-//! What a timer is for. Its name in the log says so; no name that a thread can give has the mark of the server's own.
+//! The purpose of a timer, which is its name in the log. No name that a thread can give has the mark of the server's own.
 
 use std::fmt;
 
-/// See the module.
+/// The purpose of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose<'a> {
-    /// It wakes its thread, which has set it.
+    /// Wakes the thread, which has set it.
     Own(&'a str),
-    /// It ends a wait.
+    /// Ends a wait.
     Wait,
-    /// It ends the gathering of this id.
+    /// Ends the gathering of this id.
     Gathering(&'a str),
-    /// It ends the request to people of this id.
+    /// Ends the request to people of this id.
     Request(&'a str),
-    /// It stands for what an end leaves to be done.
+    /// Stands for the rest of an end.
     Ending,
 }
 

@@ -34,7 +34,7 @@ impl Serialize for Host {
     }
 }
 
-/// What a run gets.
+/// The parts of a host: all that a run gets.
 pub struct Parts {
     /// The model and the log.
     pub client: Arc<ModelClient>,
@@ -42,11 +42,11 @@ pub struct Parts {
     pub run: RunKey,
     /// Its space.
     pub space: Space,
-    /// How long one answer of a model may take.
+    /// Longest time of one answer of a model, in milliseconds.
     pub ask_ms: u64,
-    /// What calls draw on.
+    /// The budget that calls draw on.
     pub purse: Purse,
-    /// Where calls end that their run no longer waits for.
+    /// The tasks in which calls end that their run no longer waits for.
     pub beside: TaskTracker,
     /// Ends what is asked.
     pub stop: CancellationToken,

@@ -161,7 +161,7 @@ pub(super) fn set(name: &Name, schedule: Option<Schedule>) -> Draft {
     Draft::set(&ThreadId::default(), name.as_str(), change)
 }
 
-/// What is wrong with a recurrence, in words.
+/// The wrongs of a recurrence in words.
 pub(super) fn details(wrongs: Vec<Wrong>) -> String {
     let details = wrongs.into_iter().map(|wrong| wrong.detail);
     details.collect::<Vec<_>>().join("; ")

@@ -33,7 +33,7 @@ impl Typed for Wait {
     }
 }
 
-/// What both tools do.
+/// Waits, as both tools do.
 async fn wait(
     supplies: &Supplies,
     from: Option<String>,

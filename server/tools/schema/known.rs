@@ -46,7 +46,7 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// What is understood of it, and true if that is all of it.
+    /// Returns the part that is understood, and true if that is all of it.
     fn whole(root: &'a Value, trusts: bool) -> (Understood, bool) {
         let mut reading = Self {
             root,

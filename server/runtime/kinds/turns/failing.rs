@@ -24,12 +24,12 @@ pub(super) struct End<'a> {
     pub up_to: Seq,
 }
 
-/// A panic in a turn is contained: it becomes a failure, and the thread goes on with what comes next.
+/// The failure of a turn that panicked: the panic is contained, and the thread goes on with what comes next.
 pub(super) fn broke_down(why: &str) -> Failure {
     Failure::new(FailureKind::Internal, format!("the turn broke down: {why}"))
 }
 
-/// A chain of messages to itself ends, visibly.
+/// The failure that ends a chain of messages to itself.
 pub(super) fn talks_to_itself(limit: u64) -> Failure {
     let text = format!(
         "the thread has sent itself more than {limit} messages in a row (budget.self_messages); it waits for something from outside"
@@ -38,7 +38,7 @@ pub(super) fn talks_to_itself(limit: u64) -> Failure {
         .with(json!({ "limit": limit, "key": "budget.self_messages" }))
 }
 
-/// A turn ends that the store does not take, visibly.
+/// The failure of a turn that the store does not take.
 pub(super) fn given_up() -> Failure {
     let text = "the turn is given up: the log did not take what it led to, and would not if models were asked again";
     Failure::new(FailureKind::Store, text)

@@ -17,7 +17,7 @@ pub struct Counted<W: Worker> {
     pub inner: WorkerTransport<W>,
     /// The count of what comes.
     pub messages: Messages,
-    /// What is taken out.
+    /// The secrets that are taken out.
     pub veil: Arc<Veil>,
 }
 

@@ -1,4 +1,5 @@
-//! The transport to a program: messages by line, without secrets. What is no message is logged and counted, or is the answer to a call that it names, of no use.
+//! The transport to a program: messages by line, without secrets. What is no message is logged and counted, or is the answer to a
+//! call that it names, of no use.
 
 use std::io;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::words::veil::Veil;
 
 /// See the module.
 pub struct Piped {
-    /// What the program writes.
+    /// The lines that the program writes.
     pub output: Lines<ChildStdout>,
     /// The library writes; what it read it would pass over where it is no message, whatever that names.
     pub input: AsyncRwTransport<RoleClient, Empty, ChildStdin>,
@@ -27,7 +28,7 @@ pub struct Piped {
     pub garbled: Garbled,
     /// The log of these lines.
     pub said: Said,
-    /// What is taken out.
+    /// The secrets that are taken out.
     pub veil: Arc<Veil>,
 }
 
