@@ -71,6 +71,7 @@ pub mod event {
     pub mod spec;
     pub mod statement;
     pub mod summary;
+    pub mod timer;
     pub mod trial;
     pub mod tuning;
     pub mod unshown;
@@ -238,6 +239,7 @@ pub mod pipelines {
 /// The lease loop: which thread is worked on, and when.
 pub mod runtime {
     mod ahead;
+    mod append;
     mod ends;
     pub mod firing;
     pub mod frameworks;

@@ -216,8 +216,3 @@ pub fn described(text: &str) -> String {
             .collect(),
     }
 }
-
-/// The name of the timer that ends a wait. No name that a thread can give.
-pub const WAIT: &str = "wait!";
-/// What the names of timers begin with that end a gathering.
-pub const GATHER: &str = "gather!";

@@ -13,11 +13,10 @@ use super::fact::question::{Answer, Answered};
 use super::fact::statement::Trials;
 use super::statement::OfTrial;
 use super::trial::News;
+use crate::event::timer::Purpose;
 use crate::words::failure::{Failure, FailureKind, Who, cut_off, not_run};
 use crate::words::id::ThreadId;
 
-/// What the names of timers begin with that end a request; its id follows. No name that a thread can give.
-pub const REQUEST: &str = "request!";
 /// The tool of questions.
 pub const ASK_USER: &str = "ask_user";
 
@@ -101,7 +100,7 @@ impl Parked {
 
     /// The name of the timer that ends it.
     pub fn timer(&self) -> String {
-        format!("{REQUEST}{}", self.id)
+        Purpose::Request(&self.id).to_string()
     }
 
     /// The note of that timer.

@@ -6,11 +6,9 @@ use super::draft::Draft;
 use super::envelope::Event;
 use super::fact::Fact;
 use super::fact::set::{Change, Set, Timer};
+use crate::event::timer::Purpose;
 use crate::words::id::{self, ThreadId};
 use crate::words::time::Timestamp;
-
-/// The name of the timer that stands for it. No name that a thread can give.
-pub const ENDING: &str = "ending!";
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -49,10 +47,10 @@ impl Event {
     pub fn rest_of_end(&self) -> Option<(Timestamp, Rest)> {
         match self.fact() {
             Fact::Set(Set {
-                key: ENDING,
+                key,
                 change: Change::Timer(Some(timer)),
                 ..
-            }) => Some((timer.due, Rest::of(&timer.note))),
+            }) if Purpose::of(key) == Purpose::Ending => Some((timer.due, Rest::of(&timer.note))),
             _ => None,
         }
     }
@@ -68,7 +66,7 @@ impl Draft {
             note: note(rest),
             set: None,
         });
-        Self::set(thread, ENDING, Change::Timer(timer))
+        Self::set(thread, &Purpose::Ending.to_string(), Change::Timer(timer))
     }
 
     /// The word of a thread's end, stored once for each who is told: by its id.

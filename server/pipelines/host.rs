@@ -12,6 +12,7 @@ use crate::event::envelope::Event;
 use crate::event::fact::run::RunKey;
 use crate::log::appended::Append;
 use crate::log::error::StoreError;
+use crate::log::kernel::Store;
 use crate::log::query::Query;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::call::{Ended, ModelClient, PromptView, Question, Ready, TurnPlace, Until};
@@ -33,37 +34,32 @@ impl Serialize for Host {
     }
 }
 
-struct Parts {
-    client: Arc<ModelClient>,
-    run: RunKey,
-    space: Space,
-    ask_ms: u64,
-    purse: Purse,
-    /// Where calls end that their run no longer waits for.
-    beside: TaskTracker,
-    stop: CancellationToken,
+/// The parts of a host: all that a run gets.
+pub struct Parts {
+    /// The model and the log.
+    pub client: Arc<ModelClient>,
+    /// The run.
+    pub run: RunKey,
+    /// Its space.
+    pub space: Space,
+    /// Longest time of one answer of a model, in milliseconds.
+    pub ask_ms: u64,
+    /// The budget that calls draw on.
+    pub purse: Purse,
+    /// The tasks in which calls end that their run no longer waits for.
+    pub beside: TaskTracker,
+    /// Ends what is asked.
+    pub stop: CancellationToken,
 }
 
 impl Host {
-    /// What a run gets. One answer of a model may take `ask_ms`, calls draw on `purse`; `stop` ends what is asked.
-    pub fn new(
-        client: Arc<ModelClient>,
-        run: RunKey,
-        space: Space,
-        ask_ms: u64,
-        purse: Purse,
-        beside: TaskTracker,
-        stop: CancellationToken,
-    ) -> Self {
-        Self(Arc::new(Parts {
-            client,
-            run,
-            space,
-            ask_ms,
-            purse,
-            beside,
-            stop,
-        }))
+    /// The server for the nodes of a run.
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    fn store(&self) -> &dyn Store {
+        &**self.0.client.store()
     }
 
     /// The prompts that come with the server.
@@ -74,20 +70,16 @@ impl Host {
     /// A thread's row.
     pub async fn thread(&self, thread: &ThreadId) -> Result<ThreadRow, Failure> {
         let row = self
-            .0
-            .client
             .store()
             .thread(&self.0.space, thread)
             .await
             .map_err(failed)?;
-        row.ok_or_else(|| Failure::new(FailureKind::Node, format!("there is no thread {thread}")))
+        row.ok_or_else(|| wrong(format!("there is no thread {thread}")))
     }
 
     /// A page of the log.
     pub async fn events(&self, query: &Query) -> Result<Vec<Event>, Failure> {
-        self.0
-            .client
-            .store()
+        self.store()
             .events(&self.0.space, query)
             .await
             .map_err(failed)
@@ -107,15 +99,8 @@ impl Host {
 
     /// Asks once more what the call of this record asked, with another prompt in the place of its asker's. Nobody acts on the answer.
     pub async fn ask_again(&self, record: Uuid, prompt: &str) -> Result<Answer, Failure> {
-        let gone = || {
-            Failure::new(
-                FailureKind::Node,
-                format!("there is no record of a model call {record}"),
-            )
-        };
+        let gone = || wrong(format!("there is no record of a model call {record}"));
         let event = self
-            .0
-            .client
             .store()
             .event(&self.0.space, record)
             .await
@@ -129,10 +114,9 @@ impl Host {
             .await
             .map_err(failed)?;
         let unmade = || {
-            Failure::new(
-                FailureKind::Node,
-                format!("what the call {record} saw cannot be shown again: some of it is gone"),
-            )
+            wrong(format!(
+                "what the call {record} saw cannot be shown again: some of it is gone"
+            ))
         };
         self.answer(ready.ok_or_else(unmade)?).await
     }
@@ -160,7 +144,7 @@ impl Host {
             .await;
         let record = ready.record(&self.place(), &ended, json!({ "run": self.0.run.id }));
         let append = Append::free(&self.0.space, vec![record]);
-        self.0.client.store().append(append).await.map_err(failed)?;
+        self.store().append(append).await.map_err(failed)?;
         Ok(ended)
     }
 
@@ -199,6 +183,10 @@ impl Host {
             purse: purse.clone(),
         }
     }
+}
+
+fn wrong(text: String) -> Failure {
+    Failure::new(FailureKind::Node, text)
 }
 
 fn failed(error: StoreError) -> Failure {

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -62,9 +63,8 @@ impl Values {
     /// A value as an event can have it.
     pub async fn hold(&self, value: Value) -> Result<Held, NotKept> {
         if !is_within_depth(&value, DEPTH_MAX) {
-            return Err(NotKept::Unfit(format!(
-                "a value is nested deeper than {DEPTH_MAX}"
-            )));
+            let why = format!("a value is nested deeper than {DEPTH_MAX}");
+            return Err(NotKept::Unfit(why));
         }
         let text = value.to_string();
         if text.len() > VALUE_MAX {
@@ -140,27 +140,22 @@ impl Ledger {
         limits: Limits,
         past: &Past,
     ) -> Self {
-        let (nodes, records) = (AtomicU64::new(past.nodes), Mutex::new(past.records.clone()));
-        let (beside, lost, closed) = (Mutex::default(), OnceLock::new(), CancellationToken::new());
         Self(Arc::new(Book {
             run,
             writer,
             values,
             limits,
-            nodes,
-            records,
-            beside,
-            lost,
-            closed,
+            nodes: AtomicU64::new(past.nodes),
+            records: Mutex::new(past.records.clone()),
+            beside: Mutex::default(),
+            lost: OnceLock::new(),
+            closed: CancellationToken::new(),
         }))
     }
 
     /// The run with its hooks: failures are seen outermost, also the journal's own; starts innermost, where a body really runs.
     pub fn hooked(&self) -> Run {
-        Run::new(self.0.run.id.to_string())
-            .hook(Failures(self.clone()))
-            .hook(Journal::new(self.clone()))
-            .hook(Starts(self.clone()))
+        self.hooked_without_starts().hook(Starts(self.clone()))
     }
 
     /// The same for a run whose bodies say what they do by facts of their own, and are bounded by a budget of their own.
@@ -173,22 +168,19 @@ impl Ledger {
     /// Takes what the body that runs in this flow (`Run::branch`; the run itself is the flow "") says besides its value. It is stored in one append
     /// with the record of the node, or not at all. Where a condition of it is not met the flow stands still.
     pub fn beside(&self, flow: &str, drafts: impl IntoIterator<Item = Draft>) {
-        let mut beside = self.0.beside.lock().unwrap_or_else(PoisonError::into_inner);
-        beside
-            .entry(flow.to_owned())
-            .or_default()
-            .drafts
-            .extend(drafts);
+        let mut beside = self.0.beside.lock();
+        let beside = beside.entry(flow.to_owned()).or_default();
+        beside.drafts.extend(drafts);
     }
 
     /// The node that runs in this flow is recorded in one append with the next one there, which has to come: a crash before that repeats it.
     pub fn joins_next(&self, flow: &str) {
-        let mut beside = self.0.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut beside = self.0.beside.lock();
         beside.entry(flow.to_owned()).or_default().joins_next = true;
     }
 
     fn take_beside(&self, place: &str) -> Beside {
-        let mut beside = self.0.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut beside = self.0.beside.lock();
         beside.remove(flow(place)).unwrap_or_default()
     }
 
@@ -231,14 +223,6 @@ impl Ledger {
         std::future::pending().await
     }
 
-    fn records(&self) -> MutexGuard<'_, HashMap<String, Uuid>> {
-        // A panic while this short lock was held left nothing half done.
-        self.0
-            .records
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn hold(&self, value: Value) -> io::Result<Held> {
         match self.0.values.hold(value).await {
             Ok(held) => Ok(held),
@@ -259,7 +243,7 @@ impl Ledger {
 #[async_trait]
 impl JournalStore for Ledger {
     async fn find(&self, _: &str, place: &str) -> io::Result<Option<Record>> {
-        let Some(id) = self.records().get(place).copied() else {
+        let Some(id) = self.0.records.lock().get(place).copied() else {
             return Ok(None);
         };
         let values = &self.0.values;
@@ -304,27 +288,22 @@ impl JournalStore for Ledger {
             abandoned,
             ..
         } = record;
-        let draft = match abandoned {
-            true => self
-                .0
-                .run
-                .node_abandoned(&node, &place, &arguments, version),
-            false => self.0.run.node_recorded(
-                &node,
-                &place,
-                &arguments,
-                version,
-                &self.hold(value).await?,
-            ),
+        let run = &self.0.run;
+        let (draft, beside) = match abandoned {
+            true => {
+                let draft = run.node_abandoned(&node, &place, &arguments, version);
+                (draft, Beside::default())
+            }
+            false => {
+                let value = self.hold(value).await?;
+                let draft = run.node_recorded(&node, &place, &arguments, version, &value);
+                (draft, self.take_beside(&place))
+            }
         };
         let Beside {
             mut drafts,
             joins_next,
-        } = if abandoned {
-            Beside::default()
-        } else {
-            self.take_beside(&place)
-        };
+        } = beside;
         drafts.push(draft.with_id(id));
         if joins_next {
             self.beside(flow(&place), drafts);
@@ -336,7 +315,7 @@ impl JournalStore for Ledger {
             Err(Lost::Store(StoreError::Unmet(_))) => std::future::pending().await,
             Err(lost) => self.lose(lost).await,
         }
-        self.records().insert(place, id);
+        self.0.records.lock().insert(place, id);
         Ok(())
     }
 
@@ -357,12 +336,9 @@ impl Hook for Failures {
         let outcome = next.run().await;
         if let Err(cause) = &outcome {
             let (book, place) = (&self.0, call.place().unwrap_or_default());
-            book.write(
-                book.0
-                    .run
-                    .node_failed(&named(call), place, &failure(&**cause)),
-            )
-            .await;
+            let failure = failure(&**cause);
+            let failed = book.0.run.node_failed(&named(call), place, &failure);
+            book.write(failed).await;
         }
         outcome
     }
@@ -379,9 +355,8 @@ impl Hook for Starts {
         if book.0.nodes.fetch_add(1, Ordering::Relaxed) >= limit {
             let text = format!("a run starts at most {limit} nodes (pipelines.nodes)");
             let detail = json!({ "limit": limit, "key": "pipelines.nodes" });
-            return Err(Arc::new(
-                Failure::new(FailureKind::Budget, text).with(detail),
-            ));
+            let failure = Failure::new(FailureKind::Budget, text).with(detail);
+            return Err(Arc::new(failure));
         }
         let (needs, more) = needs(call);
         book.write(book.0.run.node_started(&node, place, &needs, more))

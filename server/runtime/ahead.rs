@@ -1,15 +1,15 @@
 //! Timers, schedules and statements that a clock put to sleep which was ahead: they go by the right one. Only a space whose log's time is ahead can
 //! have any: where no clock was, little is read.
 
-use crate::event::condition::Condition;
+use super::firing::set as set_schedule;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::set::{Change, Set, Timer, Wait};
-use crate::event::process::{WAIT, Waiting};
-use crate::event::rest::ENDING;
+use crate::event::process::Waiting;
 use crate::event::schedule::Schedule;
 use crate::event::statement::Judged;
+use crate::event::timer::Purpose;
 use crate::log::appended::Append;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
@@ -43,16 +43,12 @@ async fn right_timers(store: &dyn Store, space: &Space, now: Timestamp) -> Resul
             continue;
         };
         say("timer", &row.name, (row.due, timer.due));
-        let stands = Condition::TimerStands {
-            name: row.name.clone(),
-            due: row.due,
-        };
-        let waits = match row.name == WAIT {
+        let waits = match Purpose::of(&row.name) == Purpose::Wait {
             true => waits_until(store, &row, timer.due).await?,
             false => None,
         };
         let draft = Draft::set(&row.thread, &row.name, Change::Timer(Some(timer)));
-        let draft = draft.rooted(row.root).only_if(stands);
+        let draft = draft.rooted(row.root).only_if(row.stands());
         append(store, space, [draft].into_iter().chain(waits)).await?;
     }
     Ok(())
@@ -112,14 +108,8 @@ async fn right_schedules(
             if let (Some(was), Some(due)) = (row.schedule.due, schedule.due) {
                 say("schedule", row.name.as_str(), (was, due));
             }
-            let stands = Condition::ScheduleStands {
-                name: row.name.clone(),
-                changed: row.changed,
-                due: None,
-            };
-            let change = Change::Schedule(Some(Box::new(schedule)));
-            let draft = Draft::set(&ThreadId::default(), row.name.as_str(), change);
-            append(store, space, [draft.only_if(stands)]).await?;
+            let draft = set_schedule(&row.name, Some(schedule));
+            append(store, space, [draft.only_if(row.stands(None))]).await?;
         }
         match rows.last() {
             Some(last) if rows.len() == PAGE as usize => after = Some(last.name.clone()),
@@ -170,7 +160,8 @@ async fn righted(
         return Ok(None);
     };
     // The rest of an end is nobody's for seconds only.
-    let set = timer.set.or((row.name == ENDING).then_some(timer.due));
+    let is_rest = Purpose::of(&row.name) == Purpose::Ending;
+    let set = timer.set.or(is_rest.then_some(timer.due));
     let Some(at) = set.filter(|at| *at > now.after(SKEW)) else {
         return Ok(None);
     };

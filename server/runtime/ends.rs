@@ -9,10 +9,11 @@ use tokio_util::sync::CancellationToken;
 use super::waits::Waits;
 use crate::event::condition::Condition;
 use crate::event::process::Ending;
-use crate::event::rest::ENDING;
+use crate::event::timer::Purpose;
 use crate::log::appended::{Append, Appended, Placed};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
+use crate::log::projections::timers::TimerRow;
 use crate::log::status::Status;
 use crate::mind::turn::driver::OnStored;
 use crate::mind::turn::{Below, ending, rest_of_end};
@@ -71,7 +72,7 @@ impl Ends {
     /// Whoever ended a thread may not have come to all that follows from it.
     pub async fn end_the_rest(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
         let timers = self.store.timers(space, thread..=thread).await?;
-        match timers.iter().find(|timer| timer.name == ENDING) {
+        match timers.iter().find(|timer| is_rest(timer)) {
             Some(left) => self.do_rest_of_end(space, thread, left.due).await,
             None => Ok(()),
         }
@@ -90,7 +91,7 @@ impl Ends {
             let timers = self.store.timers(space, thread..=thread).await?;
             let ours = timers
                 .iter()
-                .find(|timer| timer.name == ENDING && timer.due == due);
+                .find(|timer| is_rest(timer) && timer.due == due);
             // Somebody else does it, or it is done.
             let Some(timer) = ours else { break };
             let drafts = rest_of_end(&self.store, space, timer, time::now()).await?;
@@ -123,11 +124,9 @@ impl Ends {
         let (mut left, mut telling) = (None, BTreeSet::new());
         for event in placed.iter().map(|placed| &placed.shown.event) {
             let rest = event.rest_of_end();
-            telling.extend(
-                rest.iter()
-                    .filter(|(_, rest)| rest.tell.is_some())
-                    .map(|_| &event.thread),
-            );
+            if rest.as_ref().is_some_and(|(_, rest)| rest.tell.is_some()) {
+                telling.insert(&event.thread);
+            }
             match rest.filter(|(_, rest)| rest.below && event.thread == *thread) {
                 Some((due, _)) => left = Some(due),
                 None => (self.on_stored)(space, event),
@@ -135,19 +134,19 @@ impl Ends {
         }
         // Those who wait for one that very many know are told with the others.
         let ended = || {
-            placed
-                .iter()
-                .map(|placed| &placed.shown.event)
-                .filter(|event| event.ends_thread())
-        };
-        let ended = || {
-            ended()
-                .map(|event| &event.thread)
-                .filter(|thread| !telling.contains(thread))
+            let events = placed.iter().map(|placed| &placed.shown.event);
+            let ended = events.filter(|event| event.ends_thread());
+            let threads = ended.map(|event| &event.thread);
+            threads.filter(|thread| !telling.contains(thread))
         };
         if let (Some(first), Some(last)) = (ended().min(), ended().max()) {
             self.waits.break_waits_within(space, first..=last).await?;
         }
         Ok(left)
     }
+}
+
+/// True for the timer that stands for the rest of an end.
+fn is_rest(timer: &TimerRow) -> bool {
+    Purpose::of(&timer.name) == Purpose::Ending
 }

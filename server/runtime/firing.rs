@@ -17,8 +17,8 @@ use crate::log::kernel::Store;
 use crate::log::projections::schedules::ScheduleRow;
 use crate::log::thread_row::ThreadRow;
 use crate::thread::quota::Quotas;
-use crate::words::id::{Space, ThreadId};
-use crate::words::recurrence::Due;
+use crate::words::id::{Name, Space, ThreadId};
+use crate::words::recurrence::{Due, Wrong};
 use crate::words::time::{self, Timestamp};
 
 /// Fires schedules; cheap to clone.
@@ -36,23 +36,13 @@ impl Firing {
     /// Fires schedules of a space that are due.
     pub async fn fire(&self, space: &Space, rows: &[ScheduleRow]) -> Result<(), StoreError> {
         let now = time::now();
-        join_all(rows.iter().map(|row| self.fire_one(space, row, now)))
-            .await
-            .into_iter()
-            .collect()
-    }
-
-    async fn fire_one(
-        &self,
-        space: &Space,
-        row: &ScheduleRow,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        match self.run(space, row, now).await {
+        let fired = join_all(rows.iter().map(|row| self.run(space, row, now))).await;
+        let failed = |fired: &Result<(), StoreError>| match fired {
             // Another server fired it, or somebody changed it: what it is now is looked at next.
-            Ok(()) | Err(StoreError::Unmet(Condition::ScheduleStands { .. })) => Ok(()),
-            Err(error) => Err(error),
-        }
+            Ok(()) | Err(StoreError::Unmet(Condition::ScheduleStands { .. })) => false,
+            Err(_) => true,
+        };
+        fired.into_iter().find(failed).unwrap_or(Ok(()))
     }
 
     async fn run(
@@ -61,32 +51,17 @@ impl Firing {
         row: &ScheduleRow,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let ScheduleRow {
-            name,
-            schedule,
-            changed,
-            ..
-        } = row;
+        let ScheduleRow { name, schedule, .. } = row;
         let Some(since) = schedule.due else {
             return Ok(());
         };
-        let stands = Condition::ScheduleStands {
-            name: name.clone(),
-            changed: *changed,
-            due: Some(since),
-        };
+        let stands = row.stands(Some(since));
         let recurrence = match schedule.when.read() {
             Ok(recurrence) => recurrence,
             Err(wrongs) => {
                 // A time zone that this build does not have any more.
-                let why = wrongs
-                    .into_iter()
-                    .map(|wrong| wrong.detail)
-                    .collect::<Vec<_>>()
-                    .join("; ");
-                return self
-                    .append(space, vec![paused(row, &why, schedule.through)], stands)
-                    .await;
+                let paused = paused(row, &details(wrongs), schedule.through);
+                return self.append(space, vec![paused], stands).await;
             }
         };
         let Due { missed, run, next } = recurrence.due(since, now, catch_up_micros(schedule));
@@ -101,21 +76,18 @@ impl Firing {
         let is_there = thread
             .as_ref()
             .is_some_and(|thread| !thread.status.is_final());
-        let home = if is_there {
-            schedule.thread.clone()
-        } else {
-            ThreadId::default()
+        let home = match is_there {
+            true => schedule.thread.clone(),
+            false => ThreadId::default(),
         };
         let Some(times) = run else {
-            return self
-                .append(space, missed_in(&home).into_iter().collect(), stands)
-                .await;
+            let missed = Vec::from_iter(missed_in(&home));
+            return self.append(space, missed, stands).await;
         };
         let heard = thread.as_ref().and_then(|thread| thread.state.root);
         let firing = schedule::Firing::new(name, times, next).caused(schedule.root, heard);
-        let purse = self
-            .quotas
-            .open(space, &schedule.thread, firing.root, false);
+        let thread_id = &schedule.thread;
+        let purse = self.quotas.open(space, thread_id, firing.root, false);
         purse.read().await?;
         let (why, pauses) = if is_under_way(&*self.store, space, schedule, thread).await? {
             ("an earlier run is under way".to_owned(), false)
@@ -127,10 +99,8 @@ impl Firing {
             let trigger =
                 Draft::scheduled(&schedule.thread, name, event, payload, firing.to_value());
             let trigger = trigger.only_if(stands.clone());
-            let drafts = missed_in(&schedule.thread)
-                .into_iter()
-                .chain([trigger])
-                .collect();
+            let mut drafts = Vec::from_iter(missed_in(&schedule.thread));
+            drafts.push(trigger);
             let input = Input {
                 space: space.clone(),
                 thread: schedule.thread.clone(),
@@ -145,11 +115,10 @@ impl Firing {
             }
         };
         let through = Some(firing.last);
-        let mut drafts: Vec<Draft> = missed_in(&home).into_iter().collect();
-        let reason = if pauses {
-            format!("it pauses itself, for {why}")
-        } else {
-            why.clone()
+        let mut drafts = Vec::from_iter(missed_in(&home));
+        let reason = match pauses {
+            true => format!("it pauses itself, for {why}"),
+            false => why.clone(),
         };
         drafts.push(Draft::schedule_skipped(&home, firing, &reason));
         if pauses {
@@ -168,10 +137,8 @@ impl Firing {
             return Ok(());
         };
         first.conditions.push(stands);
-        self.store
-            .append(Append::free(space, drafts))
-            .await
-            .map(|_| ())
+        let append = Append::free(space, drafts);
+        self.store.append(append).await.map(drop)
     }
 }
 
@@ -185,11 +152,19 @@ fn paused(row: &ScheduleRow, why: &str, through: Option<Timestamp>) -> Draft {
         through,
         ..schedule
     };
-    Draft::set(
-        &ThreadId::default(),
-        row.name.as_str(),
-        Change::Schedule(Some(Box::new(paused))),
-    )
+    set(&row.name, Some(paused))
+}
+
+/// The event by which a schedule is this from now on.
+pub(super) fn set(name: &Name, schedule: Option<Schedule>) -> Draft {
+    let change = Change::Schedule(schedule.map(Box::new));
+    Draft::set(&ThreadId::default(), name.as_str(), change)
+}
+
+/// The wrongs of a recurrence in words.
+pub(super) fn details(wrongs: Vec<Wrong>) -> String {
+    let details = wrongs.into_iter().map(|wrong| wrong.detail);
+    details.collect::<Vec<_>>().join("; ")
 }
 
 /// How long after its due time a run is caught up with, in microseconds.

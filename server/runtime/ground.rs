@@ -62,11 +62,16 @@ impl Ground {
         history: history::Options,
         options: Options,
     ) -> Self {
-        let spawner = Spawner::new(&supplies);
-        let store = supplies.store;
-        let prompts = supplies.prompts;
-        let budget = supplies.budget;
-        let recall = supplies.recall;
+        let spawner = Spawner(supplies.clone());
+        let Supplies {
+            store,
+            prompts,
+            budget,
+            code,
+            recall,
+            approvals,
+            ..
+        } = supplies;
         let (waker, options) = (Waker::default(), Arc::new(options));
         let threads = tokio::runtime::Handle::current().metrics().num_workers();
         let client = ModelClient::new(store.clone(), model, prompts.clone(), history);
@@ -94,9 +99,9 @@ impl Ground {
             mind,
             options,
             recall,
-            approvals: supplies.approvals,
+            approvals,
             spawner,
-            code: supplies.code,
+            code,
             waker,
         }
     }

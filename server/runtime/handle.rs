@@ -12,11 +12,10 @@ use super::ends::Ends;
 use super::firing::Firing;
 use super::ground::{Ground, Wakes};
 use super::kinds::turns::input::Inbox;
-use super::lease_loop::{LeaseLoop, Parts, Times};
+use super::lease_loop::LeaseLoop;
 use super::options::Options;
 use super::prompt_view;
 use super::refused::Refused;
-use super::remote_cancel::RemoteCancel;
 use super::requests::Requests;
 use super::running::ThreadKey;
 use super::timers::Timers;
@@ -87,32 +86,15 @@ impl Runtime {
             inbox: inbox.clone(),
             quotas: ground.quotas.clone(),
         };
-        let (set, scan) = (Arc::default(), options.scan);
         let timers = Timers {
             store: store.clone(),
             firing: firing.clone(),
             on_stored,
-            set,
-            scan,
+            set: Arc::default(),
+            scan: options.scan,
             all: all.clone(),
         };
-        let parts = Parts {
-            store: store.clone(),
-            running: ground.running.clone(),
-            waits: waits.clone(),
-            remote: RemoteCancel {
-                store: store.clone(),
-                policy: options.turn.policy,
-            },
-            processors: mind.processors.clone(),
-            tasks: mind.beside.clone(),
-            all: all.clone(),
-            times: Times {
-                lease: options.lease,
-                scan: options.scan,
-            },
-        };
-        let lease_loop = LeaseLoop::new(parts, kinds);
+        let lease_loop = LeaseLoop::new(ground.clone(), waits.clone(), all.clone(), kinds);
         let inner = Arc::new(Inner {
             ground,
             lease_loop,
@@ -272,8 +254,8 @@ impl Inner {
         let Some(left) = left_of_requests(event) else {
             return;
         };
-        let (requests, space, thread) =
-            (self.requests.clone(), space.clone(), event.thread.clone());
+        let requests = self.requests.clone();
+        let (space, thread) = (space.clone(), event.thread.clone());
         self.ground.mind.beside.spawn(async move {
             let settled = match left {
                 Left::Away => requests.answer_away(&space).await,

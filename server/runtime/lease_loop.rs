@@ -3,18 +3,19 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
+use super::ground::Ground;
 use super::mailbox::PAGE;
 use super::remote_cancel::RemoteCancel;
-use super::running::{Running, ThreadKey};
+use super::running::ThreadKey;
 use super::waits::Waits;
 use super::work::{Attempts, Claim, Looked, TRIES, Work};
 use crate::event::condition::Condition;
@@ -24,11 +25,10 @@ use crate::log::appended::Append;
 use crate::log::error::StoreError;
 use crate::log::fence::{Fence, Leased};
 use crate::log::hint::Hint;
-use crate::log::kernel::Store;
 use crate::log::status::Status;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::turn::stop::{Stop, Why};
-use crate::tasks::share::{Place, Processors};
+use crate::tasks::share::Place;
 use crate::tasks::supervisor;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Space, ThreadId};
@@ -44,41 +44,18 @@ const SELDOM: Duration = Duration::from_secs(5);
 /// The same after `TRIES`.
 const RARELY: Duration = Duration::from_secs(60);
 
-/// The times of the loop.
-#[derive(Debug, Clone, Copy)]
-pub struct Times {
-    /// How long a lease lasts unless it is renewed.
-    pub lease: Duration,
-    /// How often to look for threads that wait and nobody runs.
-    pub scan: Duration,
-}
-
-/// What the loop is made of.
-pub struct Parts {
-    /// Where the leases are.
-    pub store: Arc<dyn Store>,
-    /// Which threads are run here.
-    pub running: Running,
-    /// The waits that a thread's work may put an end to.
-    pub waits: Waits,
-    /// What other servers store that stops work here.
-    pub remote: RemoteCancel,
-    /// The processors, which spaces share.
-    pub processors: Processors,
-    /// Where runners run.
-    pub tasks: TaskTracker,
-    /// Cancelled: all work is left.
-    pub all: CancellationToken,
-    /// See there.
-    pub times: Times,
-}
-
 /// See the module; cheap to clone.
 #[derive(Clone)]
 pub struct LeaseLoop(Arc<Inner>);
 
 struct Inner {
-    parts: Parts,
+    ground: Ground,
+    /// The waits that a thread's work may put an end to.
+    waits: Waits,
+    /// What other servers store that stops work here.
+    remote: RemoteCancel,
+    /// Cancelled: all work is left.
+    all: CancellationToken,
     /// The kinds of work, asked in this order whose a thread is.
     kinds: Vec<Arc<dyn Work>>,
     // A plain mutex: held for look-ups, never across an await.
@@ -105,34 +82,36 @@ struct Trouble {
 
 impl LeaseLoop {
     /// A loop over these kinds of work. Nothing runs yet.
-    pub fn new(parts: Parts, kinds: Vec<Arc<dyn Work>>) -> Self {
-        let (draining, telling) = (AtomicBool::new(false), AtomicBool::new(false));
+    pub fn new(
+        ground: Ground,
+        waits: Waits,
+        all: CancellationToken,
+        kinds: Vec<Arc<dyn Work>>,
+    ) -> Self {
+        let remote = RemoteCancel {
+            store: ground.store.clone(),
+            policy: ground.options.turn.policy,
+        };
         Self(Arc::new(Inner {
-            parts,
+            ground,
+            waits,
+            remote,
+            all,
             kinds,
             leases: Mutex::default(),
-            draining,
-            telling,
+            draining: AtomicBool::new(false),
+            telling: AtomicBool::new(false),
         }))
-    }
-
-    fn leases(&self) -> MutexGuard<'_, HashMap<Fence, Arc<Stop>>> {
-        // A panic while this short lock was held left nothing half done.
-        self.0.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sees to it that somebody looks after a thread, at this place if it has one already.
     pub fn wake(&self, key: ThreadKey, place: Option<Place>) {
-        let Parts {
-            running,
-            processors,
-            tasks,
-            ..
-        } = &self.0.parts;
+        let Ground { running, mind, .. } = &self.0.ground;
         if self.is_draining() {
             self.leave_to_others();
         } else if running.enter(&key, place) {
-            tasks.spawn(processors.of(&key.0.clone(), self.clone().look_after(key)));
+            let looks_after = self.clone().look_after(key.clone());
+            mind.beside.spawn(mind.processors.of(&key.0, looks_after));
         }
     }
 
@@ -154,19 +133,14 @@ impl LeaseLoop {
     pub async fn drain(&self, grace: Duration) {
         self.0.draining.store(true, Ordering::Release);
         let begin = Instant::now();
-        while self.0.parts.running.len() > 0 && begin.elapsed() < grace {
+        while self.0.ground.running.len() > 0 && begin.elapsed() < grace {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 
     /// Does a thread's work until it has nothing to do.
     async fn look_after(self, key: ThreadKey) {
-        let Parts {
-            store,
-            running,
-            all,
-            ..
-        } = &self.0.parts;
+        let (Ground { store, running, .. }, all) = (&self.0.ground, &self.0.all);
         let Some(kind) = self.kind_of(&key.1) else {
             tracing::error!(space = %key.0, thread = %key.1, "no kind of work of this server is the thread's: it is left alone");
             running.leave(&key, true, true);
@@ -212,17 +186,14 @@ impl LeaseLoop {
 
     /// A defect of ours outside of the work itself: the lease is given back, and the work that met it is not tried again.
     fn broke_down(&self, key: &ThreadKey, trouble: &mut Trouble, why: &str) -> StoreError {
-        let mut leases = self.leases();
-        trouble.held = leases
-            .keys()
-            .find(|fence| (&fence.space, &fence.thread) == (&key.0, &key.1))
-            .cloned();
-        trouble
-            .held
-            .iter()
-            .for_each(|fence| drop(leases.remove(fence)));
+        let mut leases = self.0.leases.lock();
+        let is_its = |fence: &&Fence| (&fence.space, &fence.thread) == (&key.0, &key.1);
+        trouble.held = leases.keys().find(is_its).cloned();
+        if let Some(fence) = &trouble.held {
+            leases.remove(fence);
+        }
         trouble.attempts.refused = TRIES;
-        self.0.parts.running.end(key);
+        self.0.ground.running.end(key);
         tracing::error!(space = %key.0, thread = %key.1, why, "a thread met a defect of this server");
         StoreError::Broken(format!("a defect of this server: {why}"))
     }
@@ -236,20 +207,15 @@ impl LeaseLoop {
         trouble: &mut Trouble,
     ) -> Result<Looked, StoreError> {
         let (space, thread) = key;
-        let Parts {
+        let Ground {
             store,
-            times,
+            options,
             running,
-            remote,
             ..
-        } = &self.0.parts;
+        } = &self.0.ground;
         self.put_right(key, trouble).await?;
-        if !woken
-            && !store
-                .thread(space, thread)
-                .await?
-                .is_some_and(|row| row.has_work())
-        {
+        let has_work = |row: ThreadRow| row.has_work();
+        if !woken && !store.thread(space, thread).await?.is_some_and(has_work) {
             return Ok(Looked::Nothing);
         }
         let _place = kind.place(space, thread).await;
@@ -258,8 +224,10 @@ impl LeaseLoop {
             .is_shared()
             .then(|| store.feed().follow(space, Some(thread)));
         // None of the two is given up for the other: a lease that is taken is known.
-        let (leased, prepared) =
-            tokio::join!(store.lease(space, thread, times.lease), kind.prepare(space));
+        let (leased, prepared) = tokio::join!(
+            store.lease(space, thread, options.lease),
+            kind.prepare(space)
+        );
         let Some(Leased { fence, row }) = leased? else {
             return Ok(Looked::Nothing);
         };
@@ -277,8 +245,8 @@ impl LeaseLoop {
         if let Some(looked) = postponed {
             return Ok(looked);
         }
-        let stop = Arc::new(Stop::new(&self.0.parts.all));
-        self.leases().insert(fence.clone(), stop.clone());
+        let stop = Arc::new(Stop::new(&self.0.all));
+        self.0.leases.lock().insert(fence.clone(), stop.clone());
         running.begin(key, &stop);
         let claim = Claim {
             row: row.clone(),
@@ -291,10 +259,10 @@ impl LeaseLoop {
             None => kind.work(claim).await,
             Some(follower) => tokio::select! {
                 looked = kind.work(claim) => looked,
-                never = remote.stop(space, &row, follower, &stop) => match never {},
+                never = self.0.remote.stop(space, &row, follower, &stop) => match never {},
             },
         };
-        self.leases().remove(&fence);
+        self.0.leases.lock().remove(&fence);
         running.end(key);
         self.ended(key, fence, looked, trouble).await
     }
@@ -307,7 +275,7 @@ impl LeaseLoop {
         looked: Result<Looked, StoreError>,
         trouble: &mut Trouble,
     ) -> Result<Looked, StoreError> {
-        let running = &self.0.parts.running;
+        let running = &self.0.ground.running;
         if !matches!(looked, Ok(Looked::Worked(_))) {
             trouble.held = Some(fence);
         }
@@ -354,14 +322,14 @@ impl LeaseLoop {
         waits: bool,
     ) -> Result<(), StoreError> {
         if waits {
-            self.0.parts.waits.break_wait(space, thread).await?;
+            self.0.waits.break_wait(space, thread).await?;
         }
-        self.0.parts.waits.break_waits_for(space, thread).await
+        self.0.waits.break_waits_for(space, thread).await
     }
 
     async fn give_back(&self, trouble: &mut Trouble) -> Result<(), StoreError> {
         if let Some(fence) = &trouble.held {
-            self.0.parts.store.release(fence).await?;
+            self.0.ground.store.release(fence).await?;
             trouble.held = None;
         }
         Ok(())
@@ -369,12 +337,11 @@ impl LeaseLoop {
 
     /// Says in the log what went wrong, before a model is asked again: a store that cannot take this cannot take a turn.
     async fn put_right(&self, key: &ThreadKey, trouble: &mut Trouble) -> Result<(), StoreError> {
-        let store = &self.0.parts.store;
+        let store = &self.0.ground.store;
         self.give_back(trouble).await?;
-        let rest = if trouble.attempts.away > TRIES {
-            RARELY
-        } else {
-            SELDOM
+        let rest = match trouble.attempts.away > TRIES {
+            true => RARELY,
+            false => SELDOM,
         };
         if trouble.attempts.away > 1 && trouble.since.is_some_and(|since| since.elapsed() < rest) {
             // What work leads to may be larger than what is said here: the store is asked for as much as it refused last. Not for
@@ -400,21 +367,16 @@ impl LeaseLoop {
     /// Tells those who wait for the thread.
     fn tell_of_trouble(&self, (space, thread): &ThreadKey) {
         let text = "the log cannot be read or written now; what was acknowledged is kept, and the thread goes on when it can";
-        self.0.parts.store.feed().hint(
-            space,
-            0,
-            Hint::Trouble {
-                thread: thread.clone(),
-                text: text.into(),
-            },
-        );
+        let hint = Hint::Trouble {
+            thread: thread.clone(),
+            text: text.into(),
+        };
+        self.0.ground.store.feed().hint(space, 0, hint);
     }
 
     /// Looks for threads that wait and nobody runs: after a start, when another server goes, and from time to time, as it may have died.
     pub async fn scan(self) {
-        let Parts {
-            store, all, times, ..
-        } = &self.0.parts;
+        let (Ground { store, options, .. }, all) = (&self.0.ground, &self.0.all);
         loop {
             self.say_present();
             match store.waiting(PAGE).await {
@@ -423,7 +385,7 @@ impl LeaseLoop {
             }
             tokio::select! {
                 () = all.cancelled() => return,
-                () = tokio::time::sleep(times.scan) => {}
+                () = tokio::time::sleep(options.scan) => {}
                 () = store.handed_over() => {}
             }
         }
@@ -431,24 +393,22 @@ impl LeaseLoop {
 
     /// Prolongs the leases of running work; what has lost its lease is left.
     pub async fn renew(self) {
-        let Parts {
-            store, all, times, ..
-        } = &self.0.parts;
+        let (Ground { store, options, .. }, all) = (&self.0.ground, &self.0.all);
         loop {
             tokio::select! {
                 () = all.cancelled() => return,
-                () = tokio::time::sleep(times.lease / 3) => {}
+                () = tokio::time::sleep(options.lease / 3) => {}
             }
-            let held: Vec<Fence> = self.leases().keys().cloned().collect();
+            let held: Vec<Fence> = self.0.leases.lock().keys().cloned().collect();
             if held.is_empty() {
                 continue;
             }
             // A connection that is dead without saying so is given up while there is time for another one.
-            let renewed = timeout(times.lease / 3, store.renew(&held, times.lease)).await;
+            let renewed = timeout(options.lease / 3, store.renew(&held, options.lease)).await;
             let late = || StoreError::Unavailable("the database does not answer".into());
             match renewed.unwrap_or_else(|_| Err(late())) {
                 Ok(lost) => {
-                    let leases = self.leases();
+                    let leases = self.0.leases.lock();
                     lost.iter()
                         .filter_map(|fence| leases.get(fence))
                         .for_each(|stop| stop.stop(Why::Leave));

@@ -1,7 +1,9 @@
 //! Opens spaces: one that nobody has used yet gets its first submodules, once, before anything else is stored in it.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
@@ -35,13 +37,13 @@ impl Opening {
     /// Gives a new space its first submodules, once. To be called before anything else is done for a space: what is appended
     /// before makes it look old.
     pub async fn open(&self, space: &Space) -> Result<(), StoreError> {
-        if self.opened().contains(space) {
+        if self.opened.lock().contains(space) {
             return Ok(());
         }
         let opened = self.create_first(space).await;
         self.store.unserved().note(space, Work::Opening, &opened);
         opened?;
-        self.opened().insert(space.clone());
+        self.opened.lock().insert(space.clone());
         Ok(())
     }
 
@@ -75,10 +77,5 @@ impl Opening {
             Ok(_) | Err(StoreError::Unmet(_)) => Ok(()),
             Err(error) => Err(error),
         }
-    }
-
-    fn opened(&self) -> MutexGuard<'_, HashSet<Space>> {
-        // A panic while this short lock was held left nothing half done.
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

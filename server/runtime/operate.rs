@@ -6,7 +6,7 @@ use super::refused::Refused;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, Submodule};
-use crate::log::appended::Append;
+use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::projections::submodules::SubmoduleRow;
 use crate::log::thread_row::ThreadRow;
@@ -21,23 +21,15 @@ impl Runtime {
     /// Creates a thread. The server assigns the id: the label, with a number where that is taken. Its parent is told.
     pub async fn create_thread(&self, space: &Space, new: NewThread) -> Result<ThreadRow, Refused> {
         self.open(space).await?;
-        let limits = ThreadLimits::new(
-            &self.0.ground.options.budget,
-            self.0.ground.options.tool_limits.threads,
-        );
+        let options = &self.0.ground.options;
+        let limits = ThreadLimits::new(&options.budget, options.tool_limits.threads);
         self.check_new(space, &new, &limits).await?;
         for (_, thread) in ids(new.parent.as_ref(), new.label.as_ref(), id::fresh())? {
-            if self.0.ground.store.thread(space, &thread).await?.is_some() {
+            if self.store().thread(space, &thread).await?.is_some() {
                 continue;
             }
             let drafts = limits.drafts(&new, &thread, None, Ahead::default());
-            match self
-                .0
-                .ground
-                .store
-                .append(Append::free(space, drafts))
-                .await
-            {
+            match self.append(space, drafts).await {
                 Ok(_) => return self.0.ground.known_thread(space, &thread).await,
                 Err(StoreError::Unmet(unmet)) => {
                     if let Some(why_not) = NotMade::by_append(&unmet, &new, &thread, &limits) {
@@ -63,11 +55,9 @@ impl Runtime {
         };
         limits.check(new, parent.as_ref(), Ahead::default())?;
         if let Some(submodules) = &new.settings.submodules {
-            let known = self.0.ground.store.submodules(space).await?;
-            if let Some(name) = submodules
-                .iter()
-                .find(|name| !known.iter().any(|row| row.name == **name))
-            {
+            let known = self.store().submodules(space).await?;
+            let is_new = |name: &&Name| !known.iter().any(|row| row.name == **name);
+            if let Some(name) = submodules.iter().find(is_new) {
                 return Err(Refused::NotFound(format!("submodule {name}")));
             }
         }
@@ -97,33 +87,18 @@ impl Runtime {
             self.0.ends.end_the_rest(space, thread).await?;
             return Err(Refused::Ended(thread.clone()));
         }
-        if let Some(kind) = self
-            .0
-            .lease_loop
-            .kind_of(thread)
-            .filter(|kind| kind.is_whole_thread())
-        {
+        let kind = self.0.lease_loop.kind_of(thread);
+        if let Some(kind) = kind.filter(|kind| kind.is_whole_thread()) {
             kind.cancel(space, &row, None).await?;
             return self.0.ground.known_thread(space, thread).await;
         }
         let below = if subtree { Below::End } else { Below::Stay };
-        self.0
-            .ends
-            .end(space, thread, "ended from outside", below)
-            .await?;
+        let ends = &self.0.ends;
+        ends.end(space, thread, "ended from outside", below).await?;
         if subtree {
             // What a turn below made meanwhile ends with it.
-            for row in self
-                .0
-                .ground
-                .store
-                .descendants(space, thread, None, PAGE)
-                .await?
-            {
-                self.0
-                    .ends
-                    .end(space, &row.thread, PARENT_ENDED, below)
-                    .await?;
+            for row in self.store().descendants(space, thread, None, PAGE).await? {
+                ends.end(space, &row.thread, PARENT_ENDED, below).await?;
             }
         }
         self.0.ground.known_thread(space, thread).await
@@ -144,13 +119,7 @@ impl Runtime {
             name: name.clone(),
             most: limit as usize,
         });
-        match self
-            .0
-            .ground
-            .store
-            .append(Append::free(space, vec![draft]))
-            .await
-        {
+        match self.append(space, vec![draft]).await {
             Ok(_) => self.submodule(space, name).await,
             Err(StoreError::Unmet(_)) => match self.submodule(space, name).await {
                 Ok(_) => Err(Refused::Exists(format!("the submodule {name}"))),
@@ -188,13 +157,7 @@ impl Runtime {
                     name: name.clone(),
                     follow_up: now.follow_up,
                 });
-            match self
-                .0
-                .ground
-                .store
-                .append(Append::free(space, vec![draft]))
-                .await
-            {
+            match self.append(space, vec![draft]).await {
                 Ok(_) => return self.submodule(space, name).await,
                 Err(StoreError::Unmet(_)) => {}
                 Err(error) => return Err(error.into()),
@@ -205,9 +168,13 @@ impl Runtime {
         )))
     }
 
+    async fn append(&self, space: &Space, drafts: Vec<Draft>) -> Result<Appended, StoreError> {
+        self.store().append(Append::free(space, drafts)).await
+    }
+
     /// The submodule of that name.
     async fn submodule(&self, space: &Space, name: &Name) -> Result<SubmoduleRow, Refused> {
-        let rows = self.0.ground.store.submodules(space).await?;
+        let rows = self.store().submodules(space).await?;
         rows.into_iter()
             .find(|row| row.name == *name)
             .ok_or_else(|| Refused::NotFound(format!("submodule {name}")))
@@ -216,7 +183,7 @@ impl Runtime {
     /// The space's submodules by name; a space that nobody has used yet gets its first ones now.
     pub async fn submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Refused> {
         self.open(space).await?;
-        Ok(self.0.ground.store.submodules(space).await?)
+        Ok(self.store().submodules(space).await?)
     }
 
     /// Removes a submodule.
@@ -224,13 +191,7 @@ impl Runtime {
         self.open(space).await?;
         let draft = Draft::set(&ThreadId::default(), name.as_str(), Change::Submodule(None));
         let draft = draft.only_if(Condition::HasSubmodule(name.clone()));
-        match self
-            .0
-            .ground
-            .store
-            .append(Append::free(space, vec![draft]))
-            .await
-        {
+        match self.append(space, vec![draft]).await {
             Ok(_) => Ok(()),
             Err(StoreError::Unmet(_)) => Err(Refused::NotFound(format!("submodule {name}"))),
             Err(error) => Err(error.into()),

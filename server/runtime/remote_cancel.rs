@@ -48,9 +48,9 @@ impl RemoteCancel {
                 Ok(events) => {
                     for shown in events {
                         seen = shown.event.seq;
-                        reason(&shown.event, row, policy)
-                            .into_iter()
-                            .for_each(|why| stop.stop(why));
+                        if let Some(why) = reason(&shown.event, row, policy) {
+                            stop.stop(why);
+                        }
                     }
                 }
                 Err(error) => {
@@ -71,9 +71,8 @@ impl RemoteCancel {
         if let Tail::Events(events) = told.after(seen, STEP as usize) {
             return Ok(events);
         }
-        let thread = Some(row.thread.clone());
         let query = Query {
-            thread,
+            thread: Some(row.thread.clone()),
             after: Some(seen),
             show: Show::Public,
             order: Order::Ascending,
@@ -82,15 +81,11 @@ impl RemoteCancel {
         };
         let events = self.store.events(space, &query).await?;
         // The text is not asked for here.
-        Ok(events
-            .into_iter()
-            .map(|event| {
-                Arc::new(Shown {
-                    event,
-                    json: "".into(),
-                })
-            })
-            .collect())
+        let shown = |event| {
+            let json = "".into();
+            Arc::new(Shown { event, json })
+        };
+        Ok(events.into_iter().map(shown).collect())
     }
 }
 
@@ -99,22 +94,14 @@ fn reason(event: &Event, row: &ThreadRow, policy: Policy) -> Option<Why> {
     if event.thread != row.thread {
         return None;
     }
-    if matches!(
-        event.fact(),
-        Fact::Run(RunFact {
-            what: RunNews::Paused { .. },
-            ..
-        })
-    ) {
+    let what = match event.fact() {
+        Fact::Run(RunFact { what, .. }) => Some(what),
+        _ => None,
+    };
+    if matches!(what, Some(RunNews::Paused { .. })) {
         return Some(Why::Leave);
     }
-    let cancels_run = matches!(
-        event.fact(),
-        Fact::Run(RunFact {
-            what: RunNews::Cancel { .. },
-            ..
-        })
-    );
+    let cancels_run = matches!(what, Some(RunNews::Cancel { .. }));
     if cancels_run || event.cancels(row.turn_at_hand()) || event.ends_thread() {
         return Some(Why::Cancel);
     }

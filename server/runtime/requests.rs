@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::append::append_told;
 use super::mailbox::PAGE;
 use super::refused::Refused;
 use crate::event::condition::{Condition, RequestState};
@@ -18,7 +19,6 @@ use crate::event::method;
 use crate::event::request::{Parked, Said, Settled};
 use crate::event::statement::Claimant;
 use crate::event::statement::people::chosen_by_people;
-use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::requests::RequestRow;
@@ -73,26 +73,23 @@ impl Requests {
     ) -> Result<&'static str, Refused> {
         let (row, parked) = self.open(space, id, RequestState::Approval).await?;
         let (by, thread) = (Some(by), &row.thread);
-        let (drafts, word): (Vec<Draft>, _) = match said {
-            Said::Approve(edited) => (
-                vec![self.grant(space, &row, &parked, edited, reason, by).await?],
-                "granted",
-            ),
-            Said::Reject => (
-                parked.settled(thread, Settled::Denied { by, reason }),
-                "denied",
-            ),
-            Said::Respond(text) => (
-                parked.settled(
-                    thread,
-                    Settled::Answered {
-                        by,
-                        text: &text,
-                        value: None,
-                    },
-                ),
-                "answered",
-            ),
+        let (drafts, word) = match said {
+            Said::Approve(edited) => {
+                let grant = self.grant(space, &row, &parked, edited, reason, by);
+                (vec![grant.await?], "granted")
+            }
+            Said::Reject => {
+                let denied = Settled::Denied { by, reason };
+                (parked.settled(thread, denied), "denied")
+            }
+            Said::Respond(text) => {
+                let answered = Settled::Answered {
+                    by,
+                    text: &text,
+                    value: None,
+                };
+                (parked.settled(thread, answered), "answered")
+            }
         };
         self.append_first(space, &row, drafts).await?;
         Ok(word)
@@ -127,13 +124,9 @@ impl Requests {
         statement: &str,
         by: Option<&str>,
     ) -> Result<(), Refused> {
-        let sources = self
-            .store
-            .statement(space, statement)
-            .await?
-            .map(|row| row.sources)
-            .unwrap_or_default();
-        let claimants: Vec<Claimant> = sources.into_iter().map(|source| source.by).collect();
+        let row = self.store.statement(space, statement).await?;
+        let sources = row.into_iter().flat_map(|row| row.sources);
+        let claimants: Vec<Claimant> = sources.map(|source| source.by).collect();
         if method::may_answer(&claimants, by) {
             return Ok(());
         }
@@ -153,12 +146,8 @@ impl Requests {
         id: &str,
         state: RequestState,
     ) -> Result<(RequestRow, Parked), Refused> {
-        let row = self
-            .store
-            .request(space, id)
-            .await?
-            .filter(|row| row.state == state);
-        let Some(row) = row else {
+        let row = self.store.request(space, id).await?;
+        let Some(row) = row.filter(|row| row.state == state) else {
             return Err(self.gone(space, id, state).await?);
         };
         let thread = self.store.thread(space, &row.thread).await?;
@@ -168,10 +157,8 @@ impl Requests {
         }
         let asked = row.asked();
         if has_expired(&asked) {
-            return Err(Refused::Settled(format!(
-                "{} {id} has expired",
-                noun(state)
-            )));
+            let text = format!("{} {id} has expired", noun(state));
+            return Err(Refused::Settled(text));
         }
         let parked = Parked::of(id, &asked);
         let parked =
@@ -187,11 +174,8 @@ impl Requests {
         state: RequestState,
     ) -> Result<Refused, StoreError> {
         let unknown = || {
-            Refused::NotFound(format!(
-                "{} {:?}",
-                noun(state),
-                id.chars().take(60).collect::<String>()
-            ))
+            let id: String = id.chars().take(60).collect();
+            Refused::NotFound(format!("{} {id:?}", noun(state)))
         };
         let Ok(event_id) = id.parse() else {
             return Ok(unknown());
@@ -208,10 +192,8 @@ impl Requests {
             return Ok(unknown());
         }
         let how = self.settled(space, &asked, id).await?.unwrap_or_default();
-        Ok(Refused::Settled(format!(
-            "{} {id} is settled already{how}",
-            noun(state)
-        )))
+        let text = format!("{} {id} is settled already{how}", noun(state));
+        Ok(Refused::Settled(text))
     }
 
     /// How a request was settled, if that is not far behind it in the log of its thread.
@@ -273,21 +255,20 @@ impl Requests {
             tool.check(arguments)
                 .map_err(|failure| Refused::InvalidArguments(failure.text))?;
         }
-        let proposed = asked.get("arguments").cloned().unwrap_or_default();
         let is_edited = edited.is_some();
-        let arguments = edited.unwrap_or(proposed);
+        let proposed = || asked.get("arguments").cloned().unwrap_or_default();
+        let arguments = edited.unwrap_or_else(proposed);
         let granted = approval::Granted {
             arguments: &arguments,
             arguments_sha256: &hash_of(&arguments),
             tool_version: version,
             is_edited,
         };
-        let ruling = Ruling::Granted(granted);
         let verdict = Verdict {
             approval: &row.id,
             call_id: &parked.call_id,
             tool: name,
-            ruling,
+            ruling: Ruling::Granted(granted),
             by,
             reason,
         };
@@ -334,12 +315,9 @@ impl Requests {
     }
 
     async fn append(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), StoreError> {
-        if let Appended::Stored(placed) = self.store.append(Append::free(space, drafts)).await? {
-            placed
-                .iter()
-                .for_each(|placed| (self.on_stored)(space, &placed.shown.event));
-        }
-        Ok(())
+        append_told(&*self.store, &self.on_stored, space, drafts)
+            .await
+            .map(drop)
     }
 
     /// Withdraws what is open in a thread: it was cancelled. Whether anything was.
@@ -354,9 +332,8 @@ impl Requests {
             if matches!(row.state, RequestState::Approval | RequestState::Question)
                 && !row.is_of_trial()
             {
-                any |= self
-                    .settle(space, &row, Settled::Withdrawn { reason })
-                    .await?;
+                let withdrawn = Settled::Withdrawn { reason };
+                any |= self.settle(space, &row, withdrawn).await?;
             }
         }
         Ok(any)
@@ -368,8 +345,8 @@ impl Requests {
         loop {
             let page = self
                 .store
-                .requests(space, RequestState::Question, after, PAGE)
-                .await?;
+                .requests(space, RequestState::Question, after, PAGE);
+            let page = page.await?;
             for row in &page {
                 self.settle(space, row, Settled::Away).await?;
                 after = row.seq;
@@ -391,9 +368,8 @@ impl Requests {
     /// Withdraws what is open in a thread that was cancelled, and settles what its turn left.
     pub async fn cancelled(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
         self.tidy(space, thread).await?;
-        self.withdraw(space, thread, "the thread was cancelled")
-            .await
-            .map(drop)
+        let reason = "the thread was cancelled";
+        self.withdraw(space, thread, reason).await.map(drop)
     }
 
     /// Whether it was this that settled it.
@@ -406,8 +382,8 @@ impl Requests {
         let Some(parked) = Parked::of(&row.id, &row.asked()) else {
             return Ok(false);
         };
-        self.unless_settled(space, parked.settled(&row.thread, how))
-            .await
+        let drafts = parked.settled(&row.thread, how);
+        self.unless_settled(space, drafts).await
     }
 
     async fn unless_settled(&self, space: &Space, drafts: Vec<Draft>) -> Result<bool, StoreError> {
@@ -420,29 +396,24 @@ impl Requests {
 }
 
 fn noun(state: RequestState) -> &'static str {
-    if state == RequestState::Question {
-        "question"
-    } else {
-        "approval"
+    match state {
+        RequestState::Question => "question",
+        _ => "approval",
     }
 }
 
 /// Whether the time of a request is over, written down or not.
 pub fn has_expired(asked: &Value) -> bool {
-    let expires = asked
-        .get("expires_at")
-        .and_then(Value::as_str)
-        .and_then(Timestamp::parse);
+    let expires = asked.get("expires_at").and_then(Value::as_str);
+    let expires = expires.and_then(Timestamp::parse);
     expires.is_some_and(|expires| expires <= time::now())
 }
 
 /// The answer, if it fits the question, and is from somebody who may answer it.
 pub fn checked_answer(asked: &Value, reply: Reply, by: Option<&str>) -> Result<Reply, Refused> {
     let list = |key: &str| -> Vec<&str> {
-        asked
-            .get(key)
-            .and_then(Value::as_array)
-            .into_iter()
+        let list = asked.get(key).and_then(Value::as_array);
+        list.into_iter()
             .flatten()
             .filter_map(Value::as_str)
             .collect()
@@ -455,16 +426,20 @@ pub fn checked_answer(asked: &Value, reply: Reply, by: Option<&str>) -> Result<R
         );
         return Err(Refused::NotYours(text));
     }
-    if asked.get("statement").is_some() && chosen_by_people(&reply.text).is_none() {
-        let text = format!(
-            "the answer is one of: {}; and behind a colon, why",
-            choices.join(", ")
-        );
-        return Err(Refused::InvalidArguments(text));
-    }
-    let is_choice = choices.contains(&reply.text.trim()) || asked.get("statement").is_some();
-    if !choices.is_empty() && !is_choice {
-        let text = format!("the answer is one of: {}", choices.join(", "));
+    // Those who answer a trial's question may say why.
+    let (is_choice, why) = match asked.get("statement") {
+        Some(_) => {
+            let chosen = chosen_by_people(&reply.text);
+            (chosen.is_some(), "; and behind a colon, why")
+        }
+        None => {
+            let is_free = choices.is_empty();
+            (is_free || choices.contains(&reply.text.trim()), "")
+        }
+    };
+    if !is_choice {
+        let choices = choices.join(", ");
+        let text = format!("the answer is one of: {choices}{why}");
         return Err(Refused::InvalidArguments(text));
     }
     let Some(schema) = asked.get("schema") else {
@@ -473,15 +448,13 @@ pub fn checked_answer(asked: &Value, reply: Reply, by: Option<&str>) -> Result<R
             ..reply
         });
     };
-    let value = reply.value.as_ref().ok_or_else(|| {
-        Refused::InvalidArguments(
-            "the answer is JSON, as the question's schema says: give `value`".into(),
-        )
-    })?;
+    let Some(value) = &reply.value else {
+        let text = "the answer is JSON, as the question's schema says: give `value`";
+        return Err(Refused::InvalidArguments(text.into()));
+    };
     if !is_within_depth(value, VALUE_DEPTH) {
-        return Err(Refused::InvalidArguments(format!(
-            "the answer is nested more than {VALUE_DEPTH} deep"
-        )));
+        let text = format!("the answer is nested more than {VALUE_DEPTH} deep");
+        return Err(Refused::InvalidArguments(text));
     }
     schema::fits(schema, value).map_err(Refused::InvalidArguments)?;
     Ok(reply)

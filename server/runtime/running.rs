@@ -2,7 +2,9 @@
 //! stops its turn, or shows what it comes to, asks here.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::log::error::StoreError;
 use crate::log::hint::Hint;
@@ -50,30 +52,23 @@ impl Running {
         }
     }
 
-    fn active(&self) -> MutexGuard<'_, HashMap<ThreadKey, Active>> {
-        // A panic while this short lock was held left nothing half done.
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// How many threads are run here.
     pub fn len(&self) -> usize {
-        self.active().len()
+        self.active.lock().len()
     }
 
     /// Enters a thread, with a place to work at if it has one. False: it is run already, and is looked at once more.
     pub fn enter(&self, key: &ThreadKey, place: Option<Place>) -> bool {
-        let mut active = self.active();
+        let mut active = self.active.lock();
         if let Some(active) = active.get_mut(key) {
             active.again = true;
             return false;
         }
-        active.insert(
-            key.clone(),
-            Active {
-                place,
-                ..Active::default()
-            },
-        );
+        let entered = Active {
+            place,
+            ..Active::default()
+        };
+        active.insert(key.clone(), entered);
         true
     }
 
@@ -84,7 +79,7 @@ impl Running {
 
     /// Takes a thread off the list if nothing woke it meanwhile, or in any case (`always`). `Some`: it stays; whether it was woken.
     pub fn leave(&self, key: &ThreadKey, idle: bool, always: bool) -> Option<bool> {
-        let mut active = self.active();
+        let mut active = self.active.lock();
         let again = active.get(key).is_some_and(|active| active.again);
         if always || (idle && !again) {
             active.remove(key);
@@ -95,7 +90,7 @@ impl Running {
 
     /// Work on a thread begins; it can be stopped from now on.
     pub fn begin(&self, key: &ThreadKey, stop: &Arc<Stop>) {
-        let mut active = self.active();
+        let mut active = self.active.lock();
         let Some(active) = active.get_mut(key) else {
             return;
         };
@@ -118,21 +113,23 @@ impl Running {
 
     /// Whether the turn that runs here is about this event.
     pub fn has_taken(&self, key: &ThreadKey, seq: Seq) -> bool {
-        self.active()
+        self.active
+            .lock()
             .get(key)
             .is_some_and(|active| active.taken >= seq)
     }
 
     /// The place that a thread was entered with.
     pub fn take_place(&self, key: &ThreadKey) -> Option<Place> {
-        self.active()
+        self.active
+            .lock()
             .get_mut(key)
             .and_then(|active| active.place.take())
     }
 
     /// Stops the work on a thread that is under way here. False: there is none.
     pub fn stop(&self, key: &ThreadKey, why: Why) -> bool {
-        let active = self.active();
+        let active = self.active.lock();
         let stop = active.get(key).and_then(|active| active.stop.as_ref());
         stop.inspect(|stop| stop.stop(why)).is_some()
     }
@@ -154,24 +151,19 @@ impl Running {
         limit: u32,
     ) -> Result<u32, StoreError> {
         let taken = self
-            .active()
+            .active
+            .lock()
             .get(&(space.clone(), row.thread.clone()))
             .map_or(0, |active| active.taken);
         let after = row.handled.max(row.state.taken).max(taken);
         if row.woken <= after || row.status.is_final() {
             return Ok(0);
         }
-        let withdrawn = row
-            .state
-            .withdrawn
-            .iter()
-            .filter(|(_, input)| *input > after)
-            .count();
+        let withdrawn = row.state.withdrawn.iter();
+        let withdrawn = withdrawn.filter(|(_, input)| *input > after).count();
         let withdrawn = u32::try_from(withdrawn).unwrap_or(u32::MAX);
-        let mail = self
-            .store
-            .queued(space, &row.thread, after, limit.saturating_add(withdrawn))
-            .await?;
+        let most = limit.saturating_add(withdrawn);
+        let mail = self.store.queued(space, &row.thread, after, most).await?;
         Ok(mail.saturating_sub(withdrawn))
     }
 
@@ -183,12 +175,10 @@ impl Running {
         let Ok(row) = self.store.thread_lately(space, thread).await else {
             return true;
         };
-        let ended = row
-            .as_ref()
-            .map(|row| row.status)
-            .filter(|status| status.is_final());
+        let ended = row.as_ref().map(|row| row.status);
+        let ended = ended.filter(|status| status.is_final());
         // Under the lock, so that an end is not overtaken by what was read before it.
-        let active = self.active();
+        let active = self.active.lock();
         // Nothing waits for a thread that will have no turn any more.
         let queued = if ended.is_some() { 0 } else { queued };
         if ended.is_some() || !active.get(key).is_some_and(|active| active.ended) {
@@ -199,28 +189,24 @@ impl Running {
 
     /// Shows that a thread was ended from here, whatever its last turn still comes to.
     pub fn show_end(&self, key: &ThreadKey, status: Status) {
-        let mut active = self.active();
-        active
-            .get_mut(key)
-            .into_iter()
-            .for_each(|active| active.ended = true);
+        let mut active = self.active.lock();
+        if let Some(active) = active.get_mut(key) {
+            active.ended = true;
+        }
         self.hint(key, status, 0);
     }
 
     fn hint(&self, (space, thread): &ThreadKey, status: Status, queued: u32) {
-        self.store.feed().hint(
-            space,
-            0,
-            Hint::Status {
-                thread: thread.clone(),
-                status,
-                queued,
-            },
-        );
+        let hint = Hint::Status {
+            thread: thread.clone(),
+            status,
+            queued,
+        };
+        self.store.feed().hint(space, 0, hint);
     }
 
     /// False: the thread is not run here.
     fn change(&self, key: &ThreadKey, change: impl FnOnce(&mut Active)) -> bool {
-        self.active().get_mut(key).map(change).is_some()
+        self.active.lock().get_mut(key).map(change).is_some()
     }
 }

@@ -1,15 +1,15 @@
 //! What a person does to schedules: create, change, remove, run now. Each act is an event. Firing them is in `firing.rs`.
 
-use super::firing::is_under_way;
+use super::append::append_told;
+use super::firing::{details, is_under_way, set};
 use super::handle::Runtime;
 use super::kinds::turns::input::{Input, InputContent, Received};
 use super::refused::Refused;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
-use crate::event::fact::set::Change;
 use crate::event::schedule::{Schedule, ScheduleChange, at_once};
-use crate::log::appended::{Append, Appended, Placed};
+use crate::log::appended::Placed;
 use crate::log::error::StoreError;
 use crate::log::projections::schedules::ScheduleRow;
 use crate::words::id::{Name, Space, ThreadId};
@@ -86,7 +86,10 @@ impl Runtime {
                     schedule.through.map_or(now, |through| through.max(now)),
                 )?,
             };
-            match self.set_schedule(space, name, schedule, stands(&row)).await {
+            match self
+                .set_schedule(space, name, schedule, row.stands(None))
+                .await
+            {
                 Err(Refused::Store(StoreError::Unmet(_))) => {}
                 set => return set,
             }
@@ -104,10 +107,8 @@ impl Runtime {
                 Err(Refused::NotFound(_)) => return Ok(()),
                 row => row?,
             };
-            match self
-                .store_schedule(space, set(name, None).only_if(stands(&row)))
-                .await
-            {
+            let gone = set(name, None).only_if(row.stands(None));
+            match self.store_schedule(space, gone).await {
                 Err(Refused::Store(StoreError::Unmet(_))) => {}
                 done => return done.map(drop),
             }
@@ -134,24 +135,15 @@ impl Runtime {
                 return Err(Refused::RunUnderWay(name.clone()));
             }
             let draft = Draft::scheduled(thread, name, event, payload.clone(), at_once(name))
-                .only_if(stands(&row));
-            let (space, thread, content) = (
-                space.clone(),
-                thread.clone(),
-                InputContent::Made(vec![draft]),
-            );
-            match self
-                .0
-                .inbox
-                .submit(Input {
-                    space,
-                    thread,
-                    user: None,
-                    event_id: None,
-                    content,
-                })
-                .await
-            {
+                .only_if(row.stands(None));
+            let input = Input {
+                space: space.clone(),
+                thread: thread.clone(),
+                user: None,
+                event_id: None,
+                content: InputContent::Made(vec![draft]),
+            };
+            match self.0.inbox.submit(input).await {
                 Err(Refused::Store(StoreError::Unmet(Condition::ScheduleStands { .. }))) => {}
                 ran => return ran,
             }
@@ -165,16 +157,8 @@ impl Runtime {
         schedule: &Schedule,
         after: Timestamp,
     ) -> Result<Option<Timestamp>, Refused> {
-        let said = |wrongs: Vec<crate::words::recurrence::Wrong>| {
-            Refused::Unprocessable(
-                wrongs
-                    .into_iter()
-                    .map(|wrong| wrong.detail)
-                    .collect::<Vec<_>>()
-                    .join("; "),
-            )
-        };
-        let recurrence = schedule.when.read().map_err(said)?;
+        let recurrence = schedule.when.read();
+        let recurrence = recurrence.map_err(|all| Refused::Unprocessable(details(all)))?;
         let least = self.0.ground.options.tool_limits.schedule_interval;
         if let Recurrence::Every { micros, .. } = recurrence
             && u128::from(micros.unsigned_abs()) < least.as_micros()
@@ -229,13 +213,10 @@ impl Runtime {
         schedule: Schedule,
         only_if: Condition,
     ) -> Result<ScheduleRow, Refused> {
-        let (name, draft) = (
-            name.clone(),
-            set(name, Some(schedule.clone())).only_if(only_if),
-        );
+        let draft = set(name, Some(schedule.clone())).only_if(only_if);
         let event = self.store_schedule(space, draft).await?;
         Ok(ScheduleRow {
-            name,
+            name: name.clone(),
             schedule,
             changed: event.seq,
             updated: event.ts,
@@ -243,36 +224,10 @@ impl Runtime {
     }
 
     async fn store_schedule(&self, space: &Space, draft: Draft) -> Result<Event, Refused> {
-        let placed = match self
-            .store()
-            .append(Append::free(space, vec![draft]))
-            .await?
-        {
-            Appended::Stored(placed) => placed,
-            Appended::Stale => Vec::new(),
-        };
         let on_stored = self.0.ground.waker.on_stored();
-        placed
-            .iter()
-            .for_each(|placed| on_stored(space, &placed.shown.event));
+        let placed = append_told(&**self.store(), &on_stored, space, vec![draft]).await?;
         let event = placed.first().map(|placed| placed.shown.event.clone());
         event.ok_or_else(|| StoreError::Broken("the store dropped a schedule".into()).into())
-    }
-}
-
-fn set(name: &Name, schedule: Option<Schedule>) -> Draft {
-    Draft::set(
-        &ThreadId::default(),
-        name.as_str(),
-        Change::Schedule(schedule.map(Box::new)),
-    )
-}
-
-fn stands(row: &ScheduleRow) -> Condition {
-    Condition::ScheduleStands {
-        name: row.name.clone(),
-        changed: row.changed,
-        due: None,
     }
 }
 

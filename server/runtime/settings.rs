@@ -3,13 +3,13 @@
 
 use serde_json::Value;
 
+use super::append::append_told;
 use super::ground::Ground;
 use super::handle::Runtime;
 use super::refused::Refused;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, SettingValue};
-use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::projections::settings::SettingRow;
 use crate::words::id::{Seq, Space, ThreadId};
@@ -26,7 +26,7 @@ impl Runtime {
         by: Option<&str>,
     ) -> Result<Vec<SettingRow>, Refused> {
         self.open(space).await?;
-        let store = &self.0.ground.store;
+        let Ground { store, mind, .. } = &self.0.ground;
         let draft = |(setting, value): &(Setting, Value)| {
             let change = SettingValue {
                 value: value.clone(),
@@ -50,10 +50,12 @@ impl Runtime {
             drafts.push(self.reflection(value)?);
         }
         let is_nothing = drafts.is_empty();
-        let stored = if is_nothing {
-            Ok(())
-        } else {
-            self.store_settings(space, drafts).await
+        let stored = match is_nothing {
+            true => Ok(()),
+            // What follows from a change: open questions are answered when people go.
+            false => append_told(&**store, &mind.on_stored, space, drafts)
+                .await
+                .map(drop),
         };
         let rows = store.settings(space).await?;
         let last = SettingRow::last_change(&rows);
@@ -67,16 +69,5 @@ impl Runtime {
             (Ok(()), _) => Ok(rows),
             (Err(error), _) => Err(error.into()),
         }
-    }
-
-    /// Stores them, and sees to what follows from a change: open questions are answered when people go.
-    async fn store_settings(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), StoreError> {
-        let Ground { store, mind, .. } = &self.0.ground;
-        if let Appended::Stored(placed) = store.append(Append::free(space, drafts)).await? {
-            placed
-                .iter()
-                .for_each(|placed| (mind.on_stored)(space, &placed.shown.event));
-        }
-        Ok(())
     }
 }

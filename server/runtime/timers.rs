@@ -11,14 +11,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::ahead;
+use super::append::append_told;
 use super::firing::Firing;
-use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::fact::set::Change;
-use crate::event::process::{GATHER, WAIT};
-use crate::event::request::{Parked, REQUEST, Settled};
-use crate::event::rest::{ENDING, Rest};
-use crate::log::appended::{Append, Appended};
+use crate::event::request::{Parked, Settled};
+use crate::event::rest::Rest;
+use crate::event::timer::Purpose;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::timers::TimerRow;
@@ -142,10 +141,8 @@ impl Timers {
 
     /// How long there is nothing new to do.
     async fn rest(&self, now: Timestamp) -> Result<Duration, StoreError> {
-        let (timer, schedule) = (
-            self.store.next_due(now).await?,
-            self.store.next_schedule_due(now).await?,
-        );
+        let timer = self.store.next_due(now).await?;
+        let schedule = self.store.next_schedule_due(now).await?;
         let next = timer.into_iter().chain(schedule).min();
         // By the clock of now: looking took its time.
         let left = next.map(|due| due.micros().saturating_sub(time::now().micros()).max(0));
@@ -157,11 +154,9 @@ impl Timers {
 
     /// The spaces in which something is due.
     async fn spaces_due(&self, now: Timestamp) -> Result<BTreeSet<Space>, StoreError> {
-        let timers = self.store.spaces_due(now).await?;
-        Ok(timers
-            .into_iter()
-            .chain(self.store.spaces_with_schedules_due(now).await?)
-            .collect())
+        let mut spaces = self.store.spaces_due(now).await?;
+        spaces.extend(self.store.spaces_with_schedules_due(now).await?);
+        Ok(spaces.into_iter().collect())
     }
 
     /// Fires all that is due in a space; whether there was anything.
@@ -179,10 +174,8 @@ impl Timers {
     /// Fires what is due now, or some of it where it is very much.
     async fn fire_some(&self, space: &Space) -> Result<bool, StoreError> {
         let now = time::now();
-        let (timers, schedules) = (
-            self.store.due(space, now, AT_ONCE).await?,
-            self.store.schedules_due(space, now, AT_ONCE).await?,
-        );
+        let timers = self.store.due(space, now, AT_ONCE).await?;
+        let schedules = self.store.schedules_due(space, now, AT_ONCE).await?;
         let fired = match timers.is_empty() {
             true => Ok(()),
             false => self.fire(space, &timers).await,
@@ -199,42 +192,38 @@ impl Timers {
     async fn fire(&self, space: &Space, timers: &[TimerRow]) -> Result<(), StoreError> {
         let now = time::now();
         let draft = |timer: &TimerRow| -> Vec<Draft> {
-            if timer.name.starts_with(REQUEST) {
-                return match Parked::of_note(&timer.note) {
-                    Some(parked) => parked.settled(&timer.thread, Settled::Expired),
-                    // A newer server set it; it would be due for ever.
-                    None => vec![Draft::set(&timer.thread, &timer.name, Change::Timer(None))],
-                };
-            }
-            if timer.name == ENDING {
-                // Whoever saw to this is no more: what is stored makes it ours (`told`).
-                let stands = Condition::TimerStands {
-                    name: timer.name.clone(),
-                    due: timer.due,
-                };
-                let rest = Rest::of(&timer.note);
-                let draft = Draft::rest_of_end(&timer.thread, Some((taken(now), &rest)));
-                return vec![draft.only_if(stands).rooted(timer.root)];
-            }
+            let overrules = match Purpose::of(&timer.name) {
+                Purpose::Request(_) => {
+                    return match Parked::of_note(&timer.note) {
+                        Some(parked) => parked.settled(&timer.thread, Settled::Expired),
+                        // A newer server set it; it would be due for ever.
+                        None => vec![Draft::set(&timer.thread, &timer.name, Change::Timer(None))],
+                    };
+                }
+                Purpose::Ending => {
+                    // Whoever saw to this is no more: what is stored makes it ours (`told`).
+                    let rest = Rest::of(&timer.note);
+                    let draft = Draft::rest_of_end(&timer.thread, Some((taken(now), &rest)));
+                    return vec![draft.only_if(timer.stands()).rooted(timer.root)];
+                }
+                // Whoever the thread waits for, it is to hear that this is over.
+                Purpose::Wait | Purpose::Gathering(_) => true,
+                Purpose::Own(_) => false,
+            };
             let draft = Draft::timer(&timer.thread, &timer.name, &timer.note, timer.due);
             // What it leads to draws on the root of whoever set it.
             let draft = match timer.root {
                 Some(root) => draft.with("root", root),
                 None => draft,
             };
-            // Whoever the thread waits for, it is to hear that this is over.
-            vec![if timer.name == WAIT || timer.name.starts_with(GATHER) {
-                draft.overruling()
-            } else {
-                draft
-            }]
+            match overrules {
+                true => vec![draft.overruling()],
+                false => vec![draft],
+            }
         };
-        let append = Append::free(space, timers.iter().flat_map(draft).collect());
-        if let Appended::Stored(placed) = self.store.append(append).await? {
-            placed
-                .iter()
-                .for_each(|placed| (self.on_stored)(space, &placed.shown.event));
-        }
-        Ok(())
+        let drafts = timers.iter().flat_map(draft).collect();
+        append_told(&*self.store, &self.on_stored, space, drafts)
+            .await
+            .map(drop)
     }
 }

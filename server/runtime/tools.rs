@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::append::append_told;
 use super::handle::Runtime;
 use super::refused::Refused;
 use crate::event::draft::Draft;
 use crate::event::fact::Fact;
 use crate::event::fact::calls::{Came, Outcome};
-use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::query::{Order, Query, Show};
 use crate::model::provider::AskedModel;
@@ -151,13 +151,7 @@ impl Runtime {
         if drafts.is_empty() {
             return Ok(());
         }
-        match ground.store.append(Append::free(space, drafts)).await {
-            Ok(Appended::Stored(placed)) => {
-                placed
-                    .iter()
-                    .for_each(|placed| (ground.mind.on_stored)(space, &placed.shown.event));
-                Ok(())
-            }
+        match append_told(&*ground.store, &ground.mind.on_stored, space, drafts).await {
             Ok(_) => Ok(()),
             Err(StoreError::Unmet(unmet)) => Err(Refused::Settled(unmet.to_string())),
             Err(error) => Err(error.into()),

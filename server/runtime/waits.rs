@@ -9,10 +9,10 @@ use futures_util::{StreamExt, stream};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::append::append_told;
 use super::mailbox::PAGE;
 use crate::event::draft::Draft;
 use crate::event::process::{Ending, ErrorCode};
-use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::thread_row::{Span, Wait};
@@ -215,13 +215,7 @@ impl Waits {
 
     /// Whether it is news.
     async fn tell(&self, space: &Space, draft: Draft) -> Result<bool, StoreError> {
-        let Appended::Stored(placed) = self.store.append(Append::free(space, vec![draft])).await?
-        else {
-            return Ok(false);
-        };
-        placed
-            .iter()
-            .for_each(|placed| (self.on_stored)(space, &placed.shown.event));
+        let placed = append_told(&*self.store, &self.on_stored, space, vec![draft]).await?;
         Ok(placed.iter().any(|placed| !placed.duplicate))
     }
 

@@ -120,11 +120,7 @@ fn unwrapped(
     mends: &mut BTreeSet<&'static str>,
 ) -> Option<Value> {
     let members = value.as_object()?;
-    let is_own = |name: &str| {
-        schema
-            .get("properties")
-            .is_some_and(|own| own.get(name).is_some())
-    };
+    let is_own = |name: &str| own(schema, name).is_some();
     let is_call = |name: &str| matches!(name, "name" | "tool" | "function" | "type" | "id");
     let names_tool = ["name", "tool", "function"]
         .iter()
@@ -153,7 +149,7 @@ fn decoded(value: Value, schema: &Value, mends: &mut BTreeSet<&'static str>) -> 
                 |name: &str| required.is_some_and(|list| list.iter().any(|it| it == name));
             let mut kept = Map::new();
             for (name, value) in members {
-                let Some(own) = schema.get("properties").and_then(|own| own.get(&name)) else {
+                let Some(own) = own(schema, &name) else {
                     kept.insert(name, value);
                     continue;
                 };

@@ -45,75 +45,48 @@ pub fn built_in() -> Catalogue {
         .with(WHOLE_TURNS, |_| think::Think)
         .with(DECISIONS, |_| ask::Ask)
         .with(WHOLE_TURNS, |_| do_nothing::DoNothing)
-        .with(EVERYBODY, query_events::QueryEvents::new)
-        .with(EVERYBODY, state::Get::new)
+        .with(EVERYBODY, |it| query_events::QueryEvents(it.clone()))
+        .with(EVERYBODY, |it| state::Get(it.clone()))
         .with(EVERYBODY, |_| state::Put)
-        .with(EVERYBODY, state::Search::new)
-        .with(EVERYBODY, state::Delete::new)
-        .with(DECISIONS, send::Send::new)
-        .with(RARELY, contacts::Connect::new)
-        .with(RARELY, contacts::Disconnect::new)
-        .with(RARELY, contacts::ViewContacts::new)
+        .with(EVERYBODY, |it| state::Search(it.clone()))
+        .with(EVERYBODY, |it| state::Delete(it.clone()))
+        .with(DECISIONS, |it| send::Send(it.clone()))
+        .with(RARELY, |it| contacts::Connect(it.clone()))
+        .with(RARELY, |it| contacts::Disconnect(it.clone()))
+        .with(RARELY, |it| contacts::ViewContacts(it.clone()))
         // A conversation waits without being told.
-        .with(
-            Audience {
-                conversation: Offer::Rarely,
-                ..WHOLE_TURNS
-            },
-            wait::Wait::new,
-        )
-        .with(DECISIONS, spawn_thread::SpawnThread::new)
-        .with(RARELY, clear_context::ClearContext::new)
-        .with(RARELY, set_timer::SetTimer::new)
-        .with(RARELY, ask_user::AskUser::new)
-        .with(RARELY, propose_submodule::ProposeSubmodule::new)
-        .with(RARELY, propose_submodule::ProposeRemoval::new)
+        .with(WHOLE_TURNS.to_conversations(Offer::Rarely), |it| {
+            wait::Wait(it.clone())
+        })
+        .with(DECISIONS, |it| spawn_thread::SpawnThread(it.clone()))
+        .with(RARELY, |it| clear_context::ClearContext(it.clone()))
+        .with(RARELY, |it| set_timer::SetTimer(it.clone()))
+        .with(RARELY, |it| ask_user::AskUser(it.clone()))
+        .with(RARELY, |it| propose_submodule::ProposeSubmodule(it.clone()))
+        .with(RARELY, |it| propose_submodule::ProposeRemoval(it.clone()))
         .with(RARELY, |_| plan::Plan)
-        .with(RARELY, watch::SetWatch::new)
-        .with(RARELY, watch::CloseWatch::new)
-        .with(
-            Audience {
-                conversation: Offer::Rarely,
-                ..DECISIONS
-            },
-            fan_out::FanOut::new,
-        )
-        .with(RARELY, fan_out::Sequence::new)
+        .with(RARELY, |it| watch::SetWatch(it.clone()))
+        .with(RARELY, |it| watch::CloseWatch(it.clone()))
+        .with(DECISIONS.to_conversations(Offer::Rarely), |it| {
+            fan_out::FanOut(it.clone())
+        })
+        .with(RARELY, |it| fan_out::Sequence(it.clone()))
         // A mission has no parts of its own that begin others: only who decides in one go begins one.
+        .with(RARELY_WHOLE, start_mission::StartMission::new)
+        .with(RARELY, |it| run_code::RunCode(it.clone()))
         .with(
-            Audience {
-                step: false,
-                ..RARELY
-            },
-            start_mission::StartMission::new,
-        )
-        .with(RARELY, run_code::RunCode::new)
-        .with(
-            Audience {
-                process: Offer::Rarely,
-                ..DECISIONS
-            },
+            DECISIONS.to_processes(Offer::Rarely),
             remember::Remember::new,
         )
-        .with(
-            Audience {
-                process: Offer::Rarely,
-                ..EVERYBODY
-            },
-            recall::Recall::new,
-        )
+        .with(EVERYBODY.to_processes(Offer::Rarely), recall::Recall::new)
         // It would lock out whoever talks with a conversation.
-        .with(
-            Audience {
-                conversation: Offer::Named,
-                ..DECISIONS
-            },
-            |_| terminate::Terminate,
-        )
+        .with(DECISIONS.to_conversations(Offer::Named), |_| {
+            terminate::Terminate
+        })
         // It keeps a mind at work without end: somebody is to want that.
-        .with(NAMED, schedule::Schedule::new)
+        .with(NAMED, |it| schedule::Schedule(it.clone()))
         .with(MISSIONS, |_| mission_plan::MissionPlan)
-        .with(STEPS, wait::SetWait::new)
+        .with(STEPS, |it| wait::SetWait(it.clone()))
         .with(STEPS, |_| step::Note)
         .with(STEPS, |_| step::Focus)
         .with(STEPS, |_| step::SendsDone)
@@ -148,6 +121,19 @@ pub struct Audience {
     pub mission: bool,
 }
 
+impl Audience {
+    const fn to_conversations(self, conversation: Offer) -> Self {
+        Self {
+            conversation,
+            ..self
+        }
+    }
+
+    const fn to_processes(self, process: Offer) -> Self {
+        Self { process, ..self }
+    }
+}
+
 /// All that decide.
 pub const DECISIONS: Audience = Audience {
     conversation: Offer::Always,
@@ -162,29 +148,26 @@ pub const EVERYBODY: Audience = Audience {
     ..DECISIONS
 };
 /// All that decide, once they ask for it.
-pub const RARELY: Audience = Audience {
-    conversation: Offer::Rarely,
-    process: Offer::Rarely,
-    ..DECISIONS
-};
+pub const RARELY: Audience = DECISIONS
+    .to_conversations(Offer::Rarely)
+    .to_processes(Offer::Rarely);
 /// All that decide in one go, not in sub-steps.
 const WHOLE_TURNS: Audience = Audience {
     step: false,
     ..DECISIONS
 };
+/// The same, once they ask for it.
+const RARELY_WHOLE: Audience = WHOLE_TURNS
+    .to_conversations(Offer::Rarely)
+    .to_processes(Offer::Rarely);
 /// All that decide, where it is configured.
-const NAMED: Audience = Audience {
-    conversation: Offer::Named,
-    process: Offer::Named,
-    step: false,
-    ..DECISIONS
-};
+const NAMED: Audience = WHOLE_TURNS
+    .to_conversations(Offer::Named)
+    .to_processes(Offer::Named);
 /// Only who goes in sub-steps.
-const STEPS: Audience = Audience {
-    conversation: Offer::Never,
-    process: Offer::Never,
-    ..DECISIONS
-};
+const STEPS: Audience = DECISIONS
+    .to_conversations(Offer::Never)
+    .to_processes(Offer::Never);
 /// Only missions.
 const MISSIONS: Audience = Audience {
     step: false,
@@ -270,23 +253,19 @@ impl Catalogue {
                     "{name:?} cannot be a tool's name: letters, digits, _ and -, at most 64"
                 ));
             }
+            let mut before = self.entries[..index].iter();
             if [more_tools::NAME, reading::NAME].contains(name)
-                || self.entries[..index]
-                    .iter()
-                    .any(|entry| entry.name == *name)
+                || before.any(|entry| entry.name == *name)
             {
                 return Err(format!("two tools are called {name}"));
             }
         }
-        for (key, names) in [
-            ("conversation", &chosen.conversation),
-            ("process", &chosen.process),
-        ] {
-            let known = self.names(if key == "process" {
-                process
-            } else {
-                conversation
-            });
+        let all: [(&str, Of, _); 2] = [
+            ("conversation", conversation, &chosen.conversation),
+            ("process", process, &chosen.process),
+        ];
+        for (key, of, names) in all {
+            let known = self.names(of);
             // What comes and goes may be there later.
             let mut names = names.iter().flatten().filter(|_| self.sources.is_empty());
             if let Some(name) = names.find(|name| !known.iter().any(|known| matches(name, known))) {
@@ -333,14 +312,11 @@ impl Catalogue {
     pub fn tools(&self, supplies: &Supplies, chosen: &Chosen) -> Result<Tools, Error> {
         let specs = self.specs(&supplies.prompts)?;
         let made = self.entries.iter().zip(specs);
-        let made: Vec<(Audience, Arc<dyn Tool>)> = made
-            .map(|(entry, spec)| {
-                (
-                    entry.audience,
-                    layered((entry.make)(spec, supplies), supplies),
-                )
-            })
-            .collect();
+        let make = |(entry, spec): (&Entry, Spec)| {
+            let tool = (entry.make)(spec, supplies);
+            (entry.audience, layered(tool, supplies))
+        };
+        let made: Vec<(Audience, Arc<dyn Tool>)> = made.map(make).collect();
         let shelf = |of: Of, chosen: Option<&[String]>| {
             let stay = Self::toolbox(&made, of, chosen, supplies)?;
             let sources = self
@@ -397,8 +373,8 @@ impl Catalogue {
             .map(|(_, tool)| tool.spec().name().to_owned())
             .collect();
         if !rare.is_empty() {
-            let opener = more_tools::MoreTools::new(&supplies.prompts, rare.clone())?;
-            tools.push(layered(Arc::new(opener), supplies));
+            let opener = more_tools::tool(supplies, rare.clone())?;
+            tools.push(layered(opener, supplies));
         }
         Ok(Toolbox::new(tools, rare))
     }
@@ -462,25 +438,20 @@ fn process(audience: &Audience) -> Offer {
 }
 
 fn step(audience: &Audience) -> Offer {
-    if audience.step {
-        Offer::Always
-    } else {
-        Offer::Never
-    }
+    always(audience.step)
 }
 
 fn submodule(audience: &Audience) -> Offer {
-    if audience.submodule {
-        Offer::Always
-    } else {
-        Offer::Never
-    }
+    always(audience.submodule)
 }
 
 fn mission(audience: &Audience) -> Offer {
-    if audience.mission {
-        Offer::Always
-    } else {
-        Offer::Never
+    always(audience.mission)
+}
+
+fn always(is_theirs: bool) -> Offer {
+    match is_theirs {
+        true => Offer::Always,
+        false => Offer::Never,
     }
 }

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::supplies::Supplies;
-use super::tool::CallSite;
+use super::tool::{CallSite, Output};
 use crate::event::draft::Draft;
 use crate::event::intent::Intent;
 use crate::event::process::ErrorCode;
@@ -20,69 +19,40 @@ pub const PARENT: &str = "parent";
 /// What every thread calls itself.
 pub const SELF: &str = "self";
 
-/// Looks contacts up.
-#[derive(Clone)]
-pub struct Contacts {
-    store: Arc<dyn Store>,
+/// The thread's contacts, as they will be when its turn ends.
+pub async fn known(
+    store: &Arc<dyn Store>,
+    site: &CallSite,
+) -> Result<BTreeMap<Name, ContactRow>, StoreError> {
+    contacts_after(store, &site.space, &site.thread, &site.so_far.intents).await
 }
 
-impl Contacts {
-    /// In this store.
-    pub fn new(supplies: &Supplies) -> Self {
-        Self {
-            store: supplies.store.clone(),
+/// The thread that a name means here; `None` if there is no such contact, or none that may be written to.
+pub async fn resolve(
+    store: &Arc<dyn Store>,
+    site: &CallSite,
+    given: &str,
+) -> Result<Option<ThreadId>, StoreError> {
+    let given = given.trim();
+    if given == SELF || given == site.thread.as_str() {
+        return Ok(Some(site.thread.clone()));
+    }
+    let contacts = known(store, site).await?;
+    let named = contacts.values().find(|row| row.name.as_str() == given);
+    let by_id = || contacts.values().find(|row| row.target.as_str() == given);
+    let found = match named.or_else(by_id) {
+        Some(row) => Some(row.target.clone()),
+        None => {
+            let row = store.thread(&site.space, &site.thread).await?;
+            let parent = row.and_then(|row| row.parent());
+            parent.filter(|parent| given == PARENT || given == parent.as_str())
         }
-    }
-
-    /// The thread's contacts, as they will be when its turn ends.
-    pub async fn known(&self, site: &CallSite) -> Result<BTreeMap<Name, ContactRow>, Failure> {
-        let contacts =
-            contacts_after(&self.store, &site.space, &site.thread, &site.so_far.intents).await;
-        contacts.map_err(unreadable)
-    }
-
-    /// The thread that a name means here; `None` if there is no such contact, or none that may be written to.
-    pub async fn resolve(&self, site: &CallSite, given: &str) -> Result<Option<ThreadId>, Failure> {
-        let given = given.trim();
-        if given == SELF || given == site.thread.as_str() {
-            return Ok(Some(site.thread.clone()));
-        }
-        let contacts = self.known(site).await?;
-        let named = contacts
-            .values()
-            .find(|row| row.name.as_str() == given)
-            .map(|row| row.target.clone());
-        let by_id = || {
-            contacts
-                .values()
-                .find(|row| row.target.as_str() == given)
-                .map(|row| row.target.clone())
-        };
-        let Some(thread) = (match named.or_else(by_id) {
-            Some(thread) => Some(thread),
-            None => self
-                .parent(site)
-                .await?
-                .filter(|parent| given == PARENT || given == parent.as_str()),
-        }) else {
-            return Ok(None);
-        };
-        let row = self
-            .store
-            .thread(&site.space, &thread)
-            .await
-            .map_err(unreadable)?;
-        Ok(row.filter(|row| !row.status.is_final()).map(|_| thread))
-    }
-
-    async fn parent(&self, site: &CallSite) -> Result<Option<ThreadId>, Failure> {
-        let row = self
-            .store
-            .thread(&site.space, &site.thread)
-            .await
-            .map_err(unreadable)?;
-        Ok(row.and_then(|row| row.parent()))
-    }
+    };
+    let Some(thread) = found else {
+        return Ok(None);
+    };
+    let row = store.thread(&site.space, &thread).await?;
+    Ok(row.filter(|row| !row.status.is_final()).map(|_| thread))
 }
 
 /// A thread's contacts, as they will be when a turn ends that intends this.
@@ -118,8 +88,8 @@ pub async fn contacts_after(
     Ok(contacts)
 }
 
-/// The error for a name that means nobody.
-pub fn nobody(site: &CallSite, given: &str) -> (Draft, String) {
+/// The failed call for a name that means nobody, with the error that it leaves.
+pub fn nobody(site: &CallSite, given: &str) -> Output {
     let given: String = given.chars().take(100).collect();
     let text = format!(
         "there is no contact {given:?} to send to; use one of your contacts, or spawn_thread to make a thread"
@@ -131,7 +101,7 @@ pub fn nobody(site: &CallSite, given: &str) -> (Draft, String) {
         ErrorCode::UnknownThread,
         &text,
     );
-    (error, text)
+    Output::failed(vec![error], Failure::new(FailureKind::Tool, text))
 }
 
 /// The failure of a call that could not read what it goes by.
@@ -141,4 +111,10 @@ pub fn unreadable(error: StoreError) -> Failure {
         format!("the log could not be read: {error}"),
     )
     .retryable()
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        unreadable(error)
+    }
 }

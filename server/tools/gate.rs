@@ -7,8 +7,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::approval::{Grant, Rules, hash_of};
-use super::contacts::unreadable;
-use super::tool::{CallSite, Effect, Output, Spec, Tool};
+use super::tool::{CallSite, Effect, Output, Spec, Tool, refused};
 use crate::event::draft::without_nul;
 use crate::event::fact::Fact;
 use crate::event::fact::approval::Pending;
@@ -20,11 +19,8 @@ use crate::words::text::sha256;
 /// Which tool this is: the hash of what models are told of it.
 pub fn version_of(spec: &Spec) -> String {
     let told = &spec.told;
-    sha256(
-        json!([told.name, told.description, told.parameters.as_str()])
-            .to_string()
-            .as_bytes(),
-    )
+    let told = json!([told.name, told.description, told.parameters.as_str()]);
+    sha256(told.to_string().as_bytes())
 }
 
 /// See the module.
@@ -48,11 +44,10 @@ impl Gate {
         store: Arc<dyn Store>,
     ) -> Self {
         let version = version_of(tool.spec());
-        // To park a call is only an event; how many are open is read from rows.
-        let (effect, gated) = (Effect::Events, Some(tool.spec().effect));
         let spec = Spec {
-            effect,
-            gated,
+            // To park a call is only an event; how many are open is read from rows.
+            effect: Effect::Events,
+            gated: Some(tool.spec().effect),
             reads_rows: true,
             leaves_action: true,
             ..tool.spec().clone()
@@ -73,9 +68,7 @@ impl Gate {
             let text = format!(
                 "{name} waits for a person before it runs, so that only the decision may propose it"
             );
-            return Err(
-                Failure::new(FailureKind::Tool, text).with(json!({ "reason": "needs_approval" }))
-            );
+            return Err(refused(text, "needs_approval"));
         }
         // Whatever would be refused anyway is not put before a person.
         self.tool.check(arguments)?;
@@ -94,30 +87,25 @@ impl Gate {
             diff: diff.as_deref(),
             expires: &expires,
         };
-        Ok(Output::events(vec![
-            Fact::ApprovalPending(pending)
-                .encode(&site.thread)
-                .with_id(id),
-        ]))
+        let draft = Fact::ApprovalPending(pending).encode(&site.thread);
+        Ok(Output::events(vec![draft.with_id(id)]))
     }
 
     fn is_granted(&self, grant: &Grant, arguments: &Value, site: &CallSite) -> Result<(), Failure> {
         let name = self.spec.name();
-        let refused = |why: &str, reason: &str| {
+        let refuse = |why: &str, reason: &str| {
             let text = format!("{name} was not run: {why}; propose it again");
-            Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": reason })))
+            Err(refused(text, reason))
         };
         if grant.tool_version != self.version {
-            return refused(
-                "the tool is another one than what was approved",
-                "tool_changed",
-            );
+            let why = "the tool is another one than what was approved";
+            return refuse(why, "tool_changed");
         }
         if grant.tool != name
             || grant.call_id != site.call_id
             || grant.arguments_sha256 != hash_of(arguments)
         {
-            return refused("the approval is of another call", "not_granted");
+            return refuse("the approval is of another call", "not_granted");
         }
         Ok(())
     }
@@ -125,11 +113,7 @@ impl Gate {
 
 /// Refuses where the thread has as many requests to people open as it may.
 pub async fn open_places(store: &dyn Store, most: u64, site: &CallSite) -> Result<(), Failure> {
-    let open = store
-        .requests_of(&site.space, &site.thread)
-        .await
-        .map_err(unreadable)?
-        .len() as u64;
+    let open = store.requests_of(&site.space, &site.thread).await?.len() as u64;
     if open < most {
         return Ok(());
     }

@@ -1,11 +1,12 @@
-//! The layers around tools: each wraps a tool and is one. Every tool has the same layers, from the inside out: a time limit, then a limit of the
-//! size of its output; around those that wait for a person stands the gate (`gate.rs`).
+//! The layers around tools: each wraps a tool and is one. Every tool has the same limits around it, of time and of the size of its
+//! output; around those that wait for a person stands the gate (`gate.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::gate::Gate;
 use super::supplies::Supplies;
@@ -24,16 +25,13 @@ pub fn layered(tool: Arc<dyn Tool>, supplies: &Supplies) -> Arc<dyn Tool> {
         ..
     } = supplies;
     // Of one that has its own limit, this is for what it does not see to.
-    let limit = tool
+    let time = tool
         .spec()
         .time
         .map_or(limits.time, |own| own + Duration::from_secs(1));
-    let runs = Arc::new(TimeLimit {
+    let runs = Arc::new(Limited {
         tool: tool.clone(),
-        limit,
-    });
-    let runs = Arc::new(SizeLimit {
-        tool: runs,
+        time,
         store: store.clone(),
         bytes: limits.output_bytes,
     });
@@ -48,59 +46,38 @@ pub fn layered(tool: Arc<dyn Tool>, supplies: &Supplies) -> Arc<dyn Tool> {
     runs
 }
 
-/// Lets a call run for so long at most; being late is a failure of the tool.
-struct TimeLimit {
+/// Lets a call run for so long at most; being late is a failure of the tool. Keeps what a tool says small enough for an event: of more
+/// only the beginning, and where the whole is.
+struct Limited {
     tool: Arc<dyn Tool>,
-    limit: Duration,
-}
-
-#[async_trait]
-impl Tool for TimeLimit {
-    fn spec(&self) -> &Spec {
-        self.tool.spec()
-    }
-
-    async fn call(&self, arguments: Value, site: &CallSite) -> Result<Output, Failure> {
-        match tokio::time::timeout(self.limit, self.tool.call(arguments, site)).await {
-            Ok(outcome) => outcome,
-            Err(_) => {
-                let text = format!(
-                    "{} did not finish within {} ms",
-                    self.spec().name(),
-                    self.limit.as_millis()
-                );
-                Err(Failure::new(FailureKind::Timeout, text).retryable())
-            }
-        }
-    }
-}
-
-/// Keeps what a tool says small enough for an event: of more only the beginning, and where the whole is.
-struct SizeLimit {
-    tool: Arc<dyn Tool>,
+    time: Duration,
     store: Arc<dyn Store>,
     bytes: usize,
 }
 
 #[async_trait]
-impl Tool for SizeLimit {
+impl Tool for Limited {
     fn spec(&self) -> &Spec {
         self.tool.spec()
     }
 
     async fn call(&self, arguments: Value, site: &CallSite) -> Result<Output, Failure> {
-        let output = self.tool.call(arguments, site).await?;
-        Ok(match output.value {
-            Some(value) if output.failure.is_none() => Output {
-                value: Some(self.bounded(value, &site.space).await),
-                ..output
-            },
-            value => Output { value, ..output },
-        })
+        let Ok(outcome) = timeout(self.time, self.tool.call(arguments, site)).await else {
+            let (name, ms) = (self.spec().name(), self.time.as_millis());
+            let text = format!("{name} did not finish within {ms} ms");
+            return Err(Failure::new(FailureKind::Timeout, text).retryable());
+        };
+        let mut output = outcome?;
+        if output.failure.is_none()
+            && let Some(value) = output.value.take()
+        {
+            output.value = Some(self.bounded(value, &site.space).await);
+        }
+        Ok(output)
     }
 }
 
-impl SizeLimit {
+impl Limited {
     async fn bounded(&self, value: Value, space: &Space) -> Value {
         let text = match &value {
             Value::String(text) => text.clone(),
@@ -109,23 +86,13 @@ impl SizeLimit {
         if text.len() <= self.bytes {
             return value;
         }
-        let end = (0..=self.bytes)
-            .rev()
-            .find(|end| text.is_char_boundary(*end))
-            .unwrap_or(0);
-        let begin = text[..end].to_owned();
-        let (bytes, mime) = (text.len(), "text/plain; charset=utf-8".to_owned());
-        match self
-            .store
-            .put_blob(
-                space,
-                Blob {
-                    mime,
-                    bytes: text.into(),
-                },
-            )
-            .await
-        {
+        let begin = text[..text.floor_char_boundary(self.bytes)].to_owned();
+        let bytes = text.len();
+        let blob = Blob {
+            mime: "text/plain; charset=utf-8".to_owned(),
+            bytes: text.into(),
+        };
+        match self.store.put_blob(space, blob).await {
             Ok(sha256) => json!({ "truncated": begin, "blob": sha256, "bytes": bytes }),
             Err(error) => json!({ "truncated": begin, "bytes": bytes, "lost": error.to_string() }),
         }

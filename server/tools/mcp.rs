@@ -5,12 +5,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -25,7 +26,6 @@ use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, Pin};
 use crate::log::appended::Append;
 use crate::log::error::StoreError;
-use crate::log::kernel::Store;
 use crate::log::projections::pins::PinRow;
 use crate::model::prompt::Error;
 use crate::tasks::supervisor;
@@ -71,7 +71,6 @@ pub struct Mcp {
     /// The tool that reads what they have besides tools.
     reading: Arc<dyn Tool>,
     desk: Arc<Desk>,
-    store: Arc<dyn Store>,
     // Plain mutexes: held for a look, never across an await.
     pins: Mutex<HashMap<Space, Arc<Pins>>>,
     told: Mutex<HashSet<(Space, String)>>,
@@ -107,22 +106,20 @@ impl Mcp {
             prompts,
             ..
         } = supplies.clone();
-        let desk = Desk {
+        let desk = Arc::new(Desk {
             store: store.clone(),
             open_max: approvals.open_max,
             on_stored: OnceLock::new(),
-        };
-        let desk = Arc::new(desk);
+        });
         let server = |(name, options): (&String, &options::Options)| {
             Arc::new(Server::new(name, options.clone(), desk.clone()))
         };
         let servers: Vec<Arc<Server>> = options.iter().map(server).collect();
-        let reading = reading::tool(&servers, store.clone(), &prompts)?;
+        let reading = reading::tool(&servers, store, &prompts)?;
         Ok(Self {
             servers,
             reading,
             desk,
-            store,
             pins: Mutex::default(),
             told: Mutex::default(),
         })
@@ -196,11 +193,8 @@ impl Mcp {
             sha256: offer.sha256.clone(),
             by: by.map(str::to_owned),
         };
-        let draft = Draft::set(
-            &ThreadId::default(),
-            &offer.name,
-            Change::Pin(Box::new(pin)),
-        );
+        let change = Change::Pin(Box::new(pin));
+        let draft = Draft::set(&ThreadId::default(), &offer.name, change);
         draft.only_if(Condition::PinAt {
             tool: offer.name.clone(),
             seq: last,
@@ -224,16 +218,11 @@ impl Mcp {
     }
 
     fn known(&self, space: &Space) -> Arc<Pins> {
-        self.pins
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(space)
-            .cloned()
-            .unwrap_or_default()
+        self.pins.lock().get(space).cloned().unwrap_or_default()
     }
 
     fn keep(&self, space: &Space, pins: Pins) {
-        let mut all = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.pins.lock();
         if all.len() >= SPACES_MAX && !all.contains_key(space) {
             all.clear();
         }
@@ -242,7 +231,7 @@ impl Mcp {
 
     /// Whether this is told in a space for the first time.
     fn is_news(&self, space: &Space, what: String) -> bool {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         if told.len() >= TOLD_MAX {
             told.clear();
         }
@@ -304,12 +293,9 @@ impl Source for Mcp {
             tools.extend(ready.map(|offered| offered.tool.clone()));
         }
         let has_more = |server: &Arc<Server>| server.has().resources || server.has().prompts;
-        tools.extend(
-            self.servers
-                .iter()
-                .any(has_more)
-                .then(|| self.reading.clone()),
-        );
+        if self.servers.iter().any(has_more) {
+            tools.push(self.reading.clone());
+        }
         tools
     }
 
@@ -330,24 +316,19 @@ impl Source for Mcp {
     async fn prepare(&self, space: &Space) -> Result<(), StoreError> {
         self.servers.iter().for_each(|server| server.line.need());
         // Once they have been tried, this does not wait.
-        join_all(
-            self.servers
-                .iter()
-                .map(|server| server.line.tried_for(FIRST)),
-        )
-        .await;
-        let pins = self.store.pins(space).await?;
+        let tried = self.servers.iter().map(|it| it.line.tried_for(FIRST));
+        join_all(tried).await;
+        let store = &self.desk.store;
+        let mut pins = store.pins(space).await?;
         let drafts = self.first_pins(&pins);
-        if drafts.is_empty() {
-            self.keep(space, pins);
-            return Ok(());
+        if !drafts.is_empty() {
+            match store.append(Append::free(space, drafts)).await {
+                // Somebody was faster: what that one said is so.
+                Ok(_) | Err(StoreError::Unmet(_)) => {}
+                Err(error) => return Err(error),
+            }
+            pins = store.pins(space).await?;
         }
-        match self.store.append(Append::free(space, drafts)).await {
-            // Somebody was faster: what that one said is so.
-            Ok(_) | Err(StoreError::Unmet(_)) => {}
-            Err(error) => return Err(error),
-        }
-        let pins = self.store.pins(space).await?;
         self.keep(space, pins);
         Ok(())
     }
@@ -378,7 +359,7 @@ impl Source for Mcp {
         let Some((server, offer)) = self.offer(name) else {
             return Ok(Err(Unapproved::Unknown));
         };
-        let pins = self.store.pins(space).await?;
+        let pins = self.desk.store.pins(space).await?;
         let last = match Self::standing(server, &offer, &pins) {
             Standing::Wrong(why) => return Ok(Err(Unapproved::Wrong(why))),
             _ if offer.sha256 != sha256 => return Ok(Err(Unapproved::Other)),
@@ -386,11 +367,7 @@ impl Source for Mcp {
             Standing::New | Standing::Later => 0,
             Standing::Changed(last) => last,
         };
-        Ok(Ok(Approved::By(Box::new(Self::pin(
-            server,
-            &offer,
-            last,
-            Some(by),
-        )))))
+        let pin = Self::pin(server, &offer, last, Some(by));
+        Ok(Ok(Approved::By(Box::new(pin))))
     }
 }

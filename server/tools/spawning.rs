@@ -1,16 +1,13 @@
 //! The creation of subthreads by tools, and the next step of a sequence. The core assigns the id of a subthread; a label is a wish.
 
-use std::sync::Arc;
-
 use serde_json::json;
 
-use super::contacts::{Contacts, PARENT, SELF, unreadable};
+use super::contacts::{PARENT, SELF, known};
 use super::supplies::Supplies;
 use super::tool::{CallSite, Output};
 use crate::event::draft::Draft;
 use crate::event::gather::Gather;
 use crate::event::process::ErrorCode;
-use crate::log::kernel::Store;
 use crate::log::thread_row::ThreadRow;
 use crate::thread::new_thread::{Ahead, Maker, NewThread, NotMade, ThreadLimits, ids};
 use crate::thread::settings::{Gathered, Kind, Settings};
@@ -19,39 +16,12 @@ use crate::words::id::{self, Label, Name, ThreadId};
 
 /// Makes subthreads.
 #[derive(Clone)]
-pub struct Spawner {
-    store: Arc<dyn Store>,
-    contacts: Contacts,
-    limits: ThreadLimits,
-    /// `budget.sends`.
-    sends: u64,
-    /// Most bytes of a prompt.
-    text_bytes: usize,
-}
+pub struct Spawner(pub Supplies);
 
 impl Spawner {
-    /// Within these limits.
-    pub fn new(supplies: &Supplies) -> Self {
-        let Supplies {
-            store,
-            budget,
-            limits: call,
-            ..
-        } = supplies;
-        let limits = ThreadLimits::new(budget, call.threads);
-        let contacts = Contacts::new(supplies);
-        Self {
-            store: store.clone(),
-            contacts,
-            limits,
-            sends: budget.sends,
-            text_bytes: call.text_bytes,
-        }
-    }
-
     /// Refuses a prompt for a subthread that is longer than a client's text may be: it stands in every request of that thread.
     pub fn check_prompt(&self, prompt: Option<&str>) -> Result<(), Failure> {
-        let (bytes, most) = (prompt.map_or(0, str::len), self.text_bytes);
+        let (bytes, most) = (prompt.map_or(0, str::len), self.0.limits.text_bytes);
         if bytes <= most {
             return Ok(());
         }
@@ -61,19 +31,20 @@ impl Spawner {
         Err(Failure::new(FailureKind::Tool, text))
     }
 
+    fn limits(&self) -> ThreadLimits {
+        ThreadLimits::new(&self.0.budget, self.0.limits.threads)
+    }
+
     /// Begins with the subthreads that the thread's rows know.
     pub async fn begin(&self, site: &CallSite) -> Result<Spawning, Failure> {
-        let row = self
-            .store
-            .thread(&site.space, &site.thread)
-            .await
-            .map_err(unreadable)?;
-        let contacts = self.contacts.known(site).await?.into_keys().collect();
-        let living = self.store.living(&site.space).await.map_err(unreadable)?;
+        let store = &self.0.store;
+        let row = store.thread(&site.space, &site.thread).await?;
+        let contacts = known(store, site).await?;
+        let living = store.living(&site.space).await?;
         Ok(Spawning {
             spawner: self.clone(),
             row,
-            contacts,
+            contacts: contacts.into_keys().collect(),
             living,
             made: Vec::new(),
             put_aside: Vec::new(),
@@ -147,13 +118,10 @@ impl Spawning {
             Ok(()) => self.free_id(site, new.label.as_ref()).await?,
             Err(why_not) => Err(said(why_not)),
         };
+        let no_room = |failure: Failure| (ErrorCode::SubthreadLimit, failure.text);
         let taken = found.and_then(|found| {
-            let no_room = |failure: Failure| (ErrorCode::SubthreadLimit, failure.text);
-            site.so_far
-                .purse
-                .take_thread()
-                .map_err(no_room)
-                .map(|()| found)
+            let taken = site.so_far.purse.take_thread();
+            taken.map_err(no_room).map(|()| found)
         });
         let (name, thread) = match taken {
             Ok(found) => found,
@@ -167,15 +135,10 @@ impl Spawning {
             call_id: &site.call_id,
             name: &name,
         };
-        drafts.extend(
-            self.spawner
-                .limits
-                .drafts(&new, &thread, Some(maker), self.ahead()),
-        );
-        let payload = child
-            .payload
-            .as_deref()
-            .filter(|payload| !payload.trim().is_empty());
+        let limits = self.spawner.limits();
+        drafts.extend(limits.drafts(&new, &thread, Some(maker), self.ahead()));
+        let payload = child.payload.as_deref();
+        let payload = payload.filter(|payload| !payload.trim().is_empty());
         drafts.extend(payload.map(|payload| Draft::message(&thread, &site.thread, payload)));
         self.made.push(thread.clone());
         self.contacts.push(name);
@@ -192,7 +155,7 @@ impl Spawning {
 
     /// Checks what every door checks, and that the space has room: a turn's append is not refused for what can be seen before.
     fn check(&self, new: &NewThread) -> Result<(), NotMade> {
-        let (limits, ahead) = (self.spawner.limits, self.ahead());
+        let (limits, ahead) = (self.spawner.limits(), self.ahead());
         limits.check(new, self.row.as_ref(), ahead)?;
         // The thread knows the new one, too.
         limits.check_contacts(self.contacts.len() as u64 + 1)?;
@@ -209,13 +172,11 @@ impl Spawning {
         site: &CallSite,
         label: Option<&Label>,
     ) -> Result<Result<(Name, ThreadId), (ErrorCode, String)>, Failure> {
-        let most = self.spawner.sends;
-        let sends = self
-            .row
-            .as_ref()
-            .map_or(0, |row| u64::from(row.state.sends))
-            + self.made.len() as u64;
-        if sends >= most {
+        let Supplies { store, budget, .. } = &self.spawner.0;
+        let most = budget.sends;
+        let row = self.row.as_ref();
+        let sends = row.map_or(0, |row| u64::from(row.state.sends));
+        if sends + self.made.len() as u64 >= most {
             let text = format!(
                 "not made: the thread has made subthreads and sent messages {most} times, and may do so no more before something \
                  comes from outside (budget.sends)"
@@ -231,13 +192,7 @@ impl Spawning {
                 self.contacts.contains(&name) || [PARENT, SELF].contains(&name.as_str());
             let is_taken = means_somebody
                 || self.made.contains(&thread)
-                || self
-                    .spawner
-                    .store
-                    .thread(&site.space, &thread)
-                    .await
-                    .map_err(unreadable)?
-                    .is_some();
+                || store.thread(&site.space, &thread).await?.is_some();
             if !is_taken {
                 return Ok(Ok((name, thread)));
             }
@@ -270,13 +225,7 @@ impl Spawning {
             .and_then(|label| ids(Some(&site.thread), Some(&label), id::fresh()).ok());
         for (_, child) in tried.into_iter().flatten() {
             // A thread of that name may be anybody's: then the step has another one.
-            let Some(row) = self
-                .spawner
-                .store
-                .thread(&site.space, &child)
-                .await
-                .map_err(unreadable)?
-            else {
+            let Some(row) = self.spawner.0.store.thread(&site.space, &child).await? else {
                 break;
             };
             if Settings::of(&row.settings).gathered.as_ref() == Some(&begun) {
@@ -284,9 +233,8 @@ impl Spawning {
                 return Ok(Ok(Vec::new()));
             }
         }
-        let before = index
-            .checked_sub(1)
-            .and_then(|before| gather.results.get(&before));
+        let before = index.checked_sub(1);
+        let before = before.and_then(|before| gather.results.get(&before));
         let payload = match before {
             Some(back) => format!("{text}\n\n{}", back.text),
             None => text.to_owned(),
@@ -301,27 +249,22 @@ impl Spawning {
     }
 
     fn settings(&self, site: &CallSite, child: &Child<'_>) -> Settings {
+        let row = self.row.as_ref();
+        let own = row.map(|row| Settings::of(&row.settings).for_child());
         Settings {
             kind: Kind::Process,
             spawned_by: Some(site.thread.clone()),
             gathered: child.gathered.clone(),
             prompt: child.prompt.clone(),
-            ..self
-                .row
-                .as_ref()
-                .map(|row| Settings::of(&row.settings).for_child())
-                .unwrap_or_default()
+            ..own.unwrap_or_default()
         }
     }
 
     /// The subthread that has had nothing to do for longest.
     async fn idle(&self, site: &CallSite) -> Result<Option<ThreadRow>, Failure> {
-        let below = self
-            .spawner
-            .store
-            .descendants(&site.space, &site.thread, None, 1000)
-            .await
-            .map_err(unreadable)?;
+        let store = &self.spawner.0.store;
+        let below = store.descendants(&site.space, &site.thread, None, 1000);
+        let below = below.await?;
         let idle = |row: &ThreadRow| {
             row.thread.parent().as_ref() == Some(&site.thread)
                 && row.is_asleep()
@@ -336,15 +279,12 @@ impl Spawning {
 fn refusal(site: &CallSite, given: &str, code: ErrorCode, text: &str) -> Output {
     let given: String = given.chars().take(100).collect();
     let error = Draft::thread_error(&site.thread, Some(site.turn), &given, code, text);
-    let kind = if code == ErrorCode::InvalidLabel {
-        FailureKind::Tool
-    } else {
-        FailureKind::Budget
+    let kind = match code {
+        ErrorCode::InvalidLabel => FailureKind::Tool,
+        _ => FailureKind::Budget,
     };
-    Output::failed(
-        vec![error],
-        Failure::new(kind, text).with(json!({ "reason": code.as_str() })),
-    )
+    let failure = Failure::new(kind, text).with(json!({ "reason": code.as_str() }));
+    Output::failed(vec![error], failure)
 }
 
 /// Why a subthread is not made, as the model that wanted it is told.

@@ -1,4 +1,4 @@
-//! The supplies are what the composition root hands to tools: each tool keeps what it needs.
+//! The supplies are what the composition root hands to tools: a built-in tool keeps them, one of your own what it needs of them.
 
 use std::sync::Arc;
 use std::time::Duration;

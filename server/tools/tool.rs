@@ -105,6 +105,15 @@ impl Output {
         }
     }
 
+    /// Events, and what the caller is told of them.
+    pub fn done(drafts: Vec<Draft>, value: impl Into<Value>) -> Self {
+        Self {
+            drafts,
+            value: Some(value.into()),
+            ..Self::default()
+        }
+    }
+
     /// An intention, and what the caller is told.
     pub fn intent(intent: Intent, value: impl Into<Value>) -> Self {
         Self {
@@ -260,7 +269,7 @@ pub fn spec_of<T: Typed>(prompts: &Prompts) -> Result<Spec, Error> {
 }
 
 /// A tool in the words of its prompt; its schema is that of its arguments.
-fn described(name: &str, words: ToolWords, schema: Value) -> Result<ToolSpec, Error> {
+pub(super) fn described(name: &str, words: ToolWords, schema: Value) -> Result<ToolSpec, Error> {
     let parameters = Json::of(&schema::explained(schema, name, &words)?);
     Ok(ToolSpec {
         name: name.to_owned(),

@@ -2,9 +2,10 @@
 //! tools that come and go stand last, so that the prompt cache of the provider keeps the beginning.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 
 use super::approval::matches;
 use super::crowd;
@@ -302,23 +303,18 @@ impl Shelf {
         if self.sources.is_empty() {
             return self.stay.clone();
         }
-        let found: Vec<Arc<dyn Tool>> = self
-            .sources
-            .iter()
-            .flat_map(|source| source.tools(space))
-            .collect();
+        let found = self.sources.iter().flat_map(|source| source.tools(space));
+        let found: Vec<Arc<dyn Tool>> = found.collect();
         let said = self.sources.iter().flat_map(|source| source.said(space));
         let said: Vec<Said> = said.collect();
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = &*last
-            && last.said == said
-            && last.found.len() == found.len()
-            && last
-                .found
-                .iter()
-                .zip(&found)
-                .all(|(known, found)| Arc::ptr_eq(known, found))
-        {
+        let mut last = self.last.lock();
+        let is_same = |last: &&Last| {
+            let mut pairs = last.found.iter().zip(&found);
+            last.said == said
+                && last.found.len() == found.len()
+                && pairs.all(|(known, found)| Arc::ptr_eq(known, found))
+        };
+        if let Some(last) = last.as_ref().filter(is_same) {
             return last.toolbox.clone();
         }
         let toolbox = self.with(&found, said.clone());
@@ -336,21 +332,15 @@ impl Shelf {
         let toolbox = self.now(space);
         let mut more: BTreeMap<String, Shown> = BTreeMap::new();
         for source in &self.sources {
-            more.extend(
-                source
-                    .shown(space)
-                    .await?
-                    .into_iter()
-                    .map(|shown| (shown.name.clone(), shown)),
-            );
+            let shown = source.shown(space).await?.into_iter();
+            more.extend(shown.map(|shown| (shown.name.clone(), shown)));
         }
         let now = |tool: &Arc<dyn Tool>| {
             let spec = tool.spec();
             let needs_approval = spec.always_gated || spec.gated.is_some();
-            let state = if toolbox.is_rare(spec.name()) {
-                State::Rare
-            } else {
-                State::Ready
+            let state = match toolbox.is_rare(spec.name()) {
+                true => State::Rare,
+                false => State::Ready,
             };
             let plain = Shown {
                 name: spec.name().to_owned(),
@@ -375,11 +365,7 @@ impl Shelf {
         };
         let mut all: Vec<Shown> = toolbox.0.tools.iter().map(now).collect();
         // Of what was not chosen nothing is said.
-        let chosen = |shown: &Shown| {
-            let only = self.only.as_ref();
-            only.is_none_or(|only| only.iter().any(|pattern| matches(pattern, &shown.name)))
-        };
-        all.extend(more.into_values().filter(chosen));
+        all.extend(more.into_values().filter(|it| self.is_chosen(&it.name)));
         Ok(all)
     }
 
@@ -425,19 +411,18 @@ impl Shelf {
             rare.extend(crowd);
             self.open_with(opener, &mut tools, &rare);
         }
-        tools.extend(
-            found
-                .into_iter()
-                .map(|tool| layered(tool.clone(), &self.supplies)),
-        );
+        let found = found.into_iter().cloned();
+        tools.extend(found.map(|tool| layered(tool, &self.supplies)));
         Toolbox::of(tools, rare, crowd::TOOLS_MAX, said)
     }
 
+    fn is_chosen(&self, name: &str) -> bool {
+        let only = self.only.as_ref();
+        only.is_none_or(|only| only.iter().any(|pattern| matches(pattern, name)))
+    }
+
     fn takes(&self, name: &str) -> bool {
-        let is_wanted = self
-            .only
-            .as_ref()
-            .is_none_or(|only| only.iter().any(|it| matches(it, name)));
+        let is_wanted = self.is_chosen(name);
         if is_wanted && (!is_name(name) || self.stay.get(name).is_some()) {
             tracing::warn!(
                 name,

@@ -6,9 +6,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::event::gather::Gather;
-use crate::event::process::{GATHER, WAIT, Watch};
-use crate::event::request::REQUEST;
-use crate::event::rest::ENDING;
+use crate::event::process::Watch;
+use crate::event::timer::Purpose;
 use crate::log::projections::timers::TimerRow;
 
 /// A timer that is set.
@@ -55,10 +54,7 @@ pub struct Gathering {
 /// The timers that a thread has set itself; those that end a wait, a gathering or a request are told with these, and one is the
 /// server's.
 pub fn timers(rows: &[TimerRow]) -> Vec<Timer> {
-    let is_own = |row: &&TimerRow| {
-        let name = row.name.as_str();
-        ![WAIT, ENDING].contains(&name) && !name.starts_with(GATHER) && !name.starts_with(REQUEST)
-    };
+    let is_own = |row: &&TimerRow| matches!(Purpose::of(&row.name), Purpose::Own(_));
     let own = rows.iter().filter(is_own);
     own.map(|row| Timer {
         id: row.name.clone(),
@@ -83,7 +79,7 @@ pub fn watches(rows: BTreeMap<String, Watch>) -> Vec<OpenWatch> {
 /// A thread's gatherings, as its row has them, and their limits, which are timers.
 pub fn gatherings(rows: &BTreeMap<String, Gather>, timers: &[TimerRow]) -> Vec<Gathering> {
     let shown = |(id, gather): (&String, &Gather)| {
-        let is_limit = |it: &&TimerRow| it.name.strip_prefix(GATHER) == Some(id);
+        let is_limit = |it: &&TimerRow| Purpose::of(&it.name) == Purpose::Gathering(id);
         let limit = timers.iter().find(is_limit);
         let back = gather.results.len() as u64;
         Gathering {

@@ -12,10 +12,11 @@ use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Source, Visibility, tag};
 use crate::event::framework::{Framework, Recipe, Tally};
 use crate::event::gather::Gather;
-use crate::event::process::{WAIT, Waiting, Watch, described};
+use crate::event::process::{Waiting, Watch, described};
 use crate::event::raw::Raw;
 use crate::event::schedule::{CATCH_UP_S, Firing, Overlap, Schedule};
 use crate::event::spec::{ROOT, Spec, TURN_MAYBE, spec};
+use crate::event::timer::Purpose;
 use crate::words::id::{Name, Seq, ThreadId};
 use crate::words::recurrence::{RecurrenceKind, When};
 use crate::words::time::Timestamp;
@@ -496,7 +497,8 @@ impl Draft {
             note: format!("nothing came from {whom} in time"),
             set: Some(now),
         };
-        Some(Self::set(thread, WAIT, Change::Timer(Some(timer))))
+        let name = Purpose::Wait.to_string();
+        Some(Self::set(thread, &name, Change::Timer(Some(timer))))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Change, Projection, due};
+use crate::event::condition::Condition;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::set::{self, Set};
@@ -27,6 +28,17 @@ pub struct ScheduleRow {
     pub changed: Seq,
     /// When it was set.
     pub updated: Timestamp,
+}
+
+impl ScheduleRow {
+    /// Returns the condition that it is as it was seen; with a due time also that it is due then.
+    pub fn stands(&self, due: Option<Timestamp>) -> Condition {
+        Condition::ScheduleStands {
+            name: self.name.clone(),
+            changed: self.changed,
+            due,
+        }
+    }
 }
 
 pub(super) static PROJECTION: Projection = Projection {

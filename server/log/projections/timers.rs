@@ -1,11 +1,13 @@
 //! Timers that are set: those that threads set, and those that end a wait.
 
 use super::{Change, Projection, due};
+use crate::event::condition::Condition;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::set::{self, Set};
 use crate::event::fact::told::{News, Told};
-use crate::event::request::{Parked, REQUEST};
+use crate::event::request::Parked;
+use crate::event::timer::Purpose;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::seen::Seen;
@@ -30,6 +32,16 @@ pub struct TimerRow {
     pub note: String,
     /// The event from outside that whoever set it went back to.
     pub root: Option<Seq>,
+}
+
+impl TimerRow {
+    /// Returns the condition that it is still set for that time.
+    pub fn stands(&self) -> Condition {
+        Condition::TimerStands {
+            name: self.name.clone(),
+            due: self.due,
+        }
+    }
 }
 
 pub(super) static PROJECTION: Projection = Projection {
@@ -64,7 +76,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         ])))
     };
     let gone = |name: &str| Some(Change::Remove(key(name)));
-    let over = |id: &str| gone(&format!("{REQUEST}{id}"));
+    let over = |id: &str| gone(&Purpose::Request(id).to_string());
     match fact {
         // A request to people brings its time limit with it, and takes it along.
         Fact::ApprovalPending(it) => {

@@ -9,7 +9,8 @@ use crate::event::draft::Draft;
 use crate::event::fact::Fact;
 use crate::event::fact::told::{News, Told};
 use crate::event::process::Ending;
-use crate::event::rest::{ENDING, Rest};
+use crate::event::rest::Rest;
+use crate::event::timer::Purpose;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::timers::TimerRow;
@@ -250,7 +251,7 @@ pub async fn rest_of_end(
     }
     let next = (!rest.is_nothing()).then(|| (taken(now), &rest));
     let ours = Condition::TimerStands {
-        name: ENDING.to_owned(),
+        name: Purpose::Ending.to_string(),
         due: timer.due,
     };
     let timed = Draft::rest_of_end(thread, next).only_if(ours);

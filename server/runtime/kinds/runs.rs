@@ -15,29 +15,24 @@ use uuid::Uuid;
 use crate::event::condition::Condition;
 use crate::event::envelope::{Event, tag};
 use crate::event::fact::Fact;
-use crate::event::fact::run::{Held, RunFact, RunKey, RunNews, RunOutcome};
+use crate::event::fact::run::{Held, RunKey, RunNews, RunOutcome};
 use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::fence::Fence;
-use crate::log::kernel::Store;
 use crate::log::query::{Query, Show};
 use crate::log::status::Status;
 use crate::log::thread_row::ThreadRow;
-use crate::mind::turn::driver::Mind;
 use crate::mind::turn::stop::{Stop, Why};
 use crate::mind::turn_writer::{Lost, TurnWriter};
-use crate::pipelines::host::Host;
+use crate::pipelines::host::{Host, Parts};
 use crate::pipelines::ledger::{self, Ledger, NotKept, Values};
 use crate::pipelines::past::Past;
 use crate::pipelines::registry::{Pipeline, Worked};
-use crate::runtime::ground::{Ground, Waker};
+use crate::runtime::ground::Ground;
 use crate::runtime::mailbox::each_after;
-use crate::runtime::options::Options;
 use crate::runtime::refused::{Refused, too_many_threads};
-use crate::runtime::running::Running;
 use crate::runtime::work::{Claim, Looked, Work, looked};
 use crate::tasks::share::{Place, Places};
-use crate::thread::quota::Quotas;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{self, Key, Name, Seq, Space, ThreadId};
 
@@ -75,12 +70,7 @@ pub struct LoggedRun {
 
 /// Runs of these pipelines.
 pub struct Runs {
-    store: Arc<dyn Store>,
-    mind: Mind,
-    options: Arc<Options>,
-    quotas: Arc<Quotas>,
-    running: Running,
-    waker: Waker,
+    ground: Ground,
     places: Places,
 }
 
@@ -102,22 +92,27 @@ impl Work for Runs {
         row: &ThreadRow,
         user: Option<&str>,
     ) -> Result<bool, Refused> {
+        let Ground {
+            store,
+            running,
+            waker,
+            ..
+        } = &self.ground;
         let thread = &row.thread;
         if row.status.is_final() {
             return Ok(false);
         }
         let begun = match thread.run() {
-            Some(id) => self.store.event(space, id).await?,
+            Some(id) => store.event(space, id).await?,
             None => None,
         };
         let key = begun.and_then(|event| event.begins_run());
         let key = key.ok_or_else(|| Refused::NotFound(format!("run {thread}")))?;
-        self.store
+        store
             .append(Append::free(space, vec![key.cancel(user)]))
             .await?;
-        self.running
-            .stop(&(space.clone(), thread.clone()), Why::Cancel);
-        self.waker.wake(space, thread, None);
+        running.stop(&(space.clone(), thread.clone()), Why::Cancel);
+        waker.wake(space, thread, None);
         Ok(true)
     }
 
@@ -133,34 +128,17 @@ impl Work for Runs {
 impl Runs {
     /// Runs of the configured pipelines.
     pub fn new(ground: &Ground) -> Self {
-        let Ground {
-            store,
-            mind,
-            options,
-            quotas,
-            running,
-            waker,
-            ..
-        } = ground.clone();
-        let places = Places::new(
-            "pipelines.at_once",
-            options.pipeline_limits.at_once,
-            options.space_share,
-        );
+        let options = &ground.options;
+        let at_once = options.pipeline_limits.at_once;
         Self {
-            store,
-            mind,
-            options,
-            quotas,
-            running,
-            waker,
-            places,
+            ground: ground.clone(),
+            places: Places::new("pipelines.at_once", at_once, options.space_share),
         }
     }
 
     /// All pipelines, by name.
     pub fn pipelines(&self) -> impl Iterator<Item = &Arc<Pipeline>> {
-        self.options.pipelines.all()
+        self.ground.options.pipelines.all()
     }
 
     /// Starts a run. Returns after the commit.
@@ -172,17 +150,22 @@ impl Runs {
             id,
             user,
         } = new;
+        let Ground {
+            store,
+            options,
+            waker,
+            ..
+        } = &self.ground;
         let id = id.map(Key::id);
         self.pipeline(&pipeline)?;
         let known = match id {
-            Some(id) => self.store.event(&space, id).await?.is_some(),
+            Some(id) => store.event(&space, id).await?.is_some(),
             None => false,
         };
         // A repeated start is answered as the first time, however many runs there are by now.
-        let place = if known {
-            None
-        } else {
-            Some(self.try_place(&space)?)
+        let place = match known {
+            true => None,
+            false => Some(self.try_place(&space)?),
         };
         let key = RunKey::new(id.unwrap_or_else(id::fresh), pipeline);
         let input = self
@@ -195,13 +178,13 @@ impl Runs {
             })?;
         let started = key
             .started(&input, user.as_deref())
-            .only_if(self.options.room_in_space());
-        let placed = match self.store.append(Append::free(&space, vec![started])).await {
+            .only_if(options.room_in_space());
+        let append = Append::free(&space, vec![started]);
+        let placed = match store.append(append).await {
             Ok(Appended::Stored(placed)) => placed,
             Ok(Appended::Stale) => {
-                return Err(Refused::Unprocessable(
-                    "the run was dropped by the store".into(),
-                ));
+                let text = "the run was dropped by the store";
+                return Err(Refused::Unprocessable(text.into()));
             }
             Err(StoreError::Unmet(Condition::FewerThreads(limit))) => {
                 return Err(too_many_threads(limit));
@@ -212,7 +195,7 @@ impl Runs {
             return self.run(&space, &key.pipeline, key.id).await;
         };
         if place.is_some() {
-            self.waker.wake(&space, &key.thread(), place);
+            waker.wake(&space, &key.thread(), place);
         }
         Ok(LoggedRun {
             key,
@@ -228,7 +211,7 @@ impl Runs {
         pipeline: &Name,
         id: Uuid,
     ) -> Result<LoggedRun, Refused> {
-        let started = self.store.event(space, id).await?;
+        let started = self.ground.store.event(space, id).await?;
         let found = started.and_then(|event| Some((event.begins_run()?, event)));
         let (key, started) = found
             .filter(|(key, _)| key.pipeline == *pipeline && !key.thread.is_of_mission())
@@ -250,65 +233,50 @@ impl Runs {
         before: Option<Seq>,
         limit: usize,
     ) -> Result<(Vec<LoggedRun>, Option<Seq>), Refused> {
-        let (mut ended, mut runs) = (HashMap::new(), Vec::new());
+        let mut ended = HashMap::new();
+        let mut runs: Vec<LoggedRun> = Vec::new();
         let mut query = Query {
             tags: vec![tag::RUN.to_owned()],
             before,
             limit: SCAN,
             ..Query::default()
         };
-        for _ in 0..SCANS_MAX {
-            let events = self.store.events(space, &query).await?;
+        'scans: for _ in 0..SCANS_MAX {
+            let events = self.ground.store.events(space, &query).await?;
             let full = events.len() == SCAN as usize;
             for event in events {
                 query.before = Some(event.seq);
-                if matches!(
-                    event.fact(),
-                    Fact::Run(RunFact {
-                        what: RunNews::Ended { .. },
-                        ..
-                    })
-                ) {
+                if is_end(&event) {
                     ended.insert(event.thread.clone(), event);
-                } else if let Some(key) = event
-                    .begins_run()
-                    .filter(|key| key.pipeline == *pipeline && !key.thread.is_of_mission())
-                {
-                    runs.push(LoggedRun {
-                        ended: ended.remove(&key.thread()),
-                        key,
-                        started: event,
-                    });
-                    if runs.len() == limit {
-                        return Ok((self.with_ends(space, runs).await?, query.before));
-                    }
+                    continue;
+                }
+                let key = event.begins_run();
+                let key = key.filter(|it| it.pipeline == *pipeline && !it.thread.is_of_mission());
+                runs.extend(key.map(|key| LoggedRun {
+                    ended: ended.remove(&key.thread()),
+                    key,
+                    started: event,
+                }));
+                if runs.len() == limit {
+                    break 'scans;
                 }
             }
             if !full {
-                return Ok((self.with_ends(space, runs).await?, None));
+                query.before = None;
+                break;
             }
         }
-        Ok((self.with_ends(space, runs).await?, query.before))
-    }
-
-    /// Ends that came after the page began.
-    async fn with_ends(
-        &self,
-        space: &Space,
-        mut runs: Vec<LoggedRun>,
-    ) -> Result<Vec<LoggedRun>, StoreError> {
+        // Ends that came after the page began.
         for run in runs.iter_mut().filter(|run| run.ended.is_none()) {
             run.ended = self.last(space, &run.key.thread(), tag::ENDED).await?;
         }
-        Ok(runs)
+        Ok((runs, query.before))
     }
 
     /// The pipeline of that name.
     pub fn pipeline(&self, name: &Name) -> Result<&Arc<Pipeline>, Refused> {
-        self.options
-            .pipelines
-            .get(name)
-            .ok_or_else(|| Refused::NotFound(format!("pipeline {name}")))
+        let found = self.ground.options.pipelines.get(name);
+        found.ok_or_else(|| Refused::NotFound(format!("pipeline {name}")))
     }
 
     fn try_place(&self, space: &Space) -> Result<Place, Refused> {
@@ -321,9 +289,9 @@ impl Runs {
     }
 
     fn values(&self, space: &Space) -> Values {
-        let event_bytes = self.options.tool_limits.output_bytes;
+        let event_bytes = self.ground.options.tool_limits.output_bytes;
         Values {
-            store: self.store.clone(),
+            store: self.ground.store.clone(),
             space: space.clone(),
             event_bytes,
         }
@@ -342,7 +310,8 @@ impl Runs {
             limit: 1,
             ..Query::default()
         };
-        Ok(self.store.events(space, &query).await?.into_iter().next())
+        let found = self.ground.store.events(space, &query).await?;
+        Ok(found.into_iter().next())
     }
 
     /// A run's turn: from where its log leaves off to its end, or until it is left.
@@ -357,7 +326,8 @@ impl Runs {
         }: Claim,
     ) -> Result<Looked, StoreError> {
         let mut past = Past::default();
-        each_after(&*self.store, &fence.space, &row, Show::Public, |event| {
+        let Ground { store, options, .. } = &self.ground;
+        each_after(&**store, &fence.space, &row, Show::Public, |event| {
             past.apply(&event);
             true
         })
@@ -371,15 +341,10 @@ impl Runs {
         } else {
             self.take_place(&fence, &stop).await
         };
-        let writer = TurnWriter::new(self.store.clone(), fence.clone(), None);
-        let limits = self.options.pipeline_limits.clone();
-        let ledger = Ledger::new(
-            key.clone(),
-            writer,
-            self.values(&fence.space),
-            limits,
-            &past,
-        );
+        let writer = TurnWriter::new(store.clone(), fence.clone(), None);
+        let limits = options.pipeline_limits.clone();
+        let values = self.values(&fence.space);
+        let ledger = Ledger::new(key.clone(), writer, values, limits, &past);
         if attempts.are_used_up() {
             return looked(close(&key, &ledger, RunOutcome::Failed(not_taken())).await);
         }
@@ -403,7 +368,7 @@ impl Runs {
     /// elsewhere waits for it, its lease renewed. None: it was stopped meanwhile.
     async fn take_place(&self, fence: &Fence, stop: &Stop) -> Option<Place> {
         let key = (fence.space.clone(), fence.thread.clone());
-        let place = self.running.take_place(&key);
+        let place = self.ground.running.take_place(&key);
         if place.is_some() {
             return place;
         }
@@ -422,7 +387,7 @@ impl Runs {
         ledger: &Ledger,
         stop: &Stop,
     ) -> Result<RunOutcome, Lost> {
-        let pipeline = match self.options.pipelines.get(&key.pipeline) {
+        let pipeline = match self.ground.options.pipelines.get(&key.pipeline) {
             _ if past.cancel => return Ok(RunOutcome::Cancelled),
             _ if past.resumed >= RESUMES_MAX => return Ok(RunOutcome::Failed(never_ends())),
             Some(pipeline) => pipeline,
@@ -439,41 +404,39 @@ impl Runs {
         let worked = ledger
             .hooked()
             .scope(pipeline.start(values.load(input).await?, host));
-        let most = self.options.pipeline_limits.time_ms;
+        let most = self.ground.options.pipeline_limits.time_ms;
         let left = Duration::from_millis(most).saturating_sub(past.spent());
         match tokio::time::timeout(left, AssertUnwindSafe(worked).catch_unwind()).await {
             Ok(Ok(worked)) => Ok(outcome(worked, values).await?),
             Ok(Err(_)) => {
                 let text = format!("the pipeline {} panicked", key.pipeline);
-                Ok(RunOutcome::Failed(Failure::new(
-                    FailureKind::Internal,
-                    text,
-                )))
+                let failure = Failure::new(FailureKind::Internal, text);
+                Ok(RunOutcome::Failed(failure))
             }
             Err(_) => Ok(RunOutcome::Failed(too_long(most))),
         }
     }
 
     fn host(&self, key: &RunKey, space: &Space, stop: &Stop) -> Host {
-        let Mind {
-            client,
-            beside,
-            options,
-            ..
-        } = &self.mind;
-        let ask_ms = options.decision_timeout_ms;
-        // A run has limits of its own (`[pipelines]`); thread and space have theirs.
-        let purse = self.quotas.open(space, &key.thread(), None, false);
-        Host::new(
-            client.clone(),
-            key.clone(),
-            space.clone(),
-            ask_ms,
-            purse,
-            beside.clone(),
-            stop.token().clone(),
-        )
+        let Ground { mind, quotas, .. } = &self.ground;
+        Host::new(Parts {
+            client: mind.client.clone(),
+            run: key.clone(),
+            space: space.clone(),
+            ask_ms: mind.options.decision_timeout_ms,
+            // A run has limits of its own (`[pipelines]`); thread and space have theirs.
+            purse: quotas.open(space, &key.thread(), None, false),
+            beside: mind.beside.clone(),
+            stop: stop.token().clone(),
+        })
     }
+}
+
+fn is_end(event: &Event) -> bool {
+    let Fact::Run(run) = event.fact() else {
+        return false;
+    };
+    matches!(run.what, RunNews::Ended { .. })
 }
 
 async fn outcome(worked: Worked, values: &Values) -> Result<RunOutcome, StoreError> {

@@ -15,32 +15,28 @@ use crate::event::gather::Gather;
 use crate::log::appended::Append;
 use crate::log::error::StoreError;
 use crate::log::fence::Fence;
-use crate::log::kernel::Store;
 use crate::log::query::Show;
 use crate::log::status::Status;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::call::TurnPlace;
 use crate::mind::submodule::Heard;
 use crate::mind::turn::Turn;
-use crate::mind::turn::driver::{Driver, Mind};
+use crate::mind::turn::driver::Driver;
 use crate::mind::turn::granted::Granted;
 use crate::mind::turn::recalling::asks;
 use crate::mind::turn::stop::Why;
 use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::runtime::ground::Ground;
 use crate::runtime::mailbox::each_after;
-use crate::runtime::options::Options;
 use crate::runtime::refused::Refused;
-use crate::runtime::running::Running;
 use crate::runtime::schedule::Schedule;
 use crate::runtime::work::{Claim, Looked, Prepared, Work, looked};
 use crate::tasks::share::Place;
-use crate::thread::quota::Quotas;
 use crate::thread::settings::Settings;
-use crate::tools::spawning::Spawner;
 use crate::words::id::{Name, Seq, Space, ThreadId};
 use crate::words::time::now;
 use batch::{is_unused, opening, root};
+use failing::{End, broke_down, given_up, talks_to_itself};
 use input::Inbox;
 use settling::Settled;
 
@@ -51,13 +47,7 @@ mod settling;
 
 /// Turns of conversations and processes.
 pub struct Turns {
-    store: Arc<dyn Store>,
-    mind: Mind,
-    options: Arc<Options>,
-    quotas: Arc<Quotas>,
-    /// Makes the next subthread of a sequence.
-    spawner: Spawner,
-    running: Running,
+    ground: Ground,
     schedule: Schedule,
     /// What comes in from outside.
     pub inbox: Inbox,
@@ -76,17 +66,14 @@ impl Work for Turns {
 
     async fn prepare(&self, space: &Space) -> Result<Prepared, StoreError> {
         Ok(Prepared {
-            submodules: self.store.submodules(space).await?,
+            submodules: self.ground.store.submodules(space).await?,
         })
     }
 
     async fn postpone(&self, row: &ThreadRow, fence: &Fence) -> Result<Option<Looked>, StoreError> {
         match self.is_awaited(&fence.space, row).await? {
             true => Ok(None),
-            false => self
-                .wait_on(&fence.space, row, fence.clone())
-                .await
-                .map(Some),
+            false => self.wait_on(row, fence.clone()).await.map(Some),
         }
     }
 
@@ -96,22 +83,19 @@ impl Work for Turns {
         row: &ThreadRow,
         _: Option<&str>,
     ) -> Result<bool, Refused> {
+        let Ground { store, running, .. } = &self.ground;
         let key = (space.clone(), row.thread.clone());
-        if self.running.stop(&key, Why::Cancel) {
+        if running.stop(&key, Why::Cancel) {
             return Ok(true);
         }
         if row.woken <= row.handled || row.status.is_final() {
             return Ok(false);
         }
-        if !self.store.is_shared() {
-            return Ok(self.running.cancel(&key));
+        if !store.is_shared() {
+            return Ok(running.cancel(&key));
         }
-        self.store
-            .append(Append::free(
-                space,
-                vec![Draft::cancel(&row.thread, row.turn_at_hand())],
-            ))
-            .await?;
+        let cancel = Draft::cancel(&row.thread, row.turn_at_hand());
+        store.append(Append::free(space, vec![cancel])).await?;
         Ok(true)
     }
 
@@ -123,49 +107,30 @@ impl Work for Turns {
 impl Turns {
     /// Turns of these minds.
     pub fn new(ground: &Ground) -> Self {
-        let Ground {
-            store,
-            mind,
-            options,
-            quotas,
-            spawner,
-            running,
-            ..
-        } = ground.clone();
-        let inbox = Inbox::new(ground);
-        let schedule = Schedule::new(options.workers, options.space_share, options.scheduling);
+        let options = &ground.options;
         Self {
-            store,
-            mind,
-            options,
-            quotas,
-            spawner,
-            running,
-            schedule,
-            inbox,
+            ground: ground.clone(),
+            schedule: Schedule::new(options.workers, options.space_share, options.scheduling),
+            inbox: Inbox::new(ground),
         }
     }
 
     /// What became of the times that this server asked a submodule.
     pub fn heard(&self, space: &Space, name: &Name) -> Heard {
-        self.mind.tally.heard(space, name)
+        self.ground.mind.tally.heard(space, name)
     }
 
     /// Whether something in the mailbox ends the thread's wait, if it waits at all.
     async fn is_awaited(&self, space: &Space, row: &ThreadRow) -> Result<bool, StoreError> {
-        let Some(waiting) = row
-            .state
-            .waiting
-            .as_ref()
-            .filter(|waiting| waiting.from.is_some())
-        else {
+        let waiting = row.state.waiting.as_ref();
+        let Some(waiting) = waiting.filter(|waiting| waiting.from.is_some()) else {
             return Ok(true);
         };
         if row.status == Status::Thinking {
             return Ok(true);
         }
         let mut awaited = false;
-        each_after(&*self.store, space, row, Show::Visible, |event| {
+        each_after(&*self.ground.store, space, row, Show::Visible, |event| {
             if row.is_withdrawn(event.seq) {
                 return true;
             }
@@ -181,43 +146,34 @@ impl Turns {
     }
 
     /// What is in the mailbox is not what the thread waits for: it sleeps on. If something came meanwhile, it is looked at again.
-    async fn wait_on(
-        &self,
-        space: &Space,
-        row: &ThreadRow,
-        fence: Fence,
-    ) -> Result<Looked, StoreError> {
+    async fn wait_on(&self, row: &ThreadRow, fence: Fence) -> Result<Looked, StoreError> {
+        let Ground {
+            store,
+            running,
+            options,
+            ..
+        } = &self.ground;
+        let key = (fence.space.clone(), row.thread.clone());
         let wait = set::Wait {
             waiting: row.state.waiting.clone(),
             seen: Some(row.head),
         };
         let draft = Draft::set(&row.thread, row.thread.as_str(), Change::Wait(wait));
-        let writer = TurnWriter::new(self.store.clone(), fence, None);
+        let writer = TurnWriter::new(store.clone(), fence, None);
         let slept = looked(writer.close(vec![draft]).await.map(|_| Status::Waiting))?;
-        let queued = self
-            .running
-            .queued(space, row, self.options.queue_max)
-            .await?;
-        self.running
-            .show(
-                &(space.clone(), row.thread.clone()),
-                Status::Waiting,
-                queued,
-            )
-            .await;
+        let queued = running.queued(&key.0, row, options.queue_max).await?;
+        running.show(&key, Status::Waiting, queued).await;
         Ok(slept)
     }
 
-    async fn take_turn(
-        &self,
-        Claim {
+    async fn take_turn(&self, claim: Claim) -> Result<Looked, StoreError> {
+        let Claim {
             row,
             fence,
             stop,
             prepared,
             attempts,
-        }: Claim,
-    ) -> Result<Looked, StoreError> {
+        } = claim;
         let row = &row;
         let (space, thread) = (fence.space.clone(), row.thread.clone());
         let settings = Settings::of(&row.settings);
@@ -227,37 +183,41 @@ impl Turns {
             news: true,
             ..Settled::default()
         };
-        let (options, budget) = (&self.options.turn, &self.options.budget);
+        let Ground {
+            store,
+            mind,
+            options,
+            quotas,
+            ..
+        } = &self.ground;
+        let (options, budget) = (&options.turn, &options.budget);
         let (mut turn, opening, batch, purse) =
             match self.open_turn(&fence.space, row, &settings).await? {
                 Some(turn) => (
                     turn,
                     None,
                     Vec::new(),
-                    self.quotas.open(&space, &thread, row.state.root, false),
+                    quotas.open(&space, &thread, row.state.root, false),
                 ),
                 None if row.status.is_final() => return Ok(Looked::Nothing),
                 None => {
                     let number = row.turn + 1;
                     let batch = self.batch(&fence.space, row, number).await?;
-                    let names: Vec<Name> = submodules
-                        .iter()
-                        .map(|submodule| submodule.name.clone())
-                        .collect();
+                    let names = submodules.iter().map(|submodule| submodule.name.clone());
+                    let names: Vec<Name> = names.collect();
                     let seqs: Vec<Seq> = batch.events.iter().map(|event| event.seq).collect();
                     let opening = opening(row, (&settings, options), number, &seqs, &names);
                     settled = self.settle(&fence.space, row, number, &batch).await?;
                     // What is slept through has its turn later, and what it may cost is whole until then.
-                    let root = if settled.news {
-                        root(row, &batch.events)
-                    } else {
-                        row.state.root
+                    let root = match settled.news {
+                        true => root(row, &batch.events),
+                        false => row.state.root,
                     };
                     let is_new = attempts.are_none() && is_unused(row, root, &seqs);
-                    let purse = self.quotas.open(&space, &thread, root, is_new);
+                    let purse = quotas.open(&space, &thread, root, is_new);
                     let granted = batch.events.iter().filter_map(Granted::by).collect();
                     let granted = self.not_run(&space, row, granted).await?;
-                    let recalls = self.mind.recalling.is_on() && batch.events.iter().any(asks);
+                    let recalls = mind.recalling.is_on() && batch.events.iter().any(asks);
                     let turn =
                         Turn::new(number, seqs, names, options, budget).for_thread(&settings);
                     let of_thought = batch.events.first().is_some_and(Event::is_thought);
@@ -274,45 +234,44 @@ impl Turns {
             purse,
         };
         let key = (place.space.clone(), place.thread.clone());
-        self.running.takes(&key, turn.last_of_batch());
+        let up_to = turn.last_of_batch();
+        self.ground.running.takes(&key, up_to);
         let begins = opening.is_some();
-        let writer = Arc::new(
-            TurnWriter::new(self.store.clone(), fence, opening).rooted(place.purse.root()),
-        );
+        let writer = TurnWriter::new(store.clone(), fence, opening);
+        let writer = Arc::new(writer.rooted(place.purse.root()));
+        let end = End {
+            writer: &writer,
+            place: &place,
+            up_to,
+        };
         if !settled.news {
             // What the thread does not wait for waits on.
             let up_to = match batch.as_slice() {
                 // All that waited was taken back.
                 [] => row.woken,
                 batch if batch.iter().any(Event::wakes) => row.handled,
-                _ => turn.last_of_batch(),
+                _ => up_to,
             };
-            return self
-                .slept_through(&writer, row, &place, up_to, settled.drafts)
-                .await;
+            let end = End { up_to, ..end };
+            return looked(self.slept_through(end, row, settled.drafts).await);
         }
-        if begins && self.talks_to_itself(row, &batch) {
-            return self.silence(&writer, &place, turn.last_of_batch()).await;
+        let self_messages = budget.self_messages;
+        if begins
+            && batch.iter().all(Event::is_from_itself)
+            && u64::from(row.self_messages) > self_messages
+        {
+            let failure = talks_to_itself(self_messages);
+            return looked(self.fall_silent(end, &failure, Vec::new()).await);
         }
         if begins {
             place.purse.read().await?;
             if let Some(spent) = place.purse.spent() {
                 // What came back and whose time was up is settled nonetheless: nothing would come to tell of it again.
-                return looked(
-                    self.fall_silent(
-                        &writer,
-                        &place,
-                        turn.last_of_batch(),
-                        &spent,
-                        settled.drafts,
-                    )
-                    .await,
-                );
+                return looked(self.fall_silent(end, &spent, settled.drafts).await);
             }
         }
-        let up_to = turn.last_of_batch();
         if attempts.are_used_up() {
-            return self.give_up(&writer, &place, up_to).await;
+            return looked(self.fall_silent(end, &given_up(), Vec::new()).await);
         }
         if begins && row.state.archived {
             settled
@@ -331,7 +290,7 @@ impl Turns {
             }
         }
         let driver = Driver {
-            mind: self.mind.clone(),
+            mind: mind.clone(),
             writer: writer.clone(),
             place: place.clone(),
             turn,
@@ -343,52 +302,44 @@ impl Turns {
             mood: row.state.mood.unwrap_or_default(),
             points: row.state.points,
         };
-        let ended = match tokio::spawn(self.mind.processors.of(&place.space, driver.run())).await {
-            Ok(ended) => ended,
-            Err(broke) => self.broke(&writer, &place, up_to, &broke.to_string()).await,
-        };
-        looked(ended.and_then(|ended| ended.ok_or(Lost::Stale)))
+        let run = mind.processors.of(&place.space, driver.run());
+        looked(match tokio::spawn(run).await {
+            Ok(ended) => ended.and_then(|ended| ended.ok_or(Lost::Stale)),
+            Err(broke) => {
+                let failure = broke_down(&broke.to_string());
+                self.fall_silent(end, &failure, Vec::new()).await
+            }
+        })
     }
 
     /// A turn in which there was nothing to think about: a step has ended, and the next has begun.
     async fn slept_through(
         &self,
-        writer: &TurnWriter,
+        end: End<'_>,
         row: &ThreadRow,
-        place: &TurnPlace,
-        up_to: Seq,
         mut drafts: Vec<Draft>,
-    ) -> Result<Looked, StoreError> {
-        let (outcome, wait) = (Some(TurnOutcome::Done), row.state.waiting.clone());
+    ) -> Result<Status, Lost> {
+        let waiting = row.state.waiting.as_ref();
         let ended = Ended {
-            turn: place.turn,
-            outcome,
-            handled: Some(up_to),
-            wait,
+            turn: end.place.turn,
+            outcome: Some(TurnOutcome::Done),
+            handled: Some(end.up_to),
+            wait: waiting.cloned(),
             seen: Some(row.head),
             mood: None,
         };
-        let ended = Fact::TurnEnded(ended).encode(&place.thread);
-        let status = if row.state.waiting.is_some() {
-            Status::Waiting
-        } else {
-            Status::Idle
-        };
         // The turn's beginning ended the limit of the wait that goes on.
-        let waiting = row.state.waiting.as_ref();
         drafts.extend(waiting.and_then(|waiting| Draft::wait_limit(&row.thread, waiting, now())));
-        drafts.push(ended);
-        let stored = writer.close(drafts).await;
-        if let Ok(stored) = &stored {
-            stored
-                .iter()
-                .for_each(|shown| self.tell(&place.space, &shown.event));
-        }
-        looked(stored.map(|_| status))
+        drafts.push(Fact::TurnEnded(ended).encode(&end.place.thread));
+        self.close(end, drafts).await?;
+        Ok(match waiting {
+            Some(_) => Status::Waiting,
+            None => Status::Idle,
+        })
     }
 
     /// Sees to it that what a stored event asks for of others happens.
     fn tell(&self, space: &Space, event: &Event) {
-        (self.mind.on_stored)(space, event);
+        (self.ground.mind.on_stored)(space, event);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{LeaseLoop, Parts};
+use super::LeaseLoop;
 use crate::log::presence::{Doing, Presence};
 
 /// How long gathers what other servers are told of at once.
@@ -16,7 +16,7 @@ impl LeaseLoop {
             return;
         }
         let this = self.clone();
-        self.0.parts.tasks.spawn(async move {
+        self.0.ground.mind.beside.spawn(async move {
             tokio::time::sleep(GATHER).await;
             this.0.telling.store(false, Ordering::Release);
             this.hand_over().await;
@@ -25,26 +25,19 @@ impl LeaseLoop {
 
     /// Says that this server is there, and how, with its next look.
     pub(super) fn say_present(&self) {
-        self.say(if self.is_draining() {
-            Doing::Draining
-        } else {
-            Doing::Ready
+        self.say(match self.is_draining() {
+            true => Doing::Draining,
+            false => Doing::Ready,
         });
     }
 
     fn say(&self, doing: Doing) {
-        let Parts {
-            store,
-            running,
-            times,
-            ..
-        } = &self.0.parts;
-        let (threads, leases) = (running.len() as u64, self.leases().len() as u64);
-        store.say(Presence {
+        let ground = &self.0.ground;
+        ground.store.say(Presence {
             doing,
-            threads,
-            leases,
-            every: times.scan,
+            threads: ground.running.len() as u64,
+            leases: self.0.leases.lock().len() as u64,
+            every: ground.options.scan,
         });
     }
 
@@ -56,7 +49,7 @@ impl LeaseLoop {
 
     /// Tells other servers now.
     async fn hand_over(&self) {
-        if let Err(error) = self.0.parts.store.hand_over().await {
+        if let Err(error) = self.0.ground.store.hand_over().await {
             tracing::warn!(%error, "other servers are not told of the threads that are left; they will find them by looking");
         }
     }

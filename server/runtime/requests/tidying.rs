@@ -32,28 +32,18 @@ impl Requests {
                 RequestState::Approval | RequestState::Question
                     if has_ended && !row.is_of_trial() =>
                 {
-                    self.settle(
-                        space,
-                        &row,
-                        Settled::Withdrawn {
-                            reason: "the thread has ended",
-                        },
-                    )
-                    .await?;
+                    let reason = "the thread has ended";
+                    let withdrawn = Settled::Withdrawn { reason };
+                    self.settle(space, &row, withdrawn).await?;
                 }
                 RequestState::Granted | RequestState::Started
                     if has_ended || row.seq <= owner.handled =>
                 {
-                    self.abandon(
-                        space,
-                        &row,
-                        if has_ended {
-                            "the thread ended"
-                        } else {
-                            "its turn was over"
-                        },
-                    )
-                    .await?;
+                    let why = match has_ended {
+                        true => "the thread ended",
+                        false => "its turn was over",
+                    };
+                    self.abandon(space, &row, why).await?;
                 }
                 RequestState::Approval
                 | RequestState::Question
@@ -69,14 +59,11 @@ impl Requests {
         let Ok(event_id) = row.id.parse() else {
             return Ok(());
         };
-        let asked = self
-            .store
-            .event(space, event_id)
-            .await?
-            .map(|event| Value::Object(event.payload));
+        let asked = self.store.event(space, event_id).await?;
+        let asked = asked.map(|event| Value::Object(event.payload));
         if let Some(parked) = asked.and_then(|asked| Parked::of(&row.id, &asked)) {
-            self.unless_settled(space, vec![parked.abandoned(&row.thread, row.state, why)])
-                .await?;
+            let abandoned = parked.abandoned(&row.thread, row.state, why);
+            self.unless_settled(space, vec![abandoned]).await?;
         }
         Ok(())
     }

@@ -2,11 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use crate::event::draft::Draft;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::{Failure, FailureKind};
+use crate::tools::tool::{CallSite, Effect, Output, Typed, refused};
+use crate::words::failure::Failure;
 use crate::words::id::Name;
 
 /// See the module.
@@ -35,15 +34,10 @@ impl Typed for Ask {
                 input.submodule,
                 names.join(", ")
             );
-            return Err(Failure::new(FailureKind::Tool, text)
-                .with(json!({ "reason": "unknown_submodule" })));
+            return Err(refused(text, "unknown_submodule"));
         };
         let question =
             Draft::question(&site.thread, site.turn, &name, &input.question).of_call(&site.call_id);
-        Ok(Output {
-            drafts: vec![question],
-            value: Some(Value::from("asked")),
-            ..Output::default()
-        })
+        Ok(Output::done(vec![question], "asked"))
     }
 }

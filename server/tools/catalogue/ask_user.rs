@@ -1,25 +1,22 @@
 //! `ask_user`: a question to a person. The call is parked, and the answer is its result; the turn goes on meanwhile.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::wait::millis;
 use crate::event::draft::is_within_depth;
 use crate::event::fact::Fact;
 use crate::event::fact::question::Question;
 use crate::event::request::{ASK_USER, AWAY};
-use crate::log::kernel::Store;
-use crate::tools::approval::{Rules, after};
-use crate::tools::contacts::unreadable;
+use crate::tools::approval::after;
 use crate::tools::gate::open_places;
 use crate::tools::schema;
 use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::{Failure, FailureKind};
+use crate::tools::tool::{CallSite, Effect, Output, Typed, invalid, refused};
+use crate::words::failure::Failure;
 use crate::words::id;
 
 /// Most choices, and most names of who may answer.
@@ -30,22 +27,7 @@ const SCHEMA_MAX: usize = 16 << 10;
 const SCHEMA_DEPTH: usize = 32;
 
 /// See the module.
-pub struct AskUser {
-    store: Arc<dyn Store>,
-    rules: Arc<Rules>,
-}
-
-impl AskUser {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        let Supplies {
-            store, approvals, ..
-        } = supplies.clone();
-        Self {
-            store,
-            rules: approvals,
-        }
-    }
-}
+pub struct AskUser(pub Supplies);
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -84,19 +66,14 @@ impl Typed for AskUser {
             )));
         }
         let schema = schema.as_deref().map(parsed).transpose()?;
-        if self
-            .store
-            .is_user_away(&site.space)
-            .await
-            .map_err(unreadable)?
-        {
+        if self.0.store.is_user_away(&site.space).await? {
             let text = "people are away (user_away), and nobody is asked: do without the answer, or leave this until they are back";
-            return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": AWAY })));
+            return Err(refused(text, AWAY));
         }
-        open_places(&*self.store, self.rules.open_max, site).await?;
+        open_places(&*self.0.store, self.0.approvals.open_max, site).await?;
         let expires = match expires_s {
             Some(seconds) => after(site.now, Duration::from_millis(millis(seconds)?.max(1000))),
-            None => self.rules.expires(ASK_USER, site.now),
+            None => self.0.approvals.expires(ASK_USER, site.now),
         };
         let id = id::fresh();
         let asked = Question {
@@ -150,8 +127,4 @@ fn refers(schema: &Value) -> bool {
         }),
         _ => false,
     }
-}
-
-fn invalid(text: impl Into<String>) -> Failure {
-    Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
 }

@@ -1,30 +1,16 @@
 //! `clear_context`: from now on the thread is shown only its newest events, and what comes. The log keeps all.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::event::draft::Draft;
 use crate::event::fact::told::News;
-use crate::log::kernel::Store;
-use crate::tools::contacts::unreadable;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::Failure;
 
 /// See the module.
-pub struct ClearContext {
-    store: Arc<dyn Store>,
-}
-
-impl ClearContext {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        Self {
-            store: supplies.store.clone(),
-        }
-    }
-}
+pub struct ClearContext(pub Supplies);
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -43,11 +29,7 @@ impl Typed for ClearContext {
     const LEAVES_ACTION: bool = false;
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
-        let row = self
-            .store
-            .thread(&site.space, &site.thread)
-            .await
-            .map_err(unreadable)?;
+        let row = self.0.store.thread(&site.space, &site.thread).await?;
         let kept = input.keep.min(row.map_or(0, |row| row.visible));
         let draft = Draft::news(&site.thread, site.turn, News::Cleared { kept: Some(kept) });
         Ok(Output::events(vec![draft.of_call(&site.call_id)]))

@@ -1,39 +1,20 @@
 //! `connect`, `disconnect`, `view_contacts`: whom a thread can send to.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::event::intent::Intent;
 use crate::event::process::described;
-use crate::log::kernel::Store;
 use crate::log::projections::contacts::ContactRow;
-use crate::tools::contacts::{Contacts, PARENT, SELF, nobody, unreadable};
+use crate::tools::contacts::{self, PARENT, SELF, nobody};
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::budget::Budget;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{Name, ThreadId};
 
 /// `connect`. See the module.
-pub struct Connect {
-    contacts: Contacts,
-    store: Arc<dyn Store>,
-    budget: Arc<Budget>,
-}
-
-impl Connect {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        let Supplies { store, budget, .. } = supplies.clone();
-        Self {
-            contacts: Contacts::new(supplies),
-            store,
-            budget,
-        }
-    }
-}
+pub struct Connect(pub Supplies);
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -52,31 +33,23 @@ impl Typed for Connect {
     const ASKS_AGAIN: bool = false;
 
     async fn call(&self, input: ConnectInput, site: &CallSite) -> Result<Output, Failure> {
-        let name = Name::parse(&input.name).map_err(|error| refused(&error.to_string()))?;
+        let name = Name::parse(&input.name).map_err(|error| failed(error.to_string()))?;
         if [PARENT, SELF].contains(&name.as_str()) {
-            return Err(refused(&format!(
-                "{name} means something already; choose another name"
-            )));
+            let text = format!("{name} means something already; choose another name");
+            return Err(failed(text));
         }
-        let limit = self.budget.contacts;
-        let contacts = self.contacts.known(site).await?;
-        if contacts.len() as u64 >= limit && !contacts.contains_key(&name) {
-            return Err(Failure::new(
-                FailureKind::Budget,
-                format!("there are {limit} contacts already (budget.contacts)"),
-            ));
+        let limit = self.0.budget.contacts;
+        let known = contacts::known(&self.0.store, site).await?;
+        if known.len() as u64 >= limit && !known.contains_key(&name) {
+            let text = format!("there are {limit} contacts already (budget.contacts)");
+            return Err(Failure::new(FailureKind::Budget, text));
         }
         let row = match ThreadId::parse(&input.thread) {
-            Ok(thread) if !thread.is_of_runs() => self
-                .store
-                .thread(&site.space, &thread)
-                .await
-                .map_err(unreadable)?,
+            Ok(thread) if !thread.is_of_runs() => self.0.store.thread(&site.space, &thread).await?,
             _ => None,
         };
         let Some(row) = row.filter(|row| !row.status.is_final()) else {
-            let (error, text) = nobody(site, &input.thread);
-            return Ok(Output::failed(vec![error], refused(&text)));
+            return Ok(nobody(site, &input.thread));
         };
         let value = format!("{name} is {}", row.thread);
         let description = described(&input.description);
@@ -92,17 +65,7 @@ impl Typed for Connect {
 }
 
 /// `disconnect`. See the module.
-pub struct Disconnect {
-    contacts: Contacts,
-}
-
-impl Disconnect {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        Self {
-            contacts: Contacts::new(supplies),
-        }
-    }
-}
+pub struct Disconnect(pub Supplies);
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -119,13 +82,9 @@ impl Typed for Disconnect {
     const ASKS_AGAIN: bool = false;
 
     async fn call(&self, input: DisconnectInput, site: &CallSite) -> Result<Output, Failure> {
-        let contacts = self.contacts.known(site).await?;
-        let Some(name) = contacts
-            .into_keys()
-            .find(|name| name.as_str() == input.name)
-        else {
-            let (error, text) = nobody(site, &input.name);
-            return Ok(Output::failed(vec![error], refused(&text)));
+        let known = contacts::known(&self.0.store, site).await?;
+        let Some(name) = known.into_keys().find(|name| name.as_str() == input.name) else {
+            return Ok(nobody(site, &input.name));
         };
         let value = format!("{name} is no contact any more");
         Ok(Output::intent(Intent::Disconnect { name }, value))
@@ -133,17 +92,7 @@ impl Typed for Disconnect {
 }
 
 /// `view_contacts`. See the module.
-pub struct ViewContacts {
-    contacts: Contacts,
-}
-
-impl ViewContacts {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        Self {
-            contacts: Contacts::new(supplies),
-        }
-    }
-}
+pub struct ViewContacts(pub Supplies);
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -158,17 +107,11 @@ impl Typed for ViewContacts {
 
     async fn call(&self, _: ViewInput, site: &CallSite) -> Result<Output, Failure> {
         let shown = |row: &ContactRow| json!({ "name": row.name, "thread": row.target, "description": row.description });
-        Ok(Output::value(
-            self.contacts
-                .known(site)
-                .await?
-                .values()
-                .map(shown)
-                .collect(),
-        ))
+        let known = contacts::known(&self.0.store, site).await?;
+        Ok(Output::value(known.values().map(shown).collect()))
     }
 }
 
-fn refused(text: &str) -> Failure {
+fn failed(text: String) -> Failure {
     Failure::new(FailureKind::Tool, text)
 }

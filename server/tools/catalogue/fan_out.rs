@@ -9,7 +9,7 @@ use super::wait::millis;
 use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, Timer};
 use crate::event::gather::Gather;
-use crate::event::process::GATHER;
+use crate::event::timer::Purpose;
 use crate::thread::settings::Gathered;
 use crate::tools::spawning::{Child, Spawner};
 use crate::tools::supplies::Supplies;
@@ -21,19 +21,7 @@ use crate::words::time::Timestamp;
 const ITEMS_MAX: usize = 32;
 
 /// `fan_out`. See the module.
-pub struct FanOut {
-    spawner: Spawner,
-    wait_s: u64,
-}
-
-impl FanOut {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        Self {
-            spawner: Spawner::new(supplies),
-            wait_s: supplies.budget.wait_s,
-        }
-    }
-}
+pub struct FanOut(pub Supplies);
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -54,9 +42,10 @@ impl Typed for FanOut {
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
         check(&input.items, "fan_out needs items")?;
-        self.spawner.check_prompt(input.prompt.as_deref())?;
+        let spawner = Spawner(self.0.clone());
+        spawner.check_prompt(input.prompt.as_deref())?;
         let id = gathering(site);
-        let mut spawning = self.spawner.begin(site).await?;
+        let mut spawning = spawner.begin(site).await?;
         let mut drafts = Vec::new();
         for (index, item) in (0..).zip(&input.items) {
             let gathered = input.gather.then(|| Gathered {
@@ -85,31 +74,21 @@ impl Typed for FanOut {
                 total,
                 ..Gather::default()
             };
-            drafts.extend(gathered(site, &id, gather, input.timeout_s, self.wait_s)?);
+            drafts.extend(gathered(
+                site,
+                &id,
+                gather,
+                input.timeout_s,
+                self.0.budget.wait_s,
+            )?);
         }
         let value = json!({ "dispatched": total, "id": input.gather.then_some(id) });
-        Ok(Output {
-            drafts,
-            value: Some(value),
-            ..Output::default()
-        })
+        Ok(Output::done(drafts, value))
     }
 }
 
 /// `sequence`. See the module.
-pub struct Sequence {
-    spawner: Spawner,
-    wait_s: u64,
-}
-
-impl Sequence {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        Self {
-            spawner: Spawner::new(supplies),
-            wait_s: supplies.budget.wait_s,
-        }
-    }
-}
+pub struct Sequence(pub Supplies);
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -129,7 +108,8 @@ impl Typed for Sequence {
 
     async fn call(&self, input: Steps, site: &CallSite) -> Result<Output, Failure> {
         check(&input.steps, "sequence needs steps")?;
-        self.spawner.check_prompt(input.prompt.as_deref())?;
+        let spawner = Spawner(self.0.clone());
+        spawner.check_prompt(input.prompt.as_deref())?;
         let id = gathering(site);
         let total = input.steps.len() as u64;
         let gather = Gather {
@@ -138,28 +118,16 @@ impl Typed for Sequence {
             prompt: input.prompt,
             ..Gather::default()
         };
-        let mut drafts = Vec::from(gathered(
-            site,
-            &id,
-            gather.clone(),
-            input.timeout_s,
-            self.wait_s,
-        )?);
-        match self
-            .spawner
-            .begin(site)
-            .await?
-            .next_step(site, &id, &gather)
-            .await?
-        {
+        let wait_s = self.0.budget.wait_s;
+        let begun = gathered(site, &id, gather.clone(), input.timeout_s, wait_s)?;
+        let mut drafts = Vec::from(begun);
+        let mut spawning = spawner.begin(site).await?;
+        match spawning.next_step(site, &id, &gather).await? {
             Ok(first) => drafts.extend(first),
             Err(refusal) => return Ok(refusal),
         }
-        Ok(Output {
-            drafts,
-            value: Some(json!({ "steps": total, "id": id })),
-            ..Output::default()
-        })
+        let value = json!({ "steps": total, "id": id });
+        Ok(Output::done(drafts, value))
     }
 }
 
@@ -170,16 +138,12 @@ fn gathering(site: &CallSite) -> String {
 
 fn check(items: &[String], what: &str) -> Result<(), Failure> {
     if items.is_empty() || items.iter().any(|item| item.trim().is_empty()) {
-        return Err(Failure::new(
-            FailureKind::Tool,
-            format!("{what}, and none of them may be empty"),
-        ));
+        let text = format!("{what}, and none of them may be empty");
+        return Err(Failure::new(FailureKind::Tool, text));
     }
     if items.len() > ITEMS_MAX {
-        return Err(Failure::new(
-            FailureKind::Tool,
-            format!("{what}, at most {ITEMS_MAX} of them"),
-        ));
+        let text = format!("{what}, at most {ITEMS_MAX} of them");
+        return Err(Failure::new(FailureKind::Tool, text));
     }
     Ok(())
 }
@@ -196,23 +160,17 @@ fn gathered(
         .map(millis)
         .transpose()?
         .unwrap_or(wait_s.saturating_mul(1000));
-    let due = Timestamp::from_micros(
-        site.now
-            .micros()
-            .saturating_add_unsigned(ms.saturating_mul(1000)),
-    );
+    let micros = ms.saturating_mul(1000);
+    let due = Timestamp::from_micros(site.now.micros().saturating_add_unsigned(micros));
     let note = format!("not all of {id} came back in time");
-    let timer = Draft::set(
-        &site.thread,
-        &format!("{GATHER}{id}"),
-        Change::Timer(Some(Timer {
-            due,
-            note,
-            set: Some(site.now),
-        })),
-    );
+    let timer = Timer {
+        due,
+        note,
+        set: Some(site.now),
+    };
+    let (timer, gather) = (Change::Timer(Some(timer)), Change::Gather(Some(gather)));
     Ok([
-        Draft::set(&site.thread, id, Change::Gather(Some(gather))),
-        timer,
+        Draft::set(&site.thread, id, gather),
+        Draft::set(&site.thread, &Purpose::Gathering(id).to_string(), timer),
     ])
 }

@@ -8,14 +8,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::event::draft::Draft;
-use crate::model::prompt::{Error, Prompts};
-use crate::model::provider::ToolSpec;
+use crate::model::prompt::Error;
 use crate::tools::crowd::OPENER;
-use crate::tools::schema;
 use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Spec, Tool, decoded};
+use crate::tools::tool::{CallSite, Effect, Output, Spec, Tool, decoded, described};
 use crate::words::failure::{Failure, FailureKind};
-use crate::words::text::Json;
 
 /// Its name.
 pub const NAME: &str = OPENER;
@@ -32,37 +29,24 @@ const ENUM_MAX: usize = 250;
 
 /// The tool that opens these.
 pub(super) fn tool(supplies: &Supplies, rare: Vec<String>) -> Result<Arc<dyn Tool>, Error> {
-    Ok(Arc::new(MoreTools::new(&supplies.prompts, rare)?))
-}
-
-impl MoreTools {
-    /// It opens these.
-    pub(super) fn new(prompts: &Prompts, rare: Vec<String>) -> Result<Self, Error> {
-        let mut words = prompts.tool(NAME, PROMPT)?;
-        let mut items = json!({ "type": "string" });
-        if rare.len() > ENUM_MAX {
-            let names = words.arguments.entry("names".to_owned()).or_default();
-            *names = format!("{names} {}", rare.join(", ")).trim().to_owned();
-        } else {
-            items["enum"] = json!(rare);
-        }
-        let names = json!({ "type": "array", "items": items });
-        let parameters = json!({
-            "type": "object", "properties": { "names": names }, "required": ["names"], "additionalProperties": false,
-        });
-        let parameters = Json::of(&schema::explained(parameters, NAME, &words)?);
-        let told = ToolSpec {
-            name: NAME.to_owned(),
-            description: words.about,
-            parameters,
-            is_strict: true,
-        };
-        // What is open is among the tools of the next call: the decision is asked again.
-        Ok(Self {
-            spec: Spec::new(told, Effect::Events),
-            rare,
-        })
+    let mut words = supplies.prompts.tool(NAME, PROMPT)?;
+    let mut items = json!({ "type": "string" });
+    if rare.len() > ENUM_MAX {
+        let names = words.arguments.entry("names".to_owned()).or_default();
+        *names = format!("{names} {}", rare.join(", ")).trim().to_owned();
+    } else {
+        items["enum"] = json!(rare);
     }
+    let names = json!({ "type": "array", "items": items });
+    let parameters = json!({
+        "type": "object", "properties": { "names": names }, "required": ["names"], "additionalProperties": false,
+    });
+    let told = described(NAME, words, parameters)?;
+    // What is open is among the tools of the next call: the decision is asked again.
+    Ok(Arc::new(MoreTools {
+        spec: Spec::new(told, Effect::Events),
+        rare,
+    }))
 }
 
 #[derive(Deserialize)]
@@ -91,15 +75,10 @@ impl Tool for MoreTools {
                 unknown => format!("there are no further tools {}", unknown.join(", ")),
             };
             let text = format!("{text}; there are: {}", self.rare.join(", "));
-            return Ok(Output::failed(
-                drafts,
-                Failure::new(FailureKind::Tool, text),
-            ));
+            let failure = Failure::new(FailureKind::Tool, text);
+            return Ok(Output::failed(drafts, failure));
         }
         let value = format!("open from your next call on: {}", known.join(", "));
-        Ok(Output {
-            drafts,
-            ..Output::value(value.into())
-        })
+        Ok(Output::done(drafts, value))
     }
 }

@@ -41,10 +41,8 @@ impl Typed for Plan {
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
         if input.steps.len() > STEPS_MAX {
-            return Err(Failure::new(
-                FailureKind::Tool,
-                format!("a plan has at most {STEPS_MAX} steps"),
-            ));
+            let text = format!("a plan has at most {STEPS_MAX} steps");
+            return Err(Failure::new(FailureKind::Tool, text));
         }
         let done = input.steps.iter().filter(|step| step.done).count();
         let complete = done == input.steps.len() && done > 0;
@@ -58,10 +56,6 @@ impl Typed for Plan {
             drafts.push(Draft::news(&site.thread, site.turn, news));
         }
         let value = json!({ "steps": input.steps.len(), "done": done, "complete": complete });
-        Ok(Output {
-            drafts,
-            value: Some(value),
-            ..Output::default()
-        })
+        Ok(Output::done(drafts, value))
     }
 }

@@ -2,7 +2,6 @@
 //! only when they approve it: with the event that the same act of an operator leaves, and only where it is still what they were shown.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
@@ -10,37 +9,20 @@ use serde_json::json;
 
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
+use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::set::{Change, Submodule};
 use crate::log::kernel::Store;
 use crate::log::projections::submodules::SubmoduleRow;
-use crate::tools::contacts::unreadable;
 use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
+use crate::tools::tool::{CallSite, Effect, Output, Typed, refused};
 use crate::words::diff::{applied, unified};
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{Name, Space};
 use crate::words::unseen::first_unseen;
 
 /// `propose_submodule`: creates one, or gives one another prompt.
-pub struct ProposeSubmodule {
-    store: Arc<dyn Store>,
-    /// Most submodules of a space.
-    most: u32,
-    /// Longest prompt, in bytes.
-    prompt_bytes: usize,
-}
-
-impl ProposeSubmodule {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        let limits = supplies.limits;
-        Self {
-            store: supplies.store.clone(),
-            most: limits.submodules,
-            prompt_bytes: limits.text_bytes,
-        }
-    }
-}
+pub struct ProposeSubmodule(pub Supplies);
 
 /// Its arguments.
 #[derive(Deserialize)]
@@ -106,7 +88,7 @@ impl ProposeSubmodule {
         Proposal { name, prompt }: &Proposal,
         space: &Space,
     ) -> Result<Changed, Failure> {
-        let rows = self.store.submodules(space).await.map_err(unreadable)?;
+        let rows = self.0.store.submodules(space).await?;
         let old = rows.iter().find(|row| row.name == *name);
         let new = match (prompt, old) {
             (Prompt::Whole(prompt), _) => prompt.clone(),
@@ -117,24 +99,18 @@ impl ProposeSubmodule {
                 return Err(refused(text, "not_there"));
             }
             (Prompt::Diff(diff), Some(old)) => applied(&old.prompt, diff).map_err(|why| {
-                refused(
-                    format!("the prompt of {name} was not changed by the diff: {why}"),
-                    "does_not_fit",
-                )
+                let text = format!("the prompt of {name} was not changed by the diff: {why}");
+                refused(text, "does_not_fit")
             })?,
         };
-        let most = self.prompt_bytes;
+        let most = self.0.limits.text_bytes;
         if new.trim().is_empty() {
-            return Err(refused(
-                format!("the diff leaves nothing of the prompt of {name}"),
-                "empty",
-            ));
+            let text = format!("the diff leaves nothing of the prompt of {name}");
+            return Err(refused(text, "empty"));
         }
         if new.len() > most {
-            return Err(refused(
-                format!("a prompt has at most {most} bytes (limits.text_bytes)"),
-                "too_large",
-            ));
+            let text = format!("a prompt has at most {most} bytes (limits.text_bytes)");
+            return Err(refused(text, "too_large"));
         }
         if let Some(name) = first_unseen(&new) {
             let text = format!(
@@ -142,7 +118,7 @@ impl ProposeSubmodule {
             );
             return Err(refused(text, "unseen"));
         }
-        if old.is_none() && rows.len() >= self.most as usize {
+        if old.is_none() && rows.len() >= self.0.limits.submodules as usize {
             let text = format!(
                 "there are {} submodules, and may be no more (limits.submodules)",
                 rows.len()
@@ -153,10 +129,8 @@ impl ProposeSubmodule {
         }
         let diff = shown(name, old.map(|old| old.prompt.as_str()), Some(&new));
         if diff.is_empty() {
-            return Err(refused(
-                format!("the prompt of {name} is that already"),
-                "unchanged",
-            ));
+            let text = format!("the prompt of {name} is that already");
+            return Err(refused(text, "unchanged"));
         }
         let old = old.cloned();
         Ok(Changed { old, new, diff })
@@ -184,67 +158,51 @@ impl Typed for ProposeSubmodule {
         let Proposal { name, prompt } = proposal;
         // A diff says by itself what it goes by.
         if matches!(prompt, Prompt::Whole(_)) {
-            is_as_shown(&*self.store, &name, &diff, site).await?;
+            is_as_shown(&*self.0.store, &name, &diff, site).await?;
         }
         let follow_up = old.as_ref().is_none_or(|old| old.follow_up);
         let submodule = Submodule {
             prompt: new,
             follow_up,
         };
-        let draft = Draft::set(
-            &site.thread,
-            name.as_str(),
-            Change::Submodule(Some(submodule)),
-        );
-        let (done, draft) = match old {
-            None => (
-                "created",
-                draft.only_if(Condition::NewSubmodule {
+        let change = Change::Submodule(Some(submodule));
+        let mut draft = Draft::set(&site.thread, name.as_str(), change);
+        let done = match old {
+            None => {
+                draft.conditions.push(Condition::NewSubmodule {
                     name: name.clone(),
-                    most: self.most as usize,
-                }),
-            ),
-            Some(old) => (
-                "changed",
-                draft
-                    .only_if(Condition::PromptIs {
+                    most: self.0.limits.submodules as usize,
+                });
+                "created"
+            }
+            Some(old) => {
+                let name = name.clone();
+                draft.conditions.extend([
+                    Condition::PromptIs {
                         name: name.clone(),
                         prompt: old.prompt,
-                    })
-                    .only_if(Condition::FollowUpIs {
-                        name: name.clone(),
-                        follow_up,
-                    }),
-            ),
+                    },
+                    Condition::FollowUpIs { name, follow_up },
+                ]);
+                "changed"
+            }
         };
-        Ok(Output {
-            drafts: vec![draft],
-            value: Some(json!({ done: name })),
-            ..Output::default()
-        })
+        Ok(Output::done(vec![draft], json!({ done: name })))
     }
 }
 
 /// `propose_submodule_removal`: removes one.
-pub struct ProposeRemoval {
-    store: Arc<dyn Store>,
-}
+pub struct ProposeRemoval(pub Supplies);
 
 impl ProposeRemoval {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        Self {
-            store: supplies.store.clone(),
-        }
-    }
-
     /// Its prompt, and what is shown of its removal.
     async fn present(&self, name: &Name, space: &Space) -> Result<(String, String), Failure> {
-        let rows = self.store.submodules(space).await.map_err(unreadable)?;
-        let prompt = prompt_of(&rows, name);
-        let prompt =
-            prompt.ok_or_else(|| refused(format!("there is no submodule {name}"), "not_there"))?;
-        let diff = shown(name, Some(&prompt), None);
-        Ok((prompt, diff))
+        let rows = self.0.store.submodules(space).await?;
+        let row = rows.into_iter().find(|row| row.name == *name);
+        let row =
+            row.ok_or_else(|| refused(format!("there is no submodule {name}"), "not_there"))?;
+        let diff = shown(name, Some(&row.prompt), None);
+        Ok((row.prompt, diff))
     }
 }
 
@@ -275,24 +233,14 @@ impl Typed for ProposeRemoval {
 
     async fn call(&self, Removal { name }: Removal, site: &CallSite) -> Result<Output, Failure> {
         let (prompt, diff) = self.present(&name, &site.space).await?;
-        is_as_shown(&*self.store, &name, &diff, site).await?;
+        is_as_shown(&*self.0.store, &name, &diff, site).await?;
         let draft = Draft::set(&site.thread, name.as_str(), Change::Submodule(None));
         let draft = draft.only_if(Condition::PromptIs {
             name: name.clone(),
             prompt,
         });
-        Ok(Output {
-            drafts: vec![draft],
-            value: Some(json!({ "removed": name })),
-            ..Output::default()
-        })
+        Ok(Output::done(vec![draft], json!({ "removed": name })))
     }
-}
-
-fn prompt_of(rows: &[SubmoduleRow], name: &Name) -> Option<String> {
-    rows.iter()
-        .find(|row| row.name == *name)
-        .map(|row| row.prompt.clone())
 }
 
 /// The change of a prompt as people are shown it; none: there is none before, or after.
@@ -313,16 +261,13 @@ async fn is_as_shown(
     diff: &str,
     site: &CallSite,
 ) -> Result<(), Failure> {
-    let Some(grant) = &site.grant else {
+    let granted = site.grant.as_ref();
+    let granted = granted.and_then(|grant| Some((grant, grant.approval.parse().ok()?)));
+    let Some((grant, id)) = granted else {
         return Ok(());
     };
-    let Ok(id) = grant.approval.parse() else {
-        return Ok(());
-    };
-    let Some(event) = store.event(&site.space, id).await.map_err(unreadable)? else {
-        return Ok(());
-    };
-    let Fact::ApprovalPending(proposed) = event.fact() else {
+    let event = store.event(&site.space, id).await?;
+    let Some(Fact::ApprovalPending(proposed)) = event.as_ref().map(Event::fact) else {
         return Ok(());
     };
     // Other arguments are a person's own, who was shown another change.
@@ -333,8 +278,4 @@ async fn is_as_shown(
         "the submodule {name} is another one than when this was proposed: look at it, and propose anew"
     );
     Err(refused(text, "changed_since"))
-}
-
-fn refused(text: String, reason: &str) -> Failure {
-    Failure::new(FailureKind::Tool, text).with(json!({ "reason": reason }))
 }

@@ -1,37 +1,22 @@
 //! `query_events`: reads the log of the thread and those below it.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::event::envelope::Event;
 use crate::log::error::StoreError;
-use crate::log::kernel::Store;
 use crate::log::query::{Query, Show};
 use crate::log::shown_to_models::shown_to_models;
 use crate::log::words::asked;
 use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::{Failure, FailureKind, Who};
+use crate::tools::tool::{CallSite, Effect, Output, Typed, invalid};
+use crate::words::failure::{Failure, Who};
 use crate::words::id::Space;
 use crate::words::time::Timestamp;
 
 /// See the module.
-pub struct QueryEvents {
-    store: Arc<dyn Store>,
-    filter_tags: usize,
-}
-
-impl QueryEvents {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        Self {
-            store: supplies.store.clone(),
-            filter_tags: supplies.limits.filter_tags,
-        }
-    }
-}
+pub struct QueryEvents(pub Supplies);
 
 /// So often does it read on where events that it read were taken back.
 const PAGES_MAX: usize = 10;
@@ -55,10 +40,10 @@ impl QueryEvents {
         let wanted = query.limit as usize;
         let mut shown = Vec::new();
         for _ in 0..PAGES_MAX {
-            let page = self.store.events(space, &query).await?;
+            let page = self.0.store.events(space, &query).await?;
             let is_last = page.len() < query.limit as usize;
             query.before = page.last().map(|event| event.seq);
-            shown.extend(shown_to_models(&*self.store, space, page).await?);
+            shown.extend(shown_to_models(&*self.0.store, space, page).await?);
             if is_last || shown.len() >= wanted {
                 break;
             }
@@ -108,19 +93,13 @@ impl Typed for QueryEvents {
                 "text {text:?} has nothing that can be looked for: no letter, no digit, no emoji"
             )));
         }
-        let (tags, most) = (query.tags().len(), self.filter_tags);
+        let (tags, most) = (query.tags().len(), self.0.limits.filter_tags);
         if tags > most {
             return Err(invalid(format!(
                 "{tags} tags are too many: ask for at most {most} tags at a time"
             )));
         }
-        let mut events = self.shown(&site.space, query).await.map_err(|error| {
-            Failure::new(
-                FailureKind::Store,
-                format!("the log could not be read: {error}"),
-            )
-            .retryable()
-        })?;
+        let mut events = self.shown(&site.space, query).await?;
         events.reverse();
         Ok(Output::value(events.iter().map(brief).collect()))
     }
@@ -132,10 +111,6 @@ fn moment(since: &str) -> Result<Timestamp, Failure> {
             "since {since:?} is not an RFC 3339 time such as 2026-11-21T04:25:00Z"
         ))
     })
-}
-
-fn invalid(text: String) -> Failure {
-    Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
 }
 
 fn brief(event: &Event) -> Value {

@@ -1,8 +1,6 @@
 //! `run_code`: runs code that a model wrote in a worker process that reaches nothing (the crate `runner`). An error of the code is its
 //! result; code that was stopped is a failure with the reason.
 
-use std::sync::Arc;
-
 use runner::request::{Answer, Error, Language, Reason, Request};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,23 +8,12 @@ use serde_json::{Value, json};
 
 use crate::event::draft::{DEPTH_MAX, is_within_depth};
 use crate::tools::code;
-use crate::tools::code::runner::Runner;
 use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
+use crate::tools::tool::{CallSite, Effect, Output, Typed, invalid, refused};
 use crate::words::failure::{Failure, FailureKind};
 
 /// See the module.
-pub struct RunCode {
-    runner: Arc<Runner>,
-}
-
-impl RunCode {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        Self {
-            runner: supplies.code.clone(),
-        }
-    }
-}
+pub struct RunCode(pub Supplies);
 
 /// Most bytes of what stopped code had printed that its failure shows.
 const PRINTED_MAX: usize = 1000;
@@ -72,9 +59,7 @@ impl Typed for RunCode {
         site: &CallSite,
     ) -> Result<Output, Failure> {
         if code.trim().is_empty() {
-            let text = "there is no code to run";
-            return Err(Failure::new(FailureKind::Tool, text)
-                .with(json!({ "reason": "invalid_arguments" })));
+            return Err(invalid("there is no code to run"));
         }
         let language = match language {
             In::JavaScript => Language::JavaScript,
@@ -86,21 +71,14 @@ impl Typed for RunCode {
             Some(Value::String(text)) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
             other => other.unwrap_or_default(),
         };
-        match self
-            .runner
-            .run(
-                &site.space,
-                Request {
-                    language,
-                    code,
-                    input,
-                },
-            )
-            .await
-        {
-            Ok(answer) => Ok(Output::value(shown(answer))),
-            Err(error) => Err(failure(error)),
-        }
+        let request = Request {
+            language,
+            code,
+            input,
+        };
+        let ran = self.0.code.run(&site.space, request).await;
+        ran.map(|answer| Output::value(shown(answer)))
+            .map_err(failure)
     }
 }
 
@@ -130,9 +108,7 @@ fn failure(error: Error) -> Failure {
         Error::Unavailable(error) => {
             let text =
                 format!("the code was not run to its end, for no worker is to be had: {error}");
-            return Failure::new(FailureKind::Tool, text)
-                .with(json!({ "reason": "unavailable" }))
-                .retryable();
+            return refused(text, "unavailable").retryable();
         }
     };
     let (kind, key) = match reason {

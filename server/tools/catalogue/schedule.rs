@@ -1,6 +1,5 @@
 //! `schedule`: wakes the thread by the clock again and again, also after restarts; lists and removes what wakes it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -11,40 +10,16 @@ use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::fact::set::Change;
 use crate::event::schedule::{CATCH_UP_S, Overlap, Schedule as Plan};
-use crate::log::kernel::Store;
+use crate::log::error::StoreError;
 use crate::log::projections::schedules::ScheduleRow;
-use crate::tools::contacts::unreadable;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::budget::Budget;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::Name;
 use crate::words::recurrence::{Day, Recurrence, RecurrenceKind, Weekday, When};
 
 /// See the module.
-pub struct Schedule {
-    store: Arc<dyn Store>,
-    budget: Arc<Budget>,
-    most: u32,
-    interval: Duration,
-}
-
-impl Schedule {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        let Supplies {
-            store,
-            budget,
-            limits,
-            ..
-        } = supplies.clone();
-        Self {
-            store,
-            budget,
-            most: limits.schedules,
-            interval: limits.schedule_interval,
-        }
-    }
-}
+pub struct Schedule(pub Supplies);
 
 /// What it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -93,18 +68,19 @@ impl Typed for Schedule {
 impl Schedule {
     /// The least time between two runs, and the setting that says so: the server's own limit holds for minds, too.
     fn least_interval(&self) -> (Duration, &'static str) {
-        let of_minds = Duration::from_millis(self.budget.timer_ms);
-        if self.interval > of_minds {
-            return (self.interval, "limits.schedule_interval_ms");
+        let of_minds = Duration::from_millis(self.0.budget.timer_ms);
+        let of_all = self.0.limits.schedule_interval;
+        if of_all > of_minds {
+            return (of_all, "limits.schedule_interval_ms");
         }
         (of_minds, "budget.timer_ms")
     }
 
-    async fn of_thread(&self, site: &CallSite) -> Result<Vec<ScheduleRow>, Failure> {
-        self.store
-            .schedules(&site.space, Some(&site.thread), None, self.most)
+    async fn of_thread(&self, site: &CallSite) -> Result<Vec<ScheduleRow>, StoreError> {
+        let (store, most) = (&self.0.store, self.0.limits.schedules);
+        store
+            .schedules(&site.space, Some(&site.thread), None, most)
             .await
-            .map_err(unreadable)
     }
 
     async fn list(&self, site: &CallSite) -> Result<Output, Failure> {
@@ -140,9 +116,8 @@ impl Schedule {
         } = input;
         let name = named(name)?;
         let Some(kind) = kind else {
-            return Err(invalid(
-                "kind is missing: once, every, daily, weekly or monthly",
-            ));
+            let text = "kind is missing: once, every, daily, weekly or monthly";
+            return Err(failed(text));
         };
         let day = day.map(|day| day.parse().map_or(Day::Word(day), Day::Number));
         let when = When {
@@ -159,49 +134,35 @@ impl Schedule {
         let wrong = |it: crate::words::recurrence::Wrong| format!("{}: {}", it.member, it.detail);
         let recurrence = when
             .read()
-            .map_err(|all| invalid(all.into_iter().map(wrong).collect::<Vec<_>>().join("; ")))?;
+            .map_err(|all| failed(all.into_iter().map(wrong).collect::<Vec<_>>().join("; ")))?;
         let (least, key) = self.least_interval();
         if matches!(recurrence, Recurrence::Every { micros, .. } if u128::from(micros.unsigned_abs()) < least.as_micros())
         {
-            return Err(invalid(format!(
+            return Err(failed(format!(
                 "seconds: at least {} lie between two ({key})",
                 least.as_secs_f64()
             )));
         }
         let Some(due) = recurrence.next(site.now) else {
-            return Err(invalid(format!(
-                "nothing of this is to come: now it is {}",
-                site.now
-            )));
+            let text = format!("nothing of this is to come: now it is {}", site.now);
+            return Err(failed(text));
         };
-        if self
-            .store
-            .schedule(&site.space, &name)
-            .await
-            .map_err(unreadable)?
-            .is_some()
-        {
-            return Err(invalid(format!(
-                "a schedule {name} exists already; choose another name"
-            )));
+        if self.0.store.schedule(&site.space, &name).await?.is_some() {
+            let text = format!("a schedule {name} exists already; choose another name");
+            return Err(failed(text));
         }
-        let (own, limit) = (
-            self.of_thread(site).await?.len() as u64,
-            self.budget.schedules,
-        );
+        let own = self.of_thread(site).await?.len() as u64;
+        let limit = self.0.budget.schedules;
         if own >= limit {
             let text = format!(
                 "this thread has {limit} schedules already (budget.schedules); remove one first"
             );
             return Err(Failure::new(FailureKind::Budget, text));
         }
-        let all = self
-            .store
-            .schedules(&site.space, None, None, self.most)
-            .await
-            .map_err(unreadable)?
-            .len();
-        if all >= self.most as usize {
+        let most = self.0.limits.schedules;
+        let all = self.0.store.schedules(&site.space, None, None, most);
+        let all = all.await?.len();
+        if all >= most as usize {
             let text = format!("the space has {all} schedules already (limits.schedules)");
             return Err(Failure::new(FailureKind::Budget, text));
         }
@@ -223,52 +184,34 @@ impl Schedule {
             set: Some(site.now),
             root: site.so_far.purse.root(),
         };
-        let draft = Draft::set(
-            &site.thread,
-            name.as_str(),
-            Change::Schedule(Some(Box::new(plan))),
-        );
+        let change = Change::Schedule(Some(Box::new(plan)));
+        let draft = Draft::set(&site.thread, name.as_str(), change);
         let draft = draft.only_if(Condition::NewSchedule {
             name: name.clone(),
-            most: self.most as usize,
+            most: most as usize,
         });
-        Ok(Output {
-            drafts: vec![draft],
-            value: Some(json!({ "name": name, "next": due })),
-            ..Output::default()
-        })
+        let value = json!({ "name": name, "next": due });
+        Ok(Output::done(vec![draft], value))
     }
 
     async fn remove(&self, name: &Name, site: &CallSite) -> Result<Output, Failure> {
-        let row = self
-            .store
-            .schedule(&site.space, name)
-            .await
-            .map_err(unreadable)?;
+        let row = self.0.store.schedule(&site.space, name).await?;
         let Some(row) = row.filter(|row| row.schedule.thread == site.thread) else {
-            return Err(invalid(format!("this thread has no schedule {name}")));
+            return Err(failed(format!("this thread has no schedule {name}")));
         };
-        let stands = Condition::ScheduleStands {
-            name: name.clone(),
-            changed: row.changed,
-            due: None,
-        };
-        let draft = Draft::set(&site.thread, name.as_str(), Change::Schedule(None)).only_if(stands);
-        Ok(Output {
-            drafts: vec![draft],
-            value: Some(json!({ "removed": name })),
-            ..Output::default()
-        })
+        let draft = Draft::set(&site.thread, name.as_str(), Change::Schedule(None));
+        let draft = draft.only_if(row.stands(None));
+        Ok(Output::done(vec![draft], json!({ "removed": name })))
     }
 }
 
 fn named(name: Option<String>) -> Result<Name, Failure> {
     let Some(name) = name else {
-        return Err(invalid("name is missing"));
+        return Err(failed("name is missing"));
     };
-    Name::parse(&name).map_err(|error| invalid(error.to_string()))
+    Name::parse(&name).map_err(|error| failed(error.to_string()))
 }
 
-fn invalid(text: impl Into<String>) -> Failure {
+fn failed(text: impl Into<String>) -> Failure {
     Failure::new(FailureKind::Tool, text)
 }

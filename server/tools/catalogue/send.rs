@@ -1,7 +1,5 @@
 //! `send`: a message to contacts, the parent or the thread itself. Who of them got it, and who did not, is reported one by one.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
@@ -9,30 +7,13 @@ use serde_json::json;
 use crate::event::draft::Draft;
 use crate::event::intent::Intent;
 use crate::event::process::ErrorCode;
-use crate::log::kernel::Store;
-use crate::tools::contacts::{Contacts, SELF, nobody, unreadable};
+use crate::tools::contacts::{SELF, nobody, resolve};
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::budget::Budget;
 use crate::words::failure::{Failure, FailureKind, self_messages};
 
 /// See the module.
-pub struct Send {
-    store: Arc<dyn Store>,
-    contacts: Contacts,
-    budget: Arc<Budget>,
-}
-
-impl Send {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        let Supplies { store, budget, .. } = supplies.clone();
-        Self {
-            store,
-            contacts: Contacts::new(supplies),
-            budget,
-        }
-    }
-}
+pub struct Send(pub Supplies);
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -67,10 +48,8 @@ impl Typed for Send {
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
         if input.text.trim().is_empty() || input.to.is_empty() {
-            return Err(Failure::new(
-                FailureKind::Tool,
-                "send needs a recipient and a text that is not empty",
-            ));
+            let text = "send needs a recipient and a text that is not empty";
+            return Err(Failure::new(FailureKind::Tool, text));
         }
         if let Some(refused) = self.refused(&input, site).await? {
             return Ok(refused);
@@ -78,16 +57,16 @@ impl Typed for Send {
         let (mut to, mut sent, mut errors, mut texts) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for given in &input.to {
-            match self.contacts.resolve(site, given).await? {
+            match resolve(&self.0.store, site, given).await? {
                 Some(thread) if to.contains(&thread) => {}
                 Some(thread) => {
                     sent.push(given.clone());
                     to.push(thread);
                 }
                 None => {
-                    let (error, text) = nobody(site, given);
-                    errors.push(error);
-                    texts.push(text);
+                    let unknown = nobody(site, given);
+                    errors.extend(unknown.drafts);
+                    texts.extend(unknown.failure.map(|failure| failure.text));
                 }
             }
         }
@@ -121,11 +100,7 @@ impl Typed for Send {
 impl Send {
     /// The refusal, when the thread has sent too much on its own.
     async fn refused(&self, input: &Input, site: &CallSite) -> Result<Option<Output>, Failure> {
-        let row = self
-            .store
-            .thread(&site.space, &site.thread)
-            .await
-            .map_err(unreadable)?;
+        let row = self.0.store.thread(&site.space, &site.thread).await?;
         let (sent, own) = row.map_or((0, 0), |row| {
             (u64::from(row.state.sends), u64::from(row.self_messages))
         });
@@ -133,10 +108,10 @@ impl Send {
             .to
             .iter()
             .any(|to| to.trim() == SELF || to.trim() == site.thread.as_str());
-        if to_itself && own >= self.budget.self_messages {
-            return Err(self_messages(self.budget.self_messages));
+        if to_itself && own >= self.0.budget.self_messages {
+            return Err(self_messages(self.0.budget.self_messages));
         }
-        let limit = self.budget.sends;
+        let limit = self.0.budget.sends;
         if sent + input.to.len() as u64 <= limit {
             return Ok(None);
         }

@@ -1,7 +1,5 @@
 //! `set_timer`: wakes the thread when the time has come, once, also when the server was away meanwhile.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -9,27 +7,14 @@ use super::wait::millis;
 use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, Timer};
 use crate::event::fact::told::News;
-use crate::event::request::REQUEST;
-use crate::log::kernel::Store;
-use crate::tools::contacts::unreadable;
+use crate::event::timer::Purpose;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::budget::Budget;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::time::Timestamp;
 
 /// See the module.
-pub struct SetTimer {
-    store: Arc<dyn Store>,
-    budget: Arc<Budget>,
-}
-
-impl SetTimer {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        let Supplies { store, budget, .. } = supplies.clone();
-        Self { store, budget }
-    }
-}
+pub struct SetTimer(pub Supplies);
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -48,18 +33,18 @@ impl Typed for SetTimer {
     const ASKS_AGAIN: bool = false;
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
-        let ms = millis(input.after_s)?.max(self.budget.timer_ms);
+        let ms = millis(input.after_s)?.max(self.0.budget.timer_ms);
         let set = self
+            .0
             .store
             .timers(&site.space, &site.thread..=&site.thread)
-            .await
-            .map_err(unreadable)?;
+            .await?;
         // How many requests to people a thread may have open has a limit of its own.
         let set = set
             .iter()
-            .filter(|timer| !timer.name.starts_with(REQUEST))
+            .filter(|timer| !matches!(Purpose::of(&timer.name), Purpose::Request(_)))
             .count() as u64;
-        let limit = self.budget.timers;
+        let limit = self.0.budget.timers;
         if set >= limit {
             let text =
                 format!("{limit} timers are set already (budget.timers); wait until one is due");
@@ -73,15 +58,12 @@ impl Typed for SetTimer {
             note: &input.note,
         };
         let told = Draft::news(&site.thread, site.turn, news);
-        let change = Draft::set(
-            &site.thread,
-            &id,
-            Change::Timer(Some(Timer {
-                due,
-                note: input.note,
-                set: Some(site.now),
-            })),
-        );
+        let timer = Timer {
+            due,
+            note: input.note,
+            set: Some(site.now),
+        };
+        let change = Draft::set(&site.thread, &id, Change::Timer(Some(timer)));
         Ok(Output::events(vec![change, told.of_call(&site.call_id)]))
     }
 }

@@ -9,17 +9,7 @@ use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::Failure;
 
 /// See the module.
-pub struct SpawnThread {
-    spawner: Spawner,
-}
-
-impl SpawnThread {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        Self {
-            spawner: Spawner::new(supplies),
-        }
-    }
-}
+pub struct SpawnThread(pub Supplies);
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -39,8 +29,9 @@ impl Typed for SpawnThread {
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
         let label = input.label.filter(|label| !label.trim().is_empty());
-        self.spawner.check_prompt(input.prompt.as_deref())?;
-        let mut spawning = self.spawner.begin(site).await?;
+        let spawner = Spawner(self.0.clone());
+        spawner.check_prompt(input.prompt.as_deref())?;
+        let mut spawning = spawner.begin(site).await?;
         let child = Child {
             label: label.as_deref(),
             prompt: input.prompt,

@@ -1,7 +1,5 @@
 //! `state_get`, `state_put`, `state_search`, `state_delete`: notes a module keeps for itself. Every write is an event.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -9,12 +7,11 @@ use serde_json::{Value, json};
 use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, Note};
 use crate::log::error::StoreError;
-use crate::log::kernel::Store;
 use crate::log::projections::entries::EntryRow;
 use crate::log::shown_to_models::is_taken_back;
 use crate::log::words::asked;
 use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
+use crate::tools::tool::{CallSite, Effect, Output, Typed, invalid};
 use crate::words::failure::{Failure, FailureKind};
 
 /// Longest key, in bytes.
@@ -27,17 +24,7 @@ const RELATED_MAX: usize = 64;
 const HITS_MAX: u32 = 50;
 
 /// `state_get`: reads one.
-pub struct Get {
-    store: Arc<dyn Store>,
-}
-
-impl Get {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        Self {
-            store: supplies.store.clone(),
-        }
-    }
-}
+pub struct Get(pub Supplies);
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -54,20 +41,19 @@ impl Typed for Get {
 
     async fn call(&self, input: GetInput, site: &CallSite) -> Result<Output, Failure> {
         let entry = self
+            .0
             .store
             .entry(&site.space, valid_key(&input.key)?)
             .await
             .map_err(store_failed)?;
-        let is_back = match &entry {
-            Some(entry) => is_taken_back(&*self.store, &site.space, entry.seq).await,
-            None => Ok(false),
+        let Some(entry) = entry else {
+            return Ok(Output::value(json!({ "found": false })));
         };
-        let output = match entry {
-            Some(_) if is_back.map_err(store_failed)? => json!({ "found": false }),
-            Some(entry) => json!({ "found": true, "entry": shown(&entry) }),
-            None => json!({ "found": false }),
-        };
-        Ok(Output::value(output))
+        let is_back = is_taken_back(&*self.0.store, &site.space, entry.seq).await;
+        Ok(Output::value(match is_back.map_err(store_failed)? {
+            true => json!({ "found": false }),
+            false => json!({ "found": true, "entry": shown(&entry) }),
+        }))
     }
 }
 
@@ -112,26 +98,12 @@ impl Typed for Put {
             owner: site.by.to_string(),
         };
         let draft = Draft::set(&site.thread, &key, Change::Entry(Some(note)));
-        Ok(Output {
-            drafts: vec![draft],
-            value: Some(json!({ "stored": key })),
-            ..Output::default()
-        })
+        Ok(Output::done(vec![draft], json!({ "stored": key })))
     }
 }
 
 /// `state_search`: finds some.
-pub struct Search {
-    store: Arc<dyn Store>,
-}
-
-impl Search {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        Self {
-            store: supplies.store.clone(),
-        }
-    }
-}
+pub struct Search(pub Supplies);
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -154,17 +126,17 @@ impl Typed for Search {
         }
         if asked(&input.query).is_empty() {
             let text = "query has nothing that can be looked for: no letter, no digit, no emoji";
-            return Err(Failure::new(FailureKind::Tool, text)
-                .with(json!({ "reason": "invalid_arguments" })));
+            return Err(invalid(text));
         }
         let hits = self
+            .0
             .store
             .search_entries(&site.space, &input.query, limit)
             .await
             .map_err(store_failed)?;
         let mut found = Vec::with_capacity(hits.len());
         for hit in &hits {
-            let is_back = is_taken_back(&*self.store, &site.space, hit.seq).await;
+            let is_back = is_taken_back(&*self.0.store, &site.space, hit.seq).await;
             if !is_back.map_err(store_failed)? {
                 found.push(shown(hit));
             }
@@ -174,17 +146,7 @@ impl Typed for Search {
 }
 
 /// `state_delete`: removes one. It reads before it writes: what was put just before has to be committed first.
-pub struct Delete {
-    store: Arc<dyn Store>,
-}
-
-impl Delete {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        Self {
-            store: supplies.store.clone(),
-        }
-    }
-}
+pub struct Delete(pub Supplies);
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -201,6 +163,7 @@ impl Typed for Delete {
 
     async fn call(&self, input: DeleteInput, site: &CallSite) -> Result<Output, Failure> {
         let known = self
+            .0
             .store
             .entry(&site.space, valid_key(&input.key)?)
             .await
@@ -210,24 +173,13 @@ impl Typed for Delete {
         }
         let draft = Draft::set(&site.thread, &input.key, Change::Entry(None));
         let value = json!({ "found": true, "deleted": input.key });
-        Ok(Output {
-            drafts: vec![draft],
-            value: Some(value),
-            ..Output::default()
-        })
+        Ok(Output::done(vec![draft], value))
     }
 }
 
-fn invalid(text: String) -> Failure {
-    Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
-}
-
 fn store_failed(error: StoreError) -> Failure {
-    Failure::new(
-        FailureKind::Store,
-        format!("the notes could not be read: {error}"),
-    )
-    .retryable()
+    let text = format!("the notes could not be read: {error}");
+    Failure::new(FailureKind::Store, text).retryable()
 }
 
 fn valid_key(key: &str) -> Result<&str, Failure> {

@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::event::draft::Draft;
 use crate::event::intent::{Intent, Operation};
@@ -53,11 +52,7 @@ impl Typed for Note {
 
     async fn call(&self, input: NoteInput, site: &CallSite) -> Result<Output, Failure> {
         let draft = Draft::decision_said(&site.thread, site.turn, &input.text);
-        Ok(Output {
-            drafts: vec![draft],
-            value: Some(Value::from("noted")),
-            ..Output::default()
-        })
+        Ok(Output::done(vec![draft], "noted"))
     }
 }
 

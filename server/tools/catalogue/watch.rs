@@ -1,8 +1,6 @@
 //! `watch` and `close_watch`: to be told, once, when a message of some kind comes from somebody, and reminded until one has seen
 //! to it.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -10,31 +8,14 @@ use crate::event::draft::Draft;
 use crate::event::fact::set::Change;
 use crate::event::fact::told::News;
 use crate::event::process::{ErrorCode, Watch};
-use crate::log::kernel::Store;
-use crate::tools::contacts::{Contacts, nobody, unreadable};
+use crate::tools::contacts::{nobody, resolve};
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::budget::Budget;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::ThreadId;
 
 /// `watch`. See the module.
-pub struct SetWatch {
-    store: Arc<dyn Store>,
-    contacts: Contacts,
-    budget: Arc<Budget>,
-}
-
-impl SetWatch {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        let Supplies { store, budget, .. } = supplies.clone();
-        Self {
-            store,
-            contacts: Contacts::new(supplies),
-            budget,
-        }
-    }
-}
+pub struct SetWatch(pub Supplies);
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -56,32 +37,20 @@ impl Typed for SetWatch {
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
         let kind = input.kind.trim().to_lowercase();
         if kind.is_empty() {
-            return Err(Failure::new(
-                FailureKind::Tool,
-                "watch needs a kind: a tag of the events to watch for",
-            ));
+            let text = "watch needs a kind: a tag of the events to watch for";
+            return Err(Failure::new(FailureKind::Tool, text));
         }
-        let row = self
-            .store
-            .thread(&site.space, &site.thread)
-            .await
-            .map_err(unreadable)?;
-        let limit = self.budget.watches;
+        let row = self.0.store.thread(&site.space, &site.thread).await?;
+        let limit = self.0.budget.watches;
         if row.is_some_and(|row| row.state.watches.len() as u64 >= limit) {
             let text = format!("{limit} watches are open already (budget.watches); close one");
             return Err(Failure::new(FailureKind::Budget, text));
         }
         let from = match input.from.filter(|from| !from.trim().is_empty()) {
             None => None,
-            Some(name) => match self.contacts.resolve(site, &name).await? {
+            Some(name) => match resolve(&self.0.store, site, &name).await? {
                 Some(thread) => Some(thread),
-                None => {
-                    let (error, text) = nobody(site, &name);
-                    return Ok(Output::failed(
-                        vec![error],
-                        Failure::new(FailureKind::Tool, text),
-                    ));
-                }
+                None => return Ok(nobody(site, &name)),
             },
         };
         let id = format!("w{}-{}", site.turn, site.call_id);
@@ -105,17 +74,7 @@ impl Typed for SetWatch {
 }
 
 /// `close_watch`. See the module.
-pub struct CloseWatch {
-    store: Arc<dyn Store>,
-}
-
-impl CloseWatch {
-    pub(super) fn new(supplies: &Supplies) -> Self {
-        Self {
-            store: supplies.store.clone(),
-        }
-    }
-}
+pub struct CloseWatch(pub Supplies);
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -133,11 +92,7 @@ impl Typed for CloseWatch {
     const READS_ROWS: bool = true;
 
     async fn call(&self, input: CloseInput, site: &CallSite) -> Result<Output, Failure> {
-        let row = self
-            .store
-            .thread(&site.space, &site.thread)
-            .await
-            .map_err(unreadable)?;
+        let row = self.0.store.thread(&site.space, &site.thread).await?;
         let watch = row.and_then(|row| row.state.watches.get(&input.id).cloned());
         let Some(watch) = watch else {
             let given: String = input.id.chars().take(100).collect();
@@ -149,10 +104,8 @@ impl Typed for CloseWatch {
                 ErrorCode::UnknownWatch,
                 &text,
             );
-            return Ok(Output::failed(
-                vec![error],
-                Failure::new(FailureKind::Tool, text),
-            ));
+            let failure = Failure::new(FailureKind::Tool, text);
+            return Ok(Output::failed(vec![error], failure));
         };
         let news = News::WatchClosed {
             watch: &input.id,

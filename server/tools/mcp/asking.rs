@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
@@ -23,7 +23,7 @@ use crate::log::kernel::Store;
 use crate::log::query::{Order, Query, Show};
 use crate::tools::approval::after;
 use crate::tools::gate::open_places;
-use crate::tools::tool::CallSite;
+use crate::tools::tool::{CallSite, refused};
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{self, Seq, Space};
 use crate::words::time;
@@ -123,14 +123,9 @@ impl Asker {
                 );
                 let failure = Failure { text, ..failure };
                 let who = Who::Tool(self.tool.clone());
-                self.append(vec![Draft::failure(
-                    &self.site.thread,
-                    Some(self.site.turn),
-                    &who,
-                    &failure,
-                )])
-                .await
-                .map(|_| Reply::Declined)
+                let CallSite { thread, turn, .. } = &self.site;
+                let draft = Draft::failure(thread, Some(*turn), &who, &failure);
+                self.append(vec![draft]).await.map(|_| Reply::Declined)
             }
         };
         outcome.unwrap_or_else(|error| {
@@ -149,42 +144,29 @@ impl Asker {
             ..
         } = &self.site;
         let lost = |error: StoreError| Failure::new(FailureKind::Store, error.to_string());
-        let refused = |text: &str, reason: &str| {
-            Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": reason })))
-        };
         let Some(Asked { message, schema }) = asked else {
-            return refused("it wants more than a form", "not_a_form");
+            return Err(refused("it wants more than a form", "not_a_form"));
         };
         if let Who::Mission(_) = self.site.by {
-            return refused(
-                "whom a task of a mission asks, the mission decides",
-                "mission",
-            );
+            let text = "whom a task of a mission asks, the mission decides";
+            return Err(refused(text, "mission"));
         }
         if message.len() > MESSAGE_MAX || first_unseen(&message).is_some() {
-            return refused(
-                "its question is too long, or has characters that people do not see",
-                "unfit",
-            );
+            let text = "its question is too long, or has characters that people do not see";
+            return Err(refused(text, "unfit"));
         }
-        unfit(&schema).map_err(|why| {
-            Failure::new(FailureKind::Tool, why).with(json!({ "reason": "unfit" }))
-        })?;
+        unfit(&schema).map_err(|why| refused(why, "unfit"))?;
         if self.so_far.fetch_add(1, Ordering::Relaxed) >= QUESTIONS_MAX {
-            return refused(
-                &format!("one call may ask {QUESTIONS_MAX} times"),
-                "too_many",
-            );
+            let text = format!("one call may ask {QUESTIONS_MAX} times");
+            return Err(refused(text, "too_many"));
         }
         if self.desk.store.is_user_away(space).await.map_err(lost)? {
-            return refused("people are away (user_away)", "away");
+            return Err(refused("people are away (user_away)", "away"));
         }
         open_places(&*self.desk.store, self.desk.open_max, &self.site).await?;
         let id = id::fresh();
-        let expires = after(
-            time::now(),
-            self.until.saturating_duration_since(Instant::now()),
-        );
+        let left = self.until.saturating_duration_since(Instant::now());
+        let expires = after(time::now(), left);
         let question = Question {
             question: &id.to_string(),
             turn: *turn,
@@ -288,23 +270,18 @@ impl Asker {
 
     /// The seq of the last of them.
     async fn append(&self, drafts: Vec<Draft>) -> Result<Seq, StoreError> {
-        match self
-            .desk
-            .store
-            .append(Append::free(&self.site.space, drafts))
-            .await?
-        {
-            Appended::Stored(placed) => {
-                placed.iter().for_each(|placed| {
-                    self.desk
-                        .on_stored
-                        .get()
-                        .into_iter()
-                        .for_each(|told| told(&self.site.space, &placed.shown.event));
-                });
-                Ok(placed.last().map_or(0, |placed| placed.shown.event.seq))
+        let Desk {
+            store, on_stored, ..
+        } = &*self.desk;
+        let space = &self.site.space;
+        let Appended::Stored(placed) = store.append(Append::free(space, drafts)).await? else {
+            return Ok(0);
+        };
+        if let Some(on_stored) = on_stored.get() {
+            for placed in &placed {
+                on_stored(space, &placed.shown.event);
             }
-            _ => Ok(0),
         }
+        Ok(placed.last().map_or(0, |placed| placed.shown.event.seq))
     }
 }

@@ -56,7 +56,8 @@ impl Group {
 
     /// Says why the program of this name could not be started, if that is why it ended.
     pub async fn was_not_started(mut self, program: &str) -> Option<String> {
-        let why = match timeout(LEAVE, self.wait()).await.ok()?.ok()?.code()? {
+        let code = timeout(LEAVE, self.wait()).await.ok()?.ok()?.code()?;
+        let why = match u8::try_from(code).ok()? {
             launcher::NOT_FOUND => "there is no such program",
             launcher::NOT_RUN => "it may not be run",
             _ => return None,
@@ -100,15 +101,9 @@ pub fn start(name: &str, options: &Options, veil: Arc<Veil>) -> Result<Program, 
     let mut command = Command::new(pool::Options::this_program());
     command.args([launcher::LAUNCHER, "--", program]);
     command.args(&options.args).env_clear();
-    command.envs(
-        GIVEN
-            .into_iter()
-            .filter_map(|name| Some((name, std::env::var_os(name)?))),
-    );
-    command.envs(
-        env.iter()
-            .map(|(name, value)| (name, value.expose_secret())),
-    );
+    let given = |name| Some((name, std::env::var_os(name)?));
+    command.envs(GIVEN.into_iter().filter_map(given));
+    command.envs(env.iter().map(|(name, it)| (name, it.expose_secret())));
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -121,12 +116,8 @@ pub fn start(name: &str, options: &Options, veil: Arc<Veil>) -> Result<Program, 
     let id = leader
         .id()
         .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    let pipes = (
-        leader.stdout.take(),
-        leader.stdin.take(),
-        leader.stderr.take(),
-    );
-    let (Some(output), Some(input), Some(words)) = pipes else {
+    let (stdin, stdout) = (leader.stdin.take(), leader.stdout.take());
+    let (Some(input), Some(output), Some(words)) = (stdin, stdout, leader.stderr.take()) else {
         return Err(format!("{program} was started without pipes"));
     };
     let said = Said::new(name, "on standard error", veil);

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::DecodePaddingMode::Indifferent;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::wire::{Answer, Part, Pointer};
 use crate::event::draft::{DEPTH_MAX, is_within_depth};
@@ -66,15 +66,10 @@ pub async fn output(
     }
     let structured = structured.map(|value| found.without_bytes(shallow(value)));
     if is_error {
-        let said: String = found
-            .words(structured.as_ref())
-            .chars()
-            .take(FAILURE_MAX)
-            .collect();
-        return Err(Failure::new(
-            FailureKind::Tool,
-            format!("{tool} failed: {said}"),
-        ));
+        let said = found.words(structured.as_ref());
+        let said: String = said.chars().take(FAILURE_MAX).collect();
+        let text = format!("{tool} failed: {said}");
+        return Err(Failure::new(FailureKind::Tool, text));
     }
     Ok(Output::value(found.value(structured, left_out)))
 }
@@ -98,14 +93,15 @@ impl Found {
             Part::Text(text) => self.texts.push(text),
             Part::Link(link) => self.links.push(link),
             Part::Media { .. } if self.media.len() >= MEDIA_MAX => {
-                self.texts.push(format!(
-                    "(a picture or sound is left out: an answer may have {MEDIA_MAX})"
-                ));
+                let text =
+                    format!("(a picture or sound is left out: an answer may have {MEDIA_MAX})");
+                self.texts.push(text);
             }
             Part::Media { mime, data } => match bytes_of(&data) {
-                None => self
-                    .texts
-                    .push(format!("({mime:?} that is not base64 is left out)")),
+                None => {
+                    let text = format!("({mime:?} that is not base64 is left out)");
+                    self.texts.push(text);
+                }
                 Some(bytes) => {
                     let kept = kept(&mime, bytes, store, space).await?;
                     if data.len() >= TWICE_MIN {
@@ -122,9 +118,8 @@ impl Found {
     fn without_bytes(&self, value: Value) -> Value {
         match value {
             Value::String(text) => {
-                let data = text
-                    .rsplit_once(";base64,")
-                    .map_or(&*text, |(_, data)| data);
+                let address = text.rsplit_once(";base64,");
+                let data = address.map_or(&*text, |(_, data)| data);
                 let hash = self.hashes.get(data).cloned();
                 hash.unwrap_or(Value::String(text))
             }
@@ -155,24 +150,18 @@ impl Found {
                 Some(_) => {}
             }
         }
-        let mut all = Map::new();
         let some = |list: Vec<Value>| (!list.is_empty()).then(|| Value::from(list));
+        let links = self.links.into_iter().map(|link| json!(link)).collect();
         let members = [
             ("text", (!text.is_empty()).then(|| text.into())),
             ("structured", structured),
             ("media", some(self.media)),
-            (
-                "links",
-                some(self.links.into_iter().map(|link| json!(link)).collect()),
-            ),
+            ("links", some(links)),
             ("left_out", (left_out > 0).then(|| left_out.into())),
         ];
-        all.extend(
-            members
-                .into_iter()
-                .filter_map(|(name, value)| Some((name.to_owned(), value?))),
-        );
-        Value::Object(all)
+        let members = members.into_iter();
+        let members = members.filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        Value::Object(members.collect())
     }
 }
 
@@ -194,26 +183,18 @@ async fn kept(
     store: &dyn Store,
     space: &Space,
 ) -> Result<Value, Failure> {
-    let given = mime
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase();
-    let mime = KINDS
-        .into_iter()
-        .find(|kind| *kind == given)
-        .unwrap_or("application/octet-stream");
+    let given = mime.split(';').next().unwrap_or_default();
+    let given = given.trim().to_ascii_lowercase();
+    let mime = KINDS.into_iter().find(|kind| *kind == given);
+    let mime = mime.unwrap_or("application/octet-stream");
     let length = bytes.len();
     let blob = Blob {
         mime: mime.to_owned(),
         bytes: bytes.into(),
     };
     let lost = |error| {
-        Failure::new(
-            FailureKind::Store,
-            format!("a picture or sound could not be stored: {error}"),
-        )
+        let text = format!("a picture or sound could not be stored: {error}");
+        Failure::new(FailureKind::Store, text)
     };
     let sha256 = store.put_blob(space, blob).await.map_err(lost)?;
     Ok(json!({ "blob": sha256, "mime": mime, "bytes": length }))
@@ -221,9 +202,8 @@ async fn kept(
 
 /// JSON that may be stored: what is nested too deep is its text.
 fn shallow(value: Value) -> Value {
-    if is_within_depth(&value, DEPTH_MAX - 8) {
-        value
-    } else {
-        value.to_string().into()
+    match is_within_depth(&value, DEPTH_MAX - 8) {
+        true => value,
+        false => value.to_string().into(),
     }
 }

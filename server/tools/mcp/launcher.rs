@@ -16,9 +16,9 @@ use tokio::signal::unix::{SignalKind, signal};
 /// The hidden command of the server's binary that is the launcher.
 pub const LAUNCHER: &str = "tool-launcher";
 /// The exit code of a launcher that found no such program, as shells have it.
-pub const NOT_FOUND: i32 = 127;
+pub const NOT_FOUND: u8 = 127;
 /// The exit code of a launcher that may not run the program, likewise.
-pub const NOT_RUN: i32 = 126;
+pub const NOT_RUN: u8 = 126;
 /// The exit code of a program that a signal ended, less its number, likewise.
 const SIGNALLED: i32 = 128;
 /// The pause between two looks at what is still there.
@@ -34,16 +34,8 @@ pub fn main(program: &OsString, arguments: &[OsString]) -> ExitCode {
     let started = Command::new(program).args(arguments).spawn();
     let leader = match started {
         Ok(child) => Pid::from_child(&child),
-        Err(error) => {
-            return ExitCode::from(
-                u8::try_from(if error.kind() == io::ErrorKind::NotFound {
-                    NOT_FOUND
-                } else {
-                    NOT_RUN
-                })
-                .unwrap_or(u8::MAX),
-            );
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return NOT_FOUND.into(),
+        Err(_) => return NOT_RUN.into(),
     };
     // Only the program holds them: where it closes one, the server sees that.
     let _ = let_go();

@@ -1,9 +1,10 @@
 //! A line joins a server of tools and its tools: the task of the server says on it how the server is, and the tools say on it that
 //! somebody needs the server.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -73,7 +74,7 @@ impl Line {
     /// Somebody needs the server.
     pub fn need(&self) {
         self.first.get_or_init(Instant::now);
-        *self.needed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.needed.lock() = Some(Instant::now());
         self.wanted.notify_one();
     }
 
@@ -110,12 +111,7 @@ impl Line {
 
     /// Waits until somebody needs it, unless somebody did lately.
     pub async fn wanted(&self) {
-        let lately = || {
-            self.needed
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .is_some_and(|at| at.elapsed() < UNNEEDED)
-        };
+        let lately = || self.needed.lock().is_some_and(|at| at.elapsed() < UNNEEDED);
         while !lately() {
             self.wanted.notified().await;
         }

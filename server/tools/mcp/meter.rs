@@ -1,9 +1,10 @@
 //! How much another server may send: longest line, most bytes and most messages in a while. Who sends more is cut off.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::time::Instant;
 
@@ -59,11 +60,7 @@ impl Messages {
 
     /// Counts one, and says whether that was one too many.
     pub fn is_over(&self) -> bool {
-        let is_over = self
-            .count
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_over(1, MESSAGES_MAX);
+        let is_over = self.count.lock().is_over(1, MESSAGES_MAX);
         if is_over {
             self.cut("more messages than may be");
         }

@@ -30,10 +30,7 @@ pub fn names(server: &str, tools: &[&str]) -> Vec<String> {
 /// The name of one tool: as the server calls it, where that can be a name; else the nearest, and a hash of what the server calls it.
 fn name(server: &str, tool: &str, digits: usize) -> String {
     let whole = format!("{PREFIX}{server}__{tool}");
-    let is_plain = !tool.is_empty()
-        && tool
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    let is_plain = !tool.is_empty() && tool.chars().all(is_plain);
     // One that looks like a changed name could be made to equal one.
     if is_plain && whole.len() <= NAME_MAX && !looks_changed(tool) {
         whole
@@ -45,15 +42,13 @@ fn name(server: &str, tool: &str, digits: usize) -> String {
 fn changed(server: &str, tool: &str, digits: usize) -> String {
     let hash = sha256(tool.as_bytes());
     let room = NAME_MAX - PREFIX.len() - server.len() - 2 - 1 - digits;
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
-            c
-        } else {
-            '_'
-        }
-    };
+    let plain = |c: char| if is_plain(c) { c } else { '_' };
     let near: String = tool.chars().map(plain).take(room).collect();
     format!("{PREFIX}{server}__{near}_{}", &hash[..digits])
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
 /// Whether a name ends as changed ones do.

@@ -90,37 +90,20 @@ fn offer(name: String, told: Told, options: &Options) -> Offer {
     // A rule that needs no mark needs no approval of one.
     let needs_none = options.approve() != WaitingCalls::Writes && !is_believed;
     let sha256_marked = (needs_none && told.only_reads).then(|| hash(&json!("reads")));
-    let Told {
-        name: original,
-        description,
-        schema,
-        ..
-    } = told;
-    if wrong.is_none() {
-        let schema = closed(schema);
-        return Offer {
-            name,
-            original,
-            description,
-            schema,
-            is_repeatable,
-            only_reads,
-            waits,
-            sha256,
-            sha256_marked,
-            wrong,
-        };
-    }
-    // What is wrong is not kept at whatever length it has.
-    let (original, description) = (
-        beginning(&original, ORIGINAL_MAX),
-        beginning(&description, DESCRIPTION_MAX),
-    );
+    let (original, description, schema) = match wrong {
+        None => (told.name, told.description, closed(told.schema)),
+        // What is wrong is not kept at whatever length it has.
+        Some(_) => (
+            beginning(&told.name, ORIGINAL_MAX),
+            beginning(&told.description, DESCRIPTION_MAX),
+            Value::Null,
+        ),
+    };
     Offer {
         name,
         original,
         description,
-        schema: Value::Null,
+        schema,
         is_repeatable,
         only_reads,
         waits,

@@ -15,8 +15,10 @@ use super::wire::Trouble;
 use super::wire::reading::{Entry, Has, Kind, Page};
 use crate::log::kernel::Store;
 use crate::model::prompt::{Error, Prompts};
-use crate::tools::tool::{CallSite, Effect, Output, Spec, Tool, Typed, boxed, spec_of};
-use crate::words::failure::{Failure, FailureKind};
+use crate::tools::tool::{
+    CallSite, Effect, Output, Spec, Tool, Typed, boxed, invalid, refused, spec_of,
+};
+use crate::words::failure::Failure;
 
 /// Its name.
 pub const NAME: &str = "mcp_read";
@@ -46,13 +48,8 @@ pub fn tool(
         time: longest.map(|longest| longest * 2),
         ..spec_of::<Read>(prompts)?
     };
-    Ok(boxed(
-        spec,
-        Read {
-            servers: servers.to_vec(),
-            store,
-        },
-    ))
+    let servers = servers.to_vec();
+    Ok(boxed(spec, Read { servers, store }))
 }
 
 /// Its arguments.
@@ -81,20 +78,15 @@ impl Typed for Read {
         };
         let server = self.servers.iter().find(|server| server.line.name == *name);
         let server = server.ok_or_else(|| {
-            invalid(format!(
-                "there is no server {name:?}; there are {}",
-                self.names()
-            ))
+            let names = self.servers.iter().map(|it| it.line.name.as_str());
+            let names = names.collect::<Vec<_>>().join(", ");
+            invalid(format!("there is no server {name:?}; there are {names}"))
         })?;
         let limit = server.options.timeout();
         let garbled = server.line.garbled.so_far();
         let late = |_| {
-            late(
-                &at(name),
-                Self::EFFECT,
-                limit,
-                server.line.garbled.so_far() - garbled,
-            )
+            let garbled = server.line.garbled.so_far() - garbled;
+            late(&at(name), Self::EFFECT, limit, garbled)
         };
         let place = server.line.place(&site.space, limit).await;
         let _place = place.ok_or_else(|| remote::busy(&at(name), name, limit))?;
@@ -112,14 +104,6 @@ impl Read {
             json!({ "server": server.line.name, "resources": resources, "prompts": prompts })
         };
         json!({ "servers": self.servers.iter().map(shown).collect::<Vec<_>>() })
-    }
-
-    fn names(&self) -> String {
-        self.servers
-            .iter()
-            .map(|server| server.line.name.as_str())
-            .collect::<Vec<_>>()
-            .join(", ")
     }
 
     async fn asked(
@@ -144,13 +128,8 @@ impl Read {
             }
             _ => return Err(invalid("give one of list, uri and prompt")),
         };
-        output(
-            NAME,
-            answer.map_err(|trouble| failed(name, trouble))?,
-            &*self.store,
-            &site.space,
-        )
-        .await
+        let answer = answer.map_err(|trouble| failed(name, trouble))?;
+        output(NAME, answer, &*self.store, &site.space).await
     }
 
     /// A page of a list, of what may be read. A page of the server may be more than one here: a cursor says how much of it was shown.
@@ -210,7 +189,7 @@ fn may(server: &Server, name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let text = format!("{} may not be asked for that", server.line.name);
-    Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "not_allowed" })))
+    Err(refused(text, "not_allowed"))
 }
 
 /// The way to a server, as soon as it has one.
@@ -230,10 +209,6 @@ fn failed(server: &str, trouble: Trouble) -> Failure {
 /// What was called, and of which server.
 fn at(server: &str) -> String {
     format!("{NAME} of {server}")
-}
-
-fn invalid(text: impl Into<String>) -> Failure {
-    Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
 }
 
 /// Where a page begins: so many entries into that of the server.

@@ -15,7 +15,7 @@ use super::offer::Offer;
 use super::options::Options;
 use super::wire::Trouble;
 use crate::model::provider::ToolSpec;
-use crate::tools::tool::{CallSite, Effect, Output, Spec, Tool};
+use crate::tools::tool::{CallSite, Effect, Output, Spec, Tool, invalid};
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::text::Json;
 
@@ -140,12 +140,10 @@ impl Tool for Remote {
     async fn call(&self, arguments: Value, site: &CallSite) -> Result<Output, Failure> {
         self.check(&arguments)?;
         let Value::Object(arguments) = arguments else {
-            let text = format!(
+            return Err(invalid(format!(
                 "the arguments of {} are not valid: they are an object",
                 self.spec.name()
-            );
-            return Err(Failure::new(FailureKind::Tool, text)
-                .with(json!({ "reason": "invalid_arguments" })));
+            )));
         };
         let (name, effect) = (self.spec.name(), self.spec.effect);
         let place = self.line.place(&site.space, self.limit).await;
@@ -176,13 +174,8 @@ impl Tool for Remote {
                 }
             }
         };
-        output(
-            name,
-            answer.map_err(failed)?,
-            &*self.desk.store,
-            &site.space,
-        )
-        .await
+        let answer = answer.map_err(failed)?;
+        output(name, answer, &*self.desk.store, &site.space).await
     }
 }
 

@@ -1,9 +1,10 @@
 //! One server of tools: a task that connects when somebody needs it, listens for changes of its list, and comes back after it was away. It
 //! delays nobody: who asks is told what is known at that moment.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -76,20 +77,12 @@ impl Server {
 
     /// What it offers, as it was listed last: also while it is away, so that models are told the same.
     pub fn offered(&self) -> Arc<[Offered]> {
-        self.list
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .offered
-            .clone()
+        self.list.lock().offered.clone()
     }
 
     /// Its words about all its tools together.
     pub fn said(&self) -> Option<Arc<Offer>> {
-        self.list
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .said
-            .clone()
+        self.list.lock().said.clone()
     }
 
     /// All its words for models: about all its tools together, and about each.
@@ -101,16 +94,12 @@ impl Server {
 
     /// What of its list is not taken, in words.
     pub fn lacks(&self) -> Option<String> {
-        self.list
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .lacks
-            .clone()
+        self.list.lock().lacks.clone()
     }
 
     /// What it has besides tools, as it said last.
     pub fn has(&self) -> Has {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner).has
+        self.list.lock().has
     }
 
     /// Connects whenever somebody needs it, until it is told to stop.
@@ -192,9 +181,10 @@ impl Server {
             () = stop.cancelled() => None,
         };
         match &ended {
-            Some(Ended::Stale(_)) => drop(tokio::spawn(
-                connection.retire(self.options.longest(), stop.clone()),
-            )),
+            Some(Ended::Stale(_)) => {
+                let retired = connection.retire(self.options.longest(), stop.clone());
+                tokio::spawn(retired);
+            }
             Some(Ended::Lost(_)) | None => connection.close().await,
         }
         ended
@@ -239,10 +229,7 @@ impl Server {
                         why,
                         "the list of a server of tools is not taken"
                     );
-                    self.list
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .lacks = Some(why);
+                    self.list.lock().lacks = Some(why);
                     changed.notify_one();
                 }
                 (gather, last) = ((gather * 2).min(GATHER_MAX), Instant::now());
@@ -264,13 +251,8 @@ impl Server {
     }
 
     async fn list(&self, link: &Link) -> Result<(), String> {
-        let Listing {
-            tools: told,
-            left_out,
-        } = link
-            .tools(TOOLS_MAX)
-            .await
-            .map_err(|trouble| trouble.to_string())?;
+        let listing = link.tools(TOOLS_MAX).await;
+        let Listing { tools, left_out } = listing.map_err(|trouble| trouble.to_string())?;
         let lacks = (!left_out.is_empty())
             .then(|| format!("not taken of its list: {}", left_out.join("; ")));
         if let Some(why) = &lacks {
@@ -283,12 +265,9 @@ impl Server {
         let before = self.offered();
         let known = |offer: &Offer| before.iter().find(|known| *known.offer == *offer).cloned();
         let offered = |offer: Offer| known(&offer).unwrap_or_else(|| self.offer(offer));
-        let offered = offers(&self.line.name, &self.options, told)
-            .into_iter()
-            .map(offered)
-            .collect();
-        *self.list.lock().unwrap_or_else(PoisonError::into_inner) = List {
-            offered,
+        let offers = offers(&self.line.name, &self.options, tools).into_iter();
+        *self.list.lock() = List {
+            offered: offers.map(offered).collect(),
             lacks,
             has: link.has(),
             said: said::offer(&self.line.name, &link.instructions()).map(Arc::new),

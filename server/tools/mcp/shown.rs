@@ -103,7 +103,7 @@ async fn difference(
     let Some(pin) = pins.get(&offer.name) else {
         return Ok(None);
     };
-    let Some(event) = mcp.store.event(space, pin.event).await? else {
+    let Some(event) = mcp.desk.store.event(space, pin.event).await? else {
         return Ok(None);
     };
     let Fact::Set(Set {

@@ -12,6 +12,7 @@ use rmcp::model::{CallToolRequest, CallToolRequestParams, PingRequest};
 use rmcp::service::{
     ClientCacheConfig, Peer, RoleClient, RunningServiceCancellationToken, ServiceError,
 };
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
@@ -29,7 +30,6 @@ use self::matched::{Elsewhere, Matched};
 use self::piped::Piped;
 pub use self::trouble::Trouble;
 use self::trouble::{Holds, SAID_MAX, bounded, causes, unconnected};
-use self::veiled::Veiled;
 use super::asking::Asker;
 use super::child::{self, Group, Said};
 pub use super::meter::Garbled;
@@ -184,15 +184,29 @@ pub async fn connect(
         } = child::start(name, options, strict.clone())?;
         let place = "on standard output, where its messages belong";
         let said = Said::new(name, place, strict.clone());
-        let transport = Piped::new(Lines::new(output, messages.clone()), input, garbled, said);
-        let transport = Veiled::new(transport, veil);
+        let transport = Piped {
+            output: Lines::new(output, messages.clone()),
+            input: AsyncRwTransport::new(tokio::io::empty(), input),
+            garbled,
+            said,
+            veil,
+        };
         (handler.serve(transport).await, Some(group))
     } else {
         let elsewhere = Elsewhere::default();
-        let (client, config) = http(options, &elsewhere)?;
-        let client = Matched::new(client, messages.clone(), elsewhere, doubted.clone());
+        let (inner, config) = http(options, &elsewhere)?;
+        let client = Matched {
+            inner,
+            messages: messages.clone(),
+            elsewhere,
+            doubted: doubted.clone(),
+        };
         let inner = StreamableHttpClientTransport::with_client(client, config);
-        let transport = Veiled::new(Counted::new(inner, messages.clone()), veil);
+        let transport = Counted {
+            inner,
+            messages: messages.clone(),
+            veil,
+        };
         (handler.serve(transport).await, None)
     };
     let running = match running {

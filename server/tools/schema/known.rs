@@ -22,22 +22,16 @@ pub struct Understood {
 
 /// Returns the checks of a schema that are made here.
 pub fn known(schema: &Value) -> Understood {
-    let first = Reading::whole(schema, true);
-    if first.is_all {
-        return first.known;
+    match Reading::whole(schema, true) {
+        (known, true) => known,
+        // What a reference stands for may have lost a check, too.
+        _ => Reading::whole(schema, false).0,
     }
-    // What a reference stands for may have lost a check, too.
-    Reading::whole(schema, false).known
 }
 
 /// The checks of a part, and true if they are all of it.
 struct Part {
     checks: Value,
-    is_all: bool,
-}
-
-struct Whole {
-    known: Understood,
     is_all: bool,
 }
 
@@ -52,7 +46,8 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn whole(root: &'a Value, trusts: bool) -> Whole {
+    /// Returns the part that is understood, and true if that is all of it.
+    fn whole(root: &'a Value, trusts: bool) -> (Understood, bool) {
         let mut reading = Self {
             root,
             trusts,
@@ -79,7 +74,7 @@ impl<'a> Reading<'a> {
             checks,
             leads_away: reading.leads_away,
         };
-        Whole { known, is_all }
+        (known, is_all)
     }
 
     fn part(&mut self, schema: &'a Value) -> Part {
@@ -89,8 +84,18 @@ impl<'a> Reading<'a> {
         };
         let members = match schema {
             Value::Object(members) if !is_own(members) => members,
-            Value::Bool(_) => return all(schema.clone()),
-            _ => return nothing(),
+            Value::Bool(_) => {
+                return Part {
+                    checks: schema.clone(),
+                    is_all: true,
+                };
+            }
+            _ => {
+                return Part {
+                    checks: json!({}),
+                    is_all: false,
+                };
+            }
         };
         let mut kept = Map::new();
         let mut is_all = true;
@@ -172,25 +177,15 @@ impl<'a> Reading<'a> {
                 let checks: Vec<Value> = parts.into_iter().map(|part| part.checks).collect();
                 Some((list(checks), is_all))
             }
-            "properties" | "dependentSchemas" => {
+            "properties" | "dependentSchemas" | "patternProperties" => {
                 let mut is_all = true;
                 let mut each = Map::new();
                 for (name, part) in value.as_object()? {
-                    let part = self.part(part);
-                    is_all &= part.is_all;
-                    each.insert(name.clone(), part.checks);
-                }
-                Some((each.into(), is_all))
-            }
-            "patternProperties" => {
-                let mut is_all = true;
-                let mut each = Map::new();
-                for (pattern, part) in value.as_object()? {
-                    let is_known = is_pattern(pattern);
+                    let is_known = key != "patternProperties" || is_pattern(name);
                     let part = self.part(part);
                     is_all &= is_known && part.is_all;
                     if is_known {
-                        each.insert(pattern.clone(), part.checks);
+                        each.insert(name.clone(), part.checks);
                     }
                 }
                 Some((each.into(), is_all))
@@ -236,20 +231,6 @@ fn weakened(key: &str, checks: Value, kept: &mut Map<String, Value>) {
         "not" | "if" | "contains" => {}
         "oneOf" => drop(kept.entry("anyOf").or_insert(checks)),
         _ => drop(kept.insert(key.to_owned(), checks)),
-    }
-}
-
-fn all(checks: Value) -> Part {
-    Part {
-        checks,
-        is_all: true,
-    }
-}
-
-fn nothing() -> Part {
-    Part {
-        checks: json!({}),
-        is_all: false,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, Thread};
 use crate::event::process::Ending;
-use crate::event::request::REQUEST;
+use crate::event::timer::Purpose;
 use crate::log::error::StoreError;
 use crate::log::projections::contacts::ContactRow;
 use crate::log::status::Status;
@@ -134,7 +134,9 @@ impl Word<'_> {
         // Whoever has ended is not to be woken any more.
         let timers = around.timers.remove(thread).unwrap_or_default();
         // What ends a request stays, in case that nobody comes to withdraw it.
-        let timers = timers.iter().filter(|name| !name.starts_with(REQUEST));
+        let timers = timers
+            .iter()
+            .filter(|name| !matches!(Purpose::of(name), Purpose::Request(_)));
         drafts.extend(timers.map(|name| Draft::set(thread, name, Change::Timer(None))));
         let mut told = BTreeSet::new();
         if let Some(parent) = self.row.parent() {

@@ -6,7 +6,7 @@ use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::turn::Started;
-use crate::event::process::WAIT;
+use crate::event::timer::Purpose;
 use crate::log::error::StoreError;
 use crate::log::query::Show;
 use crate::log::status::Status;
@@ -15,6 +15,7 @@ use crate::mind::turn::Turn;
 use crate::mind::turn::granted::Granted;
 use crate::mind::turn::options::TurnOptions;
 use crate::mind::turn::step::Step;
+use crate::runtime::ground::Ground;
 use crate::runtime::mailbox::each_after;
 use crate::thread::history;
 use crate::thread::settings::Settings;
@@ -32,12 +33,9 @@ pub(super) fn opening(
     let step = settings
         .substeps
         .then(|| serde_json::to_value(Step::default()).unwrap_or_default());
-    let waited = row
-        .state
-        .waiting
-        .as_ref()
-        .and_then(|waiting| waiting.until)
-        .map(|_| WAIT);
+    let waiting = row.state.waiting.as_ref();
+    let limit = waiting.and_then(|waiting| waiting.until);
+    let waited = limit.map(|_| Purpose::Wait.to_string());
     let deadline_ms = (!submodules.is_empty()).then_some(options.submodule_timeout_ms);
     let submodules = submodules.iter().map(Name::as_str).collect();
     let batch = batch.to_vec();
@@ -46,7 +44,7 @@ pub(super) fn opening(
         batch: batch.clone(),
         submodules,
         step: step.as_ref(),
-        waited,
+        waited: waited.as_deref(),
         root: None,
         deadline_ms,
     };
@@ -96,20 +94,26 @@ impl Turns {
         if row.status != Status::Thinking && !row.is_cut_off() {
             return Ok(None);
         }
+        let Ground {
+            store,
+            mind,
+            options,
+            ..
+        } = &self.ground;
         let mut turn: Option<Turn> = None;
         let (mut granted, mut thoughts) = (Vec::new(), Vec::new());
         let number = row.turn;
-        each_after(&*self.store, space, row, Show::All, |event| {
+        each_after(&**store, space, row, Show::All, |event| {
             granted.extend(Granted::by(&event));
             thoughts.extend(event.is_thought().then_some(event.seq));
             match &mut turn {
                 Some(turn) => turn.apply(&event),
                 None => {
-                    let begun = Turn::begun_by(&event, &self.options.turn, &self.options.budget);
+                    let begun = Turn::begun_by(&event, &options.turn, &options.budget);
                     let begun = begun
                         .filter(|turn| turn.number() == number)
                         .map(|turn| turn.for_thread(settings));
-                    turn = begun.map(|turn| turn.recalling(self.mind.recalling.is_on()));
+                    turn = begun.map(|turn| turn.recalling(mind.recalling.is_on()));
                 }
             }
             true
@@ -139,7 +143,7 @@ impl Turns {
         if granted.is_empty() {
             return Ok(granted);
         }
-        let rows = self.store.requests_of(space, &row.thread).await?;
+        let rows = self.ground.store.requests_of(space, &row.thread).await?;
         granted.retain_mut(|granted| {
             let state = rows
                 .iter()
@@ -160,19 +164,18 @@ impl Turns {
         row: &ThreadRow,
         turn: u64,
     ) -> Result<Batch, StoreError> {
-        let client = &self.mind.client;
+        let client = &self.ground.mind.client;
         let batch_bytes = client.batch_bytes((space, &row.thread));
         let mut batch = Batch::default();
         // What lies between them is shown, too.
         let (mut shown, mut least) = (0, 0);
         // So many of them are inputs with all of their parts, and fit.
         let mut whole = 0;
-        let show = if self.store.is_shared() {
-            Show::Public
-        } else {
-            Show::Visible
+        let show = match self.ground.store.is_shared() {
+            true => Show::Public,
+            false => Show::Visible,
         };
-        each_after(&*self.store, space, row, show, |event| {
+        each_after(&*self.ground.store, space, row, show, |event| {
             if event.cancels(turn) {
                 batch.cancel = Some(event);
                 return true;

@@ -4,91 +4,51 @@ use serde_json::json;
 
 use super::Turns;
 use crate::event::draft::Draft;
-use crate::event::envelope::{Event, TurnOutcome};
+use crate::event::envelope::TurnOutcome;
 use crate::event::process::Waiting;
 use crate::log::error::StoreError;
 use crate::log::status::Status;
-use crate::log::thread_row::ThreadRow;
 use crate::mind::call::TurnPlace;
 use crate::mind::turn::{stuck, why};
 use crate::mind::turn_writer::{Lost, TurnWriter};
-use crate::runtime::work::{Looked, looked};
 use crate::thread::settings::Settings;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Seq, Space, ThreadId};
 
+/// A turn at its end.
+#[derive(Clone, Copy)]
+pub(super) struct End<'a> {
+    pub writer: &'a TurnWriter,
+    pub place: &'a TurnPlace,
+    /// The last event that it has handled.
+    pub up_to: Seq,
+}
+
+/// The failure of a turn that panicked: the panic is contained, and the thread goes on with what comes next.
+pub(super) fn broke_down(why: &str) -> Failure {
+    Failure::new(FailureKind::Internal, format!("the turn broke down: {why}"))
+}
+
+/// The failure that ends a chain of messages to itself.
+pub(super) fn talks_to_itself(limit: u64) -> Failure {
+    let text = format!(
+        "the thread has sent itself more than {limit} messages in a row (budget.self_messages); it waits for something from outside"
+    );
+    Failure::new(FailureKind::Budget, text)
+        .with(json!({ "limit": limit, "key": "budget.self_messages" }))
+}
+
+/// The failure of a turn that the store does not take.
+pub(super) fn given_up() -> Failure {
+    let text = "the turn is given up: the log did not take what it led to, and would not if models were asked again";
+    Failure::new(FailureKind::Store, text)
+}
+
 impl Turns {
-    /// A panic in a turn is contained: it becomes a failure, and the thread goes on with what comes next.
-    pub(super) async fn broke(
-        &self,
-        writer: &TurnWriter,
-        place: &TurnPlace,
-        up_to: Seq,
-        why: &str,
-    ) -> Result<Option<Status>, Lost> {
-        let failure = Failure::new(FailureKind::Internal, format!("the turn broke down: {why}"));
-        self.fall_silent(writer, place, up_to, &failure, Vec::new())
-            .await
-            .map(Some)
-    }
-
-    pub(super) fn talks_to_itself(&self, row: &ThreadRow, batch: &[Event]) -> bool {
-        batch.iter().all(Event::is_from_itself)
-            && u64::from(row.self_messages) > self.options.budget.self_messages
-    }
-
-    /// Ends a chain of messages to itself, visibly.
-    pub(super) async fn silence(
-        &self,
-        writer: &TurnWriter,
-        place: &TurnPlace,
-        up_to: Seq,
-    ) -> Result<Looked, StoreError> {
-        let limit = self.options.budget.self_messages;
-        let text = format!(
-            "the thread has sent itself more than {limit} messages in a row (budget.self_messages); it waits for something from outside"
-        );
-        let failure = Failure::new(FailureKind::Budget, text)
-            .with(json!({ "limit": limit, "key": "budget.self_messages" }));
-        self.fail(writer, place, up_to, &failure).await
-    }
-
-    /// Ends a turn that the store does not take, visibly.
-    pub(super) async fn give_up(
-        &self,
-        writer: &TurnWriter,
-        place: &TurnPlace,
-        up_to: Seq,
-    ) -> Result<Looked, StoreError> {
-        let text = "the turn is given up: the log did not take what it led to, and would not if models were asked again";
-        self.fail(
-            writer,
-            place,
-            up_to,
-            &Failure::new(FailureKind::Store, text),
-        )
-        .await
-    }
-
-    pub(super) async fn fail(
-        &self,
-        writer: &TurnWriter,
-        place: &TurnPlace,
-        up_to: Seq,
-        failure: &Failure,
-    ) -> Result<Looked, StoreError> {
-        looked(
-            self.fall_silent(writer, place, up_to, failure, Vec::new())
-                .await,
-        )
-    }
-
     /// The turn fails, and the thread waits for whoever comes: it would only fail again. Those who depend on it are told.
     pub(super) async fn fall_silent(
         &self,
-        writer: &TurnWriter,
-        place: &TurnPlace,
-        up_to: Seq,
+        end: End<'_>,
         failure: &Failure,
         mut drafts: Vec<Draft>,
     ) -> Result<Status, Lost> {
@@ -97,21 +57,26 @@ impl Turns {
             thread,
             turn,
             ..
-        } = place;
+        } = end.place;
         drafts.extend(self.left_behind(space, thread).await?);
         drafts.push(Draft::failure(thread, Some(*turn), &Who::Core, failure));
-        drafts.extend(stuck(&self.store, space, thread, &failure.text).await?);
+        drafts.extend(stuck(&self.ground.store, space, thread, &failure.text).await?);
         let waiting = Waiting {
             reason: Some(failure.text.clone()),
             ..Waiting::for_anybody()
         };
-        let ended = Draft::turn_ended(thread, *turn, TurnOutcome::Failed, up_to);
+        let ended = Draft::turn_ended(thread, *turn, TurnOutcome::Failed, end.up_to);
         drafts.push(ended.with("wait", serde_json::to_value(waiting).unwrap_or_default()));
-        let stored = writer.close(drafts).await?;
-        stored
-            .iter()
-            .for_each(|shown| self.tell(space, &shown.event));
+        self.close(end, drafts).await?;
         Ok(Status::Waiting)
+    }
+
+    /// Stores the last events of a turn, and sees to what they ask for of others.
+    pub(super) async fn close(&self, end: End<'_>, drafts: Vec<Draft>) -> Result<(), Lost> {
+        for shown in end.writer.close(drafts).await? {
+            self.tell(&end.place.space, &shown.event);
+        }
+        Ok(())
     }
 
     /// The results of the calls that a turn which fails has begun.
@@ -120,14 +85,14 @@ impl Turns {
         space: &Space,
         thread: &ThreadId,
     ) -> Result<Vec<Draft>, StoreError> {
-        let Some(row) = self.store.thread(space, thread).await? else {
+        let Some(row) = self.ground.store.thread(space, thread).await? else {
             return Ok(Vec::new());
         };
         let settings = Settings::of(&row.settings);
         let Some(turn) = self.open_turn(space, &row, &settings).await? else {
             return Ok(Vec::new());
         };
-        let tools = self.mind.tools.of(&settings);
+        let tools = self.ground.mind.tools.of(&settings);
         tools.prepare(space).await?;
         Ok(turn.cut_off(thread, &tools.now(space), why(TurnOutcome::Failed)))
     }

@@ -1,7 +1,5 @@
 //! Input: what comes from outside for a thread is checked, appended, and wakes it: of clients and of schedules alike.
 
-use std::sync::Arc;
-
 use uuid::Uuid;
 
 use crate::event::condition::{Condition, RequestState};
@@ -11,16 +9,11 @@ use crate::event::fact::Fact;
 use crate::event::request::{Parked, Settled};
 use crate::log::appended::{Append, Appended, Placed};
 use crate::log::error::StoreError;
-use crate::log::kernel::Store;
 use crate::log::thread_row::ThreadRow;
-use crate::mind::turn::driver::Mind;
 use crate::mind::turn::stop::Why;
-use crate::runtime::ground::{Ground, Waker};
-use crate::runtime::opening::Opening;
-use crate::runtime::options::Options;
+use crate::runtime::ground::Ground;
 use crate::runtime::refused::{Refused, too_many_threads};
 use crate::runtime::requests::{Reply, checked_answer, has_expired};
-use crate::runtime::running::Running;
 use crate::thread::settings::{Policy, Settings};
 use crate::words::id::{self, Key, Name, Space, ThreadId};
 
@@ -68,41 +61,19 @@ pub enum Received {
 
 /// Takes in what comes from outside; cheap to clone.
 #[derive(Clone)]
-pub struct Inbox {
-    store: Arc<dyn Store>,
-    options: Arc<Options>,
-    running: Running,
-    opening: Arc<Opening>,
-    waker: Waker,
-    mind: Mind,
-}
+pub struct Inbox(Ground);
 
 impl Inbox {
     /// Of the threads on this ground.
     pub fn new(ground: &Ground) -> Self {
-        let Ground {
-            store,
-            options,
-            running,
-            opening,
-            waker,
-            mind,
-            ..
-        } = ground.clone();
-        Self {
-            store,
-            options,
-            running,
-            opening,
-            waker,
-            mind,
-        }
+        Self(ground.clone())
     }
 
     /// Appends an input and wakes its thread. Returns after the commit; never waits for a model.
     pub async fn submit(&self, input: Input) -> Result<(Received, Vec<Placed>), Refused> {
-        self.opening.open(&input.space).await?;
+        self.0.opening.open(&input.space).await?;
         let row = match self
+            .0
             .store
             .thread_lately(&input.space, &input.thread)
             .await?
@@ -121,13 +92,13 @@ impl Inbox {
                         received => return received,
                     }
                 }
-                self.store.thread(&input.space, &input.thread).await?
+                self.0.store.thread(&input.space, &input.thread).await?
             }
         };
         match self.receive(&input, row.as_ref(), None).await {
             // Somebody else answered first: it is a message.
             Err(Refused::Store(StoreError::Unmet(Condition::Request { .. }))) => {
-                let row = self.store.thread(&input.space, &input.thread).await?;
+                let row = self.0.store.thread(&input.space, &input.thread).await?;
                 self.receive(&input, row.as_ref(), None).await
             }
             received => received,
@@ -154,11 +125,11 @@ impl Inbox {
         let settings = row
             .map(|row| Settings::of(&row.settings))
             .unwrap_or_default();
-        let policy = settings.policy.unwrap_or(self.options.turn.policy);
+        let policy = settings.policy.unwrap_or(self.0.options.turn.policy);
         if let Err(refused) = self.admit(space, thread, row, busy, policy).await {
             // A repeated input is answered as the first time, whatever the thread has come to since.
             let known = match event_id {
-                Some(id) => self.store.event(space, id).await?.is_some(),
+                Some(id) => self.0.store.event(space, id).await?.is_some(),
                 None => false,
             };
             if !known {
@@ -177,18 +148,18 @@ impl Inbox {
             drafts.iter_mut().for_each(|draft| draft.event_id = None);
         }
         // It begins with this, perhaps; or it may end before this is stored.
-        let begins = row.is_none().then(|| self.options.room_in_space());
+        let begins = row.is_none().then(|| self.0.options.room_in_space());
         drafts[0].conditions.extend(
             only_if
                 .into_iter()
                 .chain([Condition::NotEnded])
                 .chain(begins),
         );
-        let mut appended = self.store.append(Append::free(space, drafts)).await;
+        let mut appended = self.0.store.append(Append::free(space, drafts)).await;
         if let (Err(StoreError::Conflict(_)), Some(id)) = (&appended, event_id) {
             // A repeated input may have answered a question the first time that is open no more, or the other way round.
             let drafts = self.as_stored(input, id).await?;
-            appended = self.store.append(Append::free(space, drafts)).await;
+            appended = self.0.store.append(Append::free(space, drafts)).await;
         }
         let placed = match appended {
             Ok(Appended::Stored(mut placed)) => {
@@ -196,9 +167,8 @@ impl Inbox {
                 placed
             }
             Ok(Appended::Stale) => {
-                return Err(Refused::Unprocessable(
-                    "the input was dropped by the store".into(),
-                ));
+                let text = "the input was dropped by the store";
+                return Err(Refused::Unprocessable(text.into()));
             }
             Err(StoreError::Unmet(Condition::FewerThreads(limit))) => {
                 return Err(too_many_threads(limit));
@@ -212,15 +182,16 @@ impl Inbox {
             // Stored by a commit whose outcome nobody heard, perhaps: then nobody woke the thread.
             let handled = row.map_or(0, |row| row.handled);
             if placed.iter().any(|placed| placed.shown.event.seq > handled) {
-                self.waker.wake(space, thread, None);
+                self.0.waker.wake(space, thread, None);
             }
             return Ok((Received::Duplicate, placed));
         }
         if busy && policy == Policy::Interrupt {
-            self.running
+            self.0
+                .running
                 .stop(&(space.clone(), thread.clone()), Why::Interrupt);
         }
-        self.waker.wake(space, thread, None);
+        self.0.waker.wake(space, thread, None);
         Ok((
             if busy {
                 Received::Queued
@@ -253,6 +224,7 @@ impl Inbox {
             return Ok(None);
         }
         let asked = self
+            .0
             .store
             .request(&input.space, only)
             .await?
@@ -271,7 +243,7 @@ impl Inbox {
     /// The drafts of an input as its event was stored before, if it was.
     async fn as_stored(&self, input: &Input, id: Uuid) -> Result<Vec<Draft>, StoreError> {
         let drafts = drafts_of(input, id);
-        let stored = self.store.event(&input.space, id).await?;
+        let stored = self.0.store.event(&input.space, id).await?;
         let answered = stored.as_ref().and_then(|event| match event.fact() {
             Fact::Input(input) => input.answers.map(str::to_owned),
             _ => None,
@@ -295,7 +267,7 @@ impl Inbox {
         if busy && policy == Policy::Reject {
             return Err(Refused::Busy(thread.clone()));
         }
-        let max = self.options.queue_max;
+        let max = self.0.options.queue_max;
         // What was taken back counts until it would have had its turn: the thread's row keeps it as long.
         let withdrawn = u32::try_from(row.state.withdrawn.len()).unwrap_or(u32::MAX);
         if self
@@ -324,7 +296,7 @@ impl Inbox {
         match (row, thread.parent()) {
             (Some(row), _) if row.status.is_final() => Err(Refused::Ended(thread.clone())),
             // A conversation of its own is created by its first message; below another thread, that one must exist.
-            (None, Some(parent)) if self.store.thread(space, &parent).await?.is_none() => {
+            (None, Some(parent)) if self.0.store.thread(space, &parent).await?.is_none() => {
                 Err(Refused::NotFound(format!("thread {parent}")))
             }
             _ => Ok(()),
@@ -338,7 +310,7 @@ impl Inbox {
         row: &ThreadRow,
         limit: u32,
     ) -> Result<u32, StoreError> {
-        self.running.queued(space, row, limit).await
+        self.0.running.queued(space, row, limit).await
     }
 }
 

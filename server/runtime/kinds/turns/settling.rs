@@ -11,11 +11,12 @@ use crate::event::fact::Fact;
 use crate::event::fact::set::Change;
 use crate::event::fact::told::News;
 use crate::event::gather::Gather;
-use crate::event::process::GATHER;
+use crate::event::timer::Purpose;
 use crate::log::error::StoreError;
 use crate::log::query::Show;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::turn::dismissed;
+use crate::runtime::ground::Ground;
 use crate::runtime::mailbox::each_after;
 use crate::thread::quota::Purse;
 use crate::tools::tool::{CallSite, SoFar};
@@ -41,6 +42,12 @@ impl Turns {
         turn: u64,
         batch: &Batch,
     ) -> Result<Settled, StoreError> {
+        let Ground {
+            store,
+            quotas,
+            spawner,
+            ..
+        } = &self.ground;
         // A thread that is looked at for what it gathers alone goes on waiting.
         let awaited = |event: &Event| {
             let waking = event.waking();
@@ -64,7 +71,7 @@ impl Turns {
         let mut parts = Vec::new();
         if *is_cut && (!settled.news || row.state.gathers.values().any(Gather::is_sequence)) {
             let news = &mut settled.news;
-            each_after(&*self.store, space, row, Show::Visible, |event| {
+            each_after(&**store, space, row, Show::Visible, |event| {
                 *news |= awaited(&event);
                 parts.extend(event.part().is_some().then_some(event));
                 true
@@ -80,27 +87,24 @@ impl Turns {
                 settled.news = true;
                 settled.drafts.extend(gathered(row, turn, id, gather));
                 if is_overdue {
-                    settled
-                        .drafts
-                        .extend(dismissed(&self.store, space, &row.thread, id, time::now()).await?);
+                    let rest = dismissed(store, space, &row.thread, id, time::now()).await?;
+                    settled.drafts.extend(rest);
                 }
-            } else if gather.is_sequence() && has_part(id, parts) {
+            } else if gather.is_sequence() && parts_of(id, parts).next().is_some() {
                 let root = root_of(row, id, parts);
-                let purse = self.quotas.open(space, &row.thread, root, false);
+                let purse = quotas.open(space, &row.thread, root, false);
                 purse.read().await?;
                 let site = site_of_core(space, row, turn, id, purse);
                 let spawning = match &mut spawning {
                     Some(spawning) => spawning,
-                    None => spawning.insert(self.spawner.begin(&site).await.map_err(unread)?),
+                    None => spawning.insert(spawner.begin(&site).await.map_err(unread)?),
                 };
-                match spawning
-                    .next_step(&site, id, gather)
-                    .await
-                    .map_err(unread)?
-                {
-                    Ok(drafts) => settled
-                        .drafts
-                        .extend(drafts.into_iter().map(|draft| draft.rooted(root))),
+                let begun = spawning.next_step(&site, id, gather).await;
+                match begun.map_err(unread)? {
+                    Ok(drafts) => {
+                        let drafts = drafts.into_iter().map(|draft| draft.rooted(root));
+                        settled.drafts.extend(drafts);
+                    }
                     Err(refusal) => {
                         settled.news = true;
                         settled.drafts.extend(refusal.drafts);
@@ -156,28 +160,22 @@ fn raise(row: &ThreadRow, turn: u64, batch: &[Event], drafts: &mut Vec<Draft>) {
             &attributes,
             &watch.note,
         ));
-        drafts.push(Draft::set(
-            &row.thread,
-            id,
-            Change::Watch(Some(watch.clone().raised())),
-        ));
+        let raised = Change::Watch(Some(watch.clone().raised()));
+        drafts.push(Draft::set(&row.thread, id, raised));
     }
 }
 
 /// The time for a gathering is up.
 fn is_overdue(id: &str, batch: &[Event]) -> bool {
-    let timer = format!("{GATHER}{id}");
-    let is_it = |news: &News<'_>| matches!(news, News::Timer { timer: due, .. } if *due == timer);
+    let of_it = Purpose::Gathering(id);
+    let is_it =
+        |news: &News<'_>| matches!(news, News::Timer { timer, .. } if Purpose::of(timer) == of_it);
     batch
         .iter()
         .any(|event| matches!(event.fact(), Fact::Told(told) if is_it(&told.news)))
 }
 
-fn has_part(id: &str, batch: &[Event]) -> bool {
-    parts(id, batch).next().is_some()
-}
-
-fn parts<'a>(id: &'a str, batch: &'a [Event]) -> impl Iterator<Item = &'a Event> {
+fn parts_of<'a>(id: &'a str, batch: &'a [Event]) -> impl Iterator<Item = &'a Event> {
     batch
         .iter()
         .filter(move |event| event.part().is_some_and(|part| part.id == id))
@@ -185,7 +183,7 @@ fn parts<'a>(id: &'a str, batch: &'a [Event]) -> impl Iterator<Item = &'a Event>
 
 /// The event from outside that the next step goes back to: that of the step before, whatever else waits in the mailbox.
 fn root_of(row: &ThreadRow, id: &str, batch: &[Event]) -> Option<Seq> {
-    parts(id, batch)
+    parts_of(id, batch)
         .filter_map(Event::root)
         .max()
         .or(row.state.root)
@@ -205,6 +203,10 @@ fn gathered(row: &ThreadRow, turn: u64, id: &str, gather: &Gather) -> [Draft; 3]
     [
         told.with("results", gather.results()),
         Draft::set(&row.thread, id, Change::Gather(None)),
-        Draft::set(&row.thread, &format!("{GATHER}{id}"), Change::Timer(None)),
+        Draft::set(
+            &row.thread,
+            &Purpose::Gathering(id).to_string(),
+            Change::Timer(None),
+        ),
     ]
 }

@@ -1,24 +1,24 @@
-//! The transport over HTTP with its messages counted. It ends where there are too many, and it ends for certain.
+//! The transport over HTTP with its messages counted, and without secrets. It ends where there are too many, and it ends for certain.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::worker::{Worker, WorkerTransport};
 
 use super::super::meter::Messages;
+use super::veiled::veiled;
+use crate::words::veil::Veil;
 
 /// See the module.
 pub struct Counted<W: Worker> {
-    inner: WorkerTransport<W>,
-    messages: Messages,
-}
-
-impl<W: Worker> Counted<W> {
-    /// Over this transport.
-    pub fn new(inner: WorkerTransport<W>, messages: Messages) -> Self {
-        Self { inner, messages }
-    }
+    /// The transport below.
+    pub inner: WorkerTransport<W>,
+    /// The count of what comes.
+    pub messages: Messages,
+    /// The secrets that are taken out.
+    pub veil: Arc<Veil>,
 }
 
 impl<W: Worker<Role = RoleClient>> Transport<RoleClient> for Counted<W> {
@@ -36,11 +36,14 @@ impl<W: Worker<Role = RoleClient>> Transport<RoleClient> for Counted<W> {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let message = self.inner.receive().await?;
-        if self.messages.is_over() {
-            None
-        } else {
-            Some(message)
+        loop {
+            let message = self.inner.receive().await?;
+            if self.messages.is_over() {
+                return None;
+            }
+            if let Some(message) = veiled(message, &self.veil) {
+                return Some(message);
+            }
         }
     }
 
@@ -110,7 +113,11 @@ mod tests {
 
     #[tokio::test]
     async fn t1_03_a_flood_is_closed_while_the_queue_is_full() {
-        let mut counted = Counted::new(full().await, Messages::new());
+        let mut counted = Counted {
+            inner: full().await,
+            messages: Messages::new(),
+            veil: Arc::default(),
+        };
         timeout(Duration::from_secs(10), counted.close())
             .await
             .expect("it ends")

@@ -45,23 +45,22 @@ impl Link {
             let Page { tools, odd, next } = match page.and_then(|page| fitting(page, &mut left)) {
                 Ok(page) => page,
                 Err(Trouble::Unusable(why)) if number == 1 => {
-                    return Err(Trouble::Unusable(format!(
-                        "page 1 of its list of tools: {why}"
-                    )));
+                    let why = format!("page 1 of its list of tools: {why}");
+                    return Err(Trouble::Unusable(why));
                 }
                 Err(trouble @ (Trouble::Unusable(_) | Trouble::Refused(_))) if number > 1 => {
-                    listing
-                        .left_out
-                        .push(format!("page {number} and what is behind it ({trouble})"));
+                    let what = format!("page {number} and what is behind it ({trouble})");
+                    listing.left_out.push(what);
                     break;
                 }
                 Err(trouble) => return Err(trouble),
             };
             if let Some(first) = odd.first() {
                 let odd = odd.len();
-                listing.left_out.push(format!(
+                let what = format!(
                     "{odd} on page {number} that are no objects (the first is number {first})"
-                ));
+                );
+                listing.left_out.push(what);
             }
             for told in tools {
                 // One that is listed twice is what it was the first time.
@@ -73,18 +72,16 @@ impl Link {
             }
             if listing.tools.len() > most {
                 listing.tools.truncate(most);
-                listing
-                    .left_out
-                    .push(format!("those behind the first {most}"));
+                let what = format!("those behind the first {most}");
+                listing.left_out.push(what);
                 break;
             }
             match behind(next, number, &mut cursors) {
                 Ok(Some(next)) => cursor = Some(next),
                 Ok(None) => break,
                 Err(why) => {
-                    listing
-                        .left_out
-                        .push(format!("what is behind page {number} ({why})"));
+                    let what = format!("what is behind page {number} ({why})");
+                    listing.left_out.push(what);
                     break;
                 }
             }
@@ -94,18 +91,20 @@ impl Link {
     }
 
     async fn page(&self, cursor: Option<String>) -> Result<Page, Trouble> {
-        let params =
-            cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
         let request = ListToolsRequest {
-            params,
+            params: params(cursor),
             ..ListToolsRequest::default()
-        }
-        .into();
-        let result = self.peer.send_request(request).await;
+        };
+        let result = self.peer.send_request(request.into()).await;
         let page = result.map_err(|error| self.trouble(error))?;
         answers::page(answers::json(page))
             .ok_or_else(|| self.trouble(ServiceError::UnexpectedResponse))
     }
+}
+
+/// The parameters by which a page of a list is asked for.
+pub(super) fn params(cursor: Option<String>) -> Option<PaginatedRequestParams> {
+    cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)))
 }
 
 /// The page, if what is left of all bytes is enough for it.
@@ -139,15 +138,10 @@ fn said_again(names: &[String]) -> Option<String> {
     let shown = |name: &String| format!("{:?}", name.chars().take(length).collect::<String>());
     let shown: Vec<String> = names.iter().take(most).map(shown).collect();
     let more = names.len().saturating_sub(most);
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
+    let more = match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
     };
-    (!names.is_empty()).then(|| {
-        format!(
-            "{}{more} again (the first of a name is taken)",
-            shown.join(", ")
-        )
-    })
+    let shown = shown.join(", ");
+    (!names.is_empty()).then(|| format!("{shown}{more} again (the first of a name is taken)"))
 }

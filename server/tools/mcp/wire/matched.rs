@@ -32,32 +32,20 @@ type Outcome<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 /// See the module.
 #[derive(Debug, Clone)]
 pub struct Matched {
-    inner: reqwest::Client,
-    messages: Messages,
-    elsewhere: Elsewhere,
+    /// The client below.
+    pub inner: reqwest::Client,
+    /// The count of answers to nobody.
+    pub messages: Messages,
+    /// The place that the server sent on to.
+    pub elsewhere: Elsewhere,
     /// Notified of an error without a request id: the server may have lost the session.
-    doubted: Arc<Notify>,
+    pub doubted: Arc<Notify>,
 }
 
 /// The place that a server sent on to.
 pub type Elsewhere = Arc<OnceLock<String>>;
 
 impl Matched {
-    /// Over this client; what answers nobody is counted here.
-    pub fn new(
-        inner: reqwest::Client,
-        messages: Messages,
-        elsewhere: Elsewhere,
-        doubted: Arc<Notify>,
-    ) -> Self {
-        Self {
-            inner,
-            messages,
-            elsewhere,
-            doubted,
-        }
-    }
-
     /// Returns the error with the place that the server sends on to, which the library leaves out.
     fn placed(
         &self,

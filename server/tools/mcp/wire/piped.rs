@@ -1,6 +1,8 @@
-//! The transport to a program: messages by line. What is no message is logged and counted, or is the answer to a call that it names, of no use.
+//! The transport to a program: messages by line, without secrets. What is no message is logged and counted, or is the answer to a
+//! call that it names, of no use.
 
 use std::io;
+use std::sync::Arc;
 
 use rmcp::model::ServerJsonRpcMessage;
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
@@ -11,34 +13,26 @@ use tokio::process::{ChildStdin, ChildStdout};
 
 use super::super::child::Said;
 use super::super::meter::{Garbled, Lines};
+use super::veiled::veiled;
 use super::whose::{misspoken, unusable};
 use crate::words::digits::readable;
+use crate::words::veil::Veil;
 
 /// See the module.
 pub struct Piped {
-    output: Lines<ChildStdout>,
+    /// The lines that the program writes.
+    pub output: Lines<ChildStdout>,
     /// The library writes; what it read it would pass over where it is no message, whatever that names.
-    input: AsyncRwTransport<RoleClient, Empty, ChildStdin>,
-    garbled: Garbled,
-    said: Said,
+    pub input: AsyncRwTransport<RoleClient, Empty, ChildStdin>,
+    /// The count of lines that are no messages.
+    pub garbled: Garbled,
+    /// The log of these lines.
+    pub said: Said,
+    /// The secrets that are taken out.
+    pub veil: Arc<Veil>,
 }
 
 impl Piped {
-    /// Between these.
-    pub fn new(
-        output: Lines<ChildStdout>,
-        input: ChildStdin,
-        garbled: Garbled,
-        said: Said,
-    ) -> Self {
-        Self {
-            output,
-            input: AsyncRwTransport::new(tokio::io::empty(), input),
-            garbled,
-            said,
-        }
-    }
-
     /// The message of a line, if it is one or stands for one.
     fn message(&mut self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
         let text = std::str::from_utf8(line)
@@ -74,7 +68,8 @@ impl Transport<RoleClient> for Piped {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             let line = self.output.next().await?;
-            if let Some(message) = self.message(&line) {
+            let message = self.message(&line);
+            if let Some(message) = message.and_then(|it| veiled(it, &self.veil)) {
                 return Some(message);
             }
         }

@@ -2,8 +2,8 @@
 
 use rmcp::model::{
     ClientRequest, GetPromptRequest, GetPromptRequestParams, ListPromptsRequest,
-    ListResourceTemplatesRequest, ListResourcesRequest, PaginatedRequestParams,
-    ReadResourceRequest, ReadResourceRequestParams,
+    ListResourceTemplatesRequest, ListResourcesRequest, ReadResourceRequest,
+    ReadResourceRequestParams,
 };
 use rmcp::service::ServiceError;
 use schemars::JsonSchema;
@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::answers::{self, text};
+use super::listing::params;
 use super::{Answer, Link, Part, Trouble};
 
 /// What a server says that it has.
@@ -78,37 +79,36 @@ impl Link {
 
     /// A page of a list.
     pub async fn list(&self, kind: Kind, cursor: Option<String>) -> Result<Page, Trouble> {
-        let params =
-            cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-        let request = match kind {
-            Kind::Resources => ListResourcesRequest {
-                params,
-                ..ListResourcesRequest::default()
+        let params = params(cursor);
+        let (request, list, id) = match kind {
+            Kind::Resources => {
+                let request = ListResourcesRequest {
+                    params,
+                    ..ListResourcesRequest::default()
+                };
+                (request.into(), "resources", "uri")
             }
-            .into(),
-            Kind::Templates => ListResourceTemplatesRequest {
-                params,
-                ..ListResourceTemplatesRequest::default()
+            Kind::Templates => {
+                let request = ListResourceTemplatesRequest {
+                    params,
+                    ..ListResourceTemplatesRequest::default()
+                };
+                (request.into(), "resourceTemplates", "uriTemplate")
             }
-            .into(),
-            Kind::Prompts => ListPromptsRequest {
-                params,
-                ..ListPromptsRequest::default()
+            Kind::Prompts => {
+                let request = ListPromptsRequest {
+                    params,
+                    ..ListPromptsRequest::default()
+                };
+                (request.into(), "prompts", "name")
             }
-            .into(),
         };
         let mut page = self.json(request).await?;
-        let (list, id) = match kind {
-            Kind::Resources => ("resources", "uri"),
-            Kind::Templates => ("resourceTemplates", "uriTemplate"),
-            Kind::Prompts => ("prompts", "name"),
-        };
         let entries = self.listed(&mut page, list)?;
         let entry = |entry: &Value| {
-            let name = if kind == Kind::Prompts {
-                "title"
-            } else {
-                "name"
+            let name = match kind {
+                Kind::Prompts => "title",
+                _ => "name",
             };
             Some(Entry {
                 id: text(entry, id)?,
@@ -156,9 +156,8 @@ impl Link {
     /// The answer to a request, as JSON.
     async fn json(&self, request: ClientRequest) -> Result<Value, Trouble> {
         let result = self.running.send(&self.peer, request, None).await;
-        result
-            .map(answers::json)
-            .map_err(|error| self.trouble(error))
+        let result = result.map_err(|error| self.trouble(error))?;
+        Ok(answers::json(result))
     }
 
     /// A list of objects in an answer; other entries are left out.

@@ -2,6 +2,7 @@
 //! a later turn has begun, when they are over and did nothing outside of their thread.
 
 use super::Inbox;
+use super::withdrawing::taken;
 use crate::event::envelope::{Event, TurnOutcome};
 use crate::event::fact::Fact;
 use crate::event::fact::set::{Change, Set};
@@ -105,41 +106,29 @@ impl Inbox {
         row: &ThreadRow,
         input: Seq,
     ) -> Result<((u64, u64), u64), Refused> {
-        let shelf = self.mind.tools.of(&Settings::of(&row.settings));
+        let shelf = self.0.mind.tools.of(&Settings::of(&row.settings));
         shelf.prepare(space).await?;
-        let turns = self
-            .read_turns(space, row, input, &shelf.now(space))
-            .await?;
-        let taken = |text: &str| Err(Refused::Taken(text.to_owned()));
-        match turns {
-            Turns {
-                turns: Some(turns),
-                is_over: true,
-                is_behind: false,
-                done: None,
-                latest,
-            } if row.state.unshown.back.len() < BACK_MAX => Ok((turns, latest)),
-            Turns {
-                is_behind: false,
-                is_over: true,
-                done: Some(done),
-                ..
-            } => Err(Refused::Taken(format!(
+        let tools = shelf.now(space);
+        let turns = self.read_turns(space, row, input, &tools).await?;
+        if turns.is_behind {
+            let text = "a later turn has begun: say what you mean now";
+            return Err(Refused::Taken(text.to_owned()));
+        }
+        let Some(about) = turns.turns.filter(|_| turns.is_over) else {
+            return Err(taken());
+        };
+        if let Some(done) = turns.done {
+            return Err(Refused::Taken(format!(
                 "its turn has done something that cannot be taken back: {done}; say what you mean now"
-            ))),
-            Turns {
-                is_behind: false,
-                is_over: true,
-                ..
-            } => Err(Refused::TooMany {
+            )));
+        }
+        if row.state.unshown.back.len() >= BACK_MAX {
+            return Err(Refused::TooMany {
                 what: "inputs of a thread that are taken back after their turn",
                 limit: u32::try_from(BACK_MAX).unwrap_or(u32::MAX),
-            }),
-            Turns {
-                is_behind: true, ..
-            } => taken("a later turn has begun: say what you mean now"),
-            Turns { .. } => taken("a turn is about it: cancel that turn, or say what you mean now"),
+            });
         }
+        Ok((about, turns.latest))
     }
 
     async fn read_turns(
@@ -159,7 +148,7 @@ impl Inbox {
                 limit: PAGE,
                 ..Query::default()
             };
-            let page = self.store.events(space, &query).await?;
+            let page = self.0.store.events(space, &query).await?;
             page.iter()
                 .for_each(|event| turns.apply(input, tools, event));
             match page.last() {

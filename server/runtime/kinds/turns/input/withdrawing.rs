@@ -59,6 +59,7 @@ impl Inbox {
     ) -> Result<(), Refused> {
         let not_found = || Refused::NotFound(format!("input {event_id} in {thread}"));
         let event = self
+            .0
             .store
             .event(space, event_id)
             .await?
@@ -82,7 +83,7 @@ impl Inbox {
         }
         // One for each input, whoever takes it back.
         let id = id::about(&format!("{event_id} withdrawn"));
-        if self.store.event(space, id).await?.is_some() {
+        if self.0.store.event(space, id).await?.is_some() {
             return Ok(());
         }
         if has_answered {
@@ -91,6 +92,7 @@ impl Inbox {
             ));
         }
         let row = self
+            .0
             .store
             .thread(space, thread)
             .await?
@@ -99,6 +101,7 @@ impl Inbox {
             return Err(Refused::Ended(thread.clone()));
         }
         let has_turn = self
+            .0
             .running
             .has_taken(&(space.clone(), thread.clone()), seq);
         let (turns, condition) = match row.waits(seq) {
@@ -109,7 +112,7 @@ impl Inbox {
                 (Some(turns), Condition::AtRestAfter(latest))
             }
         };
-        let from = first_part(&*self.store, space, thread, seq).await?;
+        let from = first_part(&*self.0.store, space, thread, seq).await?;
         let draft = Fact::Withdrawn(Withdrawn {
             from,
             input: seq,
@@ -119,7 +122,7 @@ impl Inbox {
         .encode(thread)
         .with_id(id);
         let draft = draft.only_if(condition).only_if(Condition::NotEnded);
-        match self.store.append(Append::free(space, vec![draft])).await {
+        match self.0.store.append(Append::free(space, vec![draft])).await {
             // Somebody else took it back at the same time.
             Ok(_) | Err(StoreError::Conflict(_)) => Ok(()),
             Err(StoreError::Unmet(Condition::NotEnded)) => Err(Refused::Ended(thread.clone())),
@@ -129,7 +132,7 @@ impl Inbox {
     }
 }
 
-fn taken() -> Refused {
+pub(super) fn taken() -> Refused {
     Refused::Taken("a turn is about it: cancel that turn, or say what you mean now".to_owned())
 }
 
