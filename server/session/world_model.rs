@@ -8,16 +8,14 @@ use super::right::Right;
 use super::statement::Statement;
 use crate::event::entity::{Names, normal};
 use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::statement::{Said, StatementFact};
 use crate::event::method::{Value, current};
 use crate::event::statement::{
     AGAINST_MAX, Claim, Claimant, Judged, Outcome, Source, Status, Triple, folded,
 };
-use crate::event::trial::News;
 use crate::event::word::is_of_self;
 use crate::log::projections::statements::{Asked, StatementRow};
 use crate::log::words;
+use crate::runtime::kinds::trials::settling::retract;
 use crate::runtime::refused::Refused;
 use crate::tools::word::counts;
 use crate::words::id::{Seq, ThreadId};
@@ -103,7 +101,7 @@ impl Session {
         {
             self.require(Right::Shape)?;
         }
-        let row = trials.retract(space, id, reason, self.author()).await?;
+        let row = retract(trials.journal(space), id, &reason, self.author()).await?;
         Ok(Statement::alone(row))
     }
 
@@ -113,7 +111,8 @@ impl Session {
         let Some(row) = store.statement(space, id).await? else {
             return Ok(None);
         };
-        let events = self.kinds(Right::Read)?.trials.events(space, id).await?;
+        let trials = &self.kinds(Right::Read)?.trials;
+        let events = trials.journal(space).story(id).await?;
         let mut statement = Statement::alone(row);
         self.contest([&mut statement], None).await?;
         Ok(Some((statement, events)))
@@ -122,17 +121,7 @@ impl Session {
     /// What became of a claim that is no statement, if it was claimed.
     pub async fn fate(&self, id: &str) -> Result<Option<Judged>, Error> {
         let trials = &self.kinds(Right::Read)?.trials;
-        let events = trials.events(self.space(), id).await?;
-        let judged = events.iter().rev().find_map(|event| match event.fact() {
-            Fact::Statement(StatementFact {
-                statement,
-                what: Said::News(news),
-            }) if statement == id => match *news {
-                News::Judged(judged) => Some(judged),
-                _ => None,
-            },
-            _ => None,
-        });
+        let judged = trials.journal(self.space()).folded(id).await?.judged;
         Ok(judged.filter(|judged| matches!(judged.outcome, Outcome::Refused | Outcome::Joined)))
     }
 

@@ -15,9 +15,9 @@ use super::fitting::fit;
 use crate::event::mission::TaskId;
 use crate::mind::call::{Ended, PromptView, Question, Ready, TurnPlace, Until};
 use crate::model::offline::UNCONFIGURED;
-use crate::model::prompt::{Prompts, Template};
+use crate::model::prompt::Prompts;
 use crate::model::provider::Tier;
-use crate::runtime::kinds::typed_question::{TypedQuestion, typed_answer};
+use crate::runtime::kinds::typed_question::{Form, typed_answer};
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::Name;
 
@@ -50,11 +50,6 @@ impl<T> Came<T> {
         self
     }
 }
-
-/// A question that missions ask: the name of its node, which is that of its only tool, too, and its
-/// prompts.
-#[derive(Clone, Copy)]
-pub(super) struct Form(&'static str, fn(&Prompts) -> (&Template, &Template));
 
 pub(super) const DECOMPOSE: Form = Form("decompose", |it| {
     (&it.mission_decompose, &it.mission_wanted)
@@ -115,17 +110,12 @@ impl Ask {
 
     /// Returns the question without its values.
     fn question<T: JsonSchema>(&self, prompts: &Prompts, round: u64) -> Result<Question, Failure> {
-        let Form(name, prompt) = self.form;
-        let node = Name::parse(name)
+        let node = Name::parse(self.form.0)
             .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
-        let typed = TypedQuestion {
-            who: Who::Mission(node),
-            purpose: name,
-            tool: name,
-            tier: self.tier,
-            prompt: prompt(prompts),
-        };
-        Ok(typed.of::<T>(round))
+        let question = self
+            .form
+            .question::<T>(Who::Mission(node), self.tier, prompts);
+        Ok(Question { round, ..question })
     }
 }
 

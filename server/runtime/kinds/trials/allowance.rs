@@ -25,14 +25,15 @@ pub(super) struct Allowance {
     spaces: Mutex<HashMap<Space, Counted>>,
 }
 
-/// The calls of the last hour, the oldest first.
+/// The calls of the last hour.
 #[derive(Debug, Clone, Default)]
 struct Counted {
-    /// Those whose records were read, and the last of these.
-    logged: VecDeque<Timestamp>,
+    /// The oldest first: those whose records were read, then those of this server since.
+    calls: VecDeque<Timestamp>,
+    /// The number of the latter.
+    own: usize,
+    /// The last record that was read.
     seen: Option<Seq>,
-    /// Those of this server since.
-    own: VecDeque<Timestamp>,
 }
 
 impl Counted {
@@ -40,17 +41,11 @@ impl Counted {
     /// latest.
     fn age(&mut self, now: Timestamp) {
         let old = now.micros().saturating_sub(HOUR);
-        for all in [&mut self.logged, &mut self.own] {
-            let ahead = all.iter_mut().rev().take_while(|at| **at > now);
-            ahead.for_each(|at| *at = now);
-            while all.front().is_some_and(|at| at.micros() <= old) {
-                all.pop_front();
-            }
+        let ahead = self.calls.iter_mut().rev();
+        ahead.take_while(|at| **at > now).for_each(|at| *at = now);
+        while self.calls.front().is_some_and(|at| at.micros() <= old) {
+            self.calls.pop_front();
         }
-    }
-
-    fn count(&self) -> u64 {
-        (self.logged.len() + self.own.len()) as u64
     }
 }
 
@@ -67,7 +62,7 @@ impl Allowance {
     /// have had it.
     pub async fn count(&self, journal: Journal<'_>) -> Stored<()> {
         let space = journal.space;
-        let counted = self.lock().get(space).cloned().unwrap_or_default();
+        let mut counted = self.lock().get(space).cloned().unwrap_or_default();
         let most = usize::try_from(self.most).unwrap_or(usize::MAX);
         let query = Query {
             thread: Some(ThreadId::of_trials()),
@@ -84,12 +79,11 @@ impl Allowance {
         };
         journal.each(query, take).await?;
         made.truncate(most);
-        let mut counted = Counted {
-            own: VecDeque::new(),
-            ..counted
-        };
+        let logged = counted.calls.len().saturating_sub(counted.own);
+        counted.calls.truncate(logged);
+        counted.calls.extend(made.iter().rev().map(|(_, ts)| *ts));
+        counted.own = 0;
         counted.seen = made.first().map(|(seq, _)| *seq).or(counted.seen);
-        counted.logged.extend(made.iter().rev().map(|(_, ts)| *ts));
         let mut spaces = self.lock();
         if spaces.len() >= SPACES_MAX && !spaces.contains_key(space) {
             spaces.clear();
@@ -103,8 +97,11 @@ impl Allowance {
         let mut spaces = self.lock();
         let counted = spaces.entry(space.clone()).or_default();
         counted.age(now);
-        let is_free = counted.count() < self.most;
-        counted.own.extend(is_free.then_some(now));
+        let is_free = (counted.calls.len() as u64) < self.most;
+        if is_free {
+            counted.calls.push_back(now);
+            counted.own += 1;
+        }
         is_free
     }
 
@@ -113,13 +110,8 @@ impl Allowance {
         let mut spaces = self.lock();
         let counted = spaces.entry(space.clone()).or_default();
         counted.age(now);
-        let fronts = [counted.logged.front(), counted.own.front()];
-        let free = fronts
-            .into_iter()
-            .flatten()
-            .min()
-            .map(|first| first.after(HOUR));
-        free.filter(|_| counted.count() >= self.most)
+        let first = counted.calls.front().map(|first| first.after(HOUR));
+        first.filter(|_| counted.calls.len() as u64 >= self.most)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Space, Counted>> {
@@ -136,9 +128,6 @@ pub(super) async fn is_said(journal: Journal<'_>, now: Timestamp) -> Stored<bool
         limit: 1,
         ..Query::default()
     };
-    Ok(!journal
-        .store
-        .events(journal.space, &query)
-        .await?
-        .is_empty())
+    let said = journal.store().events(journal.space, &query).await?;
+    Ok(!said.is_empty())
 }

@@ -10,7 +10,8 @@ use crate::event::statement::{
     Answer, Derived, Instrument, Later, NAME_MAX, Prediction, Reading, SENTENCE_MAX, Triple, Valid,
     cut, date, spaced,
 };
-use crate::event::{evidence, method, trial};
+use crate::event::trial::Rules;
+use crate::event::{evidence, method};
 use crate::mind::turn_writer::Lost;
 use crate::tools::knowledge::Passage;
 use crate::words::time::Timestamp;
@@ -168,18 +169,18 @@ impl Draftlike {
     }
 
     /// Returns the usable part of it, with an instrument for each prediction.
+    ///
+    /// `time`, `known`: the time that they are about, and what is held against them.
     pub fn derived(
         self,
         statement: &str,
-        known: &[(Triple, Valid)],
-        rules: &trial::Rules,
-        now: Timestamp,
+        (time, known): (Valid, &[(Triple, Valid)]),
+        rules: &Rules,
     ) -> Derived {
         // What repeats the claim's own edge says nothing about what is known: a change has to be
         // able to come in.
-        let own = self.triple.clone();
-        let is_own = |it: &Triple| own.as_ref().is_some_and(|own| method::is_same(own, it));
-        let time = self.time(now);
+        let own = self.triple.as_ref();
+        let is_own = |it: &Triple| own.is_some_and(|own| method::is_same(own, it));
         let others = |(it, triple): (_, Option<Triple>)| (it, triple.filter(|it| !is_own(it)));
         let predictions = self.predictions.into_iter().map(others).collect();
         let (mut predictions, rejected) = method::usable(statement, predictions, time, known);
