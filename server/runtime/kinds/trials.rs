@@ -24,7 +24,7 @@ use crate::tools::knowledge::Search;
 use crate::tools::word::{Held, held};
 use crate::words::id::{self, Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
-use allowance::Allowance;
+use allowance::Calls;
 use bench::Bench;
 use journal::{Journal, under};
 use merges::contest_by_merges;
@@ -55,13 +55,14 @@ mod working;
 const REACH: u32 = 1000;
 /// So often is something tried again that was overtaken.
 const TRIES: usize = 16;
+/// Of so many spaces what is kept beside their logs stays; of others it is found again.
+const SPACES_MAX: usize = 1024;
 
 /// See the module.
 pub struct Trials {
     ground: Ground,
     /// The knowledge base, where it is an address.
     search: Option<Search>,
-    allowance: Allowance,
     // A plain mutex: held for a look, never across an await.
     kept: Mutex<HashMap<Space, Kept>>,
 }
@@ -69,6 +70,8 @@ pub struct Trials {
 /// Memory of a space beside its log.
 #[derive(Default)]
 struct Kept {
+    /// The calls to models of the last hour.
+    calls: Calls,
     /// With these instruments it was looked through for what they can test, up to there; none: to
     /// its end.
     looked: (BTreeSet<Instrument>, Option<Seq>),
@@ -114,7 +117,10 @@ impl Work for Trials {
             settling: AsyncMutex::new(()),
             asking: AsyncMutex::new(()),
         };
-        self.allowance.count(bench.journal).await?;
+        let most = bench.journal.memory().calls_per_hour;
+        let mut calls = self.kept(&space, |kept| kept.calls.clone());
+        calls.count(bench.journal, most).await?;
+        self.kept(&space, |kept| kept.calls = calls);
         looked(try_all(&bench).await)
     }
 }
@@ -127,7 +133,6 @@ impl Trials {
         Self {
             ground: ground.clone(),
             search: search.map(|_| Search::new(&memory.knowledge)),
-            allowance: Allowance::new(memory.calls_per_hour),
             kept: Mutex::default(),
         }
     }
@@ -140,6 +145,9 @@ impl Trials {
 
     fn kept<T>(&self, space: &Space, of: impl FnOnce(&mut Kept) -> T) -> T {
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= SPACES_MAX && !all.contains_key(space) {
+            all.clear();
+        }
         of(all.entry(space.clone()).or_default())
     }
 

@@ -117,13 +117,10 @@ pub(super) async fn uncontested(journal: Journal<'_>, leaving: &[&StatementRow])
             }
         }
     }
-    let conditions = witnesses.into_values();
-    Ok(Follow {
-        drafts: free.into_values().collect(),
-        conditions: conditions
-            .chain([Condition::NoneMergedSince(seq)])
-            .collect(),
-    })
+    let drafts = free.into_values().collect();
+    let mut conditions: Vec<Condition> = witnesses.into_values().collect();
+    conditions.push(Condition::NoneMergedSince(seq));
+    Ok(Follow { drafts, conditions })
 }
 
 /// Returns what is to be written so that of what is held with some names as its subject or object

@@ -33,7 +33,15 @@ pub(super) async fn judge(on: &mut OnTrial<'_>, found: &Found, rules: &Rules) ->
     let (mut first, mut conditions) = (Vec::new(), Vec::new());
     if matches!(judged.outcome, Outcome::Is(status) if status.is_held()) {
         match ground(journal, &on.row).await? {
-            Err(why) => judged = groundless(judged, why),
+            Err(reason) => {
+                judged = Judged {
+                    outcome: Outcome::Is(Status::Untested),
+                    reason,
+                    carried: Vec::new(),
+                    due: None,
+                    ..judged
+                }
+            }
             Ok(ground) => (first, conditions) = (ground.drafts, ground.conditions),
         }
     }
@@ -202,25 +210,15 @@ pub(super) async fn fallen(
         _ => questions(journal).await?,
     };
     follow.drafts.extend(lost.iter().map(|row| {
-        let judged = word(row, Outcome::Is(Status::Untested), String::new());
-        let draft = row.becomes(groundless(judged, why.to_owned()));
-        let withdrawn = withdrawn(&open, &row.id).into_iter();
-        withdrawn.chain([draft]).collect()
+        let judged = word(row, Outcome::Is(Status::Untested), why.to_owned());
+        let mut of_one = withdrawn(&open, &row.id);
+        of_one.push(row.becomes(judged));
+        of_one
     }));
     Ok(follow)
 }
 
-fn groundless(judged: Judged, reason: String) -> Judged {
-    Judged {
-        outcome: Outcome::Is(Status::Untested),
-        reason,
-        carried: Vec::new(),
-        due: None,
-        ..judged
-    }
-}
-
-/// The questions of trials that are open.
+/// The questions that are open.
 async fn questions(journal: Journal<'_>) -> Stored<Vec<(ThreadId, Parked)>> {
     let (store, space) = (journal.store(), journal.space);
     let open = store
@@ -230,7 +228,7 @@ async fn questions(journal: Journal<'_>) -> Stored<Vec<(ThreadId, Parked)>> {
         let parked = Parked::of(&row.id, &row.asked())?;
         Some((row.thread, parked))
     });
-    Ok(parked.filter(|(_, it)| it.trial.is_some()).collect())
+    Ok(parked.collect())
 }
 
 /// Nobody needs to answer any more what the trial of a statement asked.
@@ -238,14 +236,15 @@ fn withdrawn(open: &[(ThreadId, Parked)], statement: &str) -> Vec<Draft> {
     let how = Settled::Withdrawn {
         reason: "the statement was withdrawn",
     };
-    let is_of = |parked: &Parked| {
-        let trial = parked.trial.as_ref();
-        trial.is_some_and(|trial| trial.statement == statement)
-    };
-    let of_it = open.iter().filter(|(_, parked)| is_of(parked));
-    of_it
-        .flat_map(|(thread, parked)| parked.settled(thread, how))
-        .collect()
+    let mut drafts = Vec::new();
+    for (thread, parked) in open {
+        if let Some(trial) = &parked.trial
+            && trial.statement == statement
+        {
+            drafts.extend(parked.settled(thread, how));
+        }
+    }
+    drafts
 }
 
 /// As many appends as it takes: what is said of one statement stays together.

@@ -26,22 +26,12 @@ use crate::words::id::{self, Seq, Space, ThreadId};
 /// Most events that returned a statement that are looked at, the newest.
 const RECALLS_MAX: usize = 2000;
 
-/// Returns the status of a statement since an event, to be told in the threads that it concerns.
-fn turned(row: &StatementRow, status: Status, since: Seq, was_held: bool) -> Correction {
-    Correction {
-        statement: row.id.clone(),
-        says: cut(&row.text, TEXT_MAX),
-        status,
-        since,
-        was_held,
-        of: Vec::new(),
-    }
-}
+/// What a statement is now, the event since which it is, and whether it was held before.
+type Turn = (Status, Seq, bool);
 
 /// Returns the failure that not all threads are told, in the thread of the trials.
-fn not_all(turned: &Correction) -> Draft {
-    let (statement, since) = (&turned.statement, turned.since);
-    let status = turned.status.as_str();
+fn not_all(statement: &str, (status, since, _): Turn) -> Draft {
+    let status = status.as_str();
     let text = format!(
         "the statement {statement} is {status} since event {since}, and of the recalls that returned it only the newest {RECALLS_MAX} were looked at: threads \
          that recalled it before these alone are not told"
@@ -162,13 +152,13 @@ async fn corrections(
     let Some(row) = journal.statement(id).await? else {
         return Ok(Vec::new());
     };
-    let turned = turned(&row, status, since, past.iter().any(|it| it.is_held()));
+    let turn = (status, since, past.iter().any(|it| it.is_held()));
     let told = |thread: &ThreadId, known: &[Correction], news: Correction| {
         let knows = known.iter().any(|it| it.statement == news.statement);
         (fell || knows).then(|| Draft::corrected(thread, news))
     };
-    let (mut drafts, is_cut) = told_to_all(journal, &row, &turned, told).await?;
-    drafts.extend((fell && is_cut).then(|| not_all(&turned)));
+    let (mut drafts, is_cut) = told_to_all(journal, &row, turn, told).await?;
+    drafts.extend((fell && is_cut).then(|| not_all(id, turn)));
     Ok(drafts)
 }
 
@@ -185,15 +175,14 @@ async fn late_corrections(journal: Journal<'_>, id: &str, named: Seq) -> Stored<
     let Some((since, status)) = fallen.last().copied().filter(|(since, _)| *since < named) else {
         return Ok(Vec::new());
     };
-    let was_held = stood.iter().any(|(_, it)| it.is_held());
-    let turned = turned(&row, status, since, was_held);
+    let turn = (status, since, stood.iter().any(|(_, it)| it.is_held()));
     let told = |thread: &ThreadId, known: &[Correction], news: Correction| {
         let is_it = |it: &&Correction| it.statement == news.statement && it.since == since;
         let is_new = known.iter().find(is_it).is_none_or(|it| it.of != news.of);
         let is_news = news.of.last() > Some(&since) && is_new;
         is_news.then(|| Draft::corrected_further(thread, news))
     };
-    Ok(told_to_all(journal, &row, &turned, told).await?.0)
+    Ok(told_to_all(journal, &row, turn, told).await?.0)
 }
 
 /// Returns what is told of a statement in the threads that it concerns and that have not ended; and
@@ -202,7 +191,7 @@ async fn late_corrections(journal: Journal<'_>, id: &str, named: Seq) -> Stored<
 async fn told_to_all(
     journal: Journal<'_>,
     row: &StatementRow,
-    turned: &Correction,
+    (status, since, was_held): Turn,
     told: impl Fn(&ThreadId, &[Correction], Correction) -> Option<Draft>,
 ) -> Stored<(Vec<Draft>, bool)> {
     let (concerned, is_cut) = concerned(journal, row).await?;
@@ -222,8 +211,12 @@ async fn told_to_all(
         let there = journal.store().thread(journal.space, thread).await?;
         if let Some(there) = there.filter(|it| !it.status.is_final()) {
             let news = Correction {
+                statement: row.id.clone(),
+                says: cut(&row.text, TEXT_MAX),
+                status,
+                since,
+                was_held,
                 of: seqs.into_iter().collect(),
-                ..turned.clone()
             };
             drafts.extend(told(thread, &there.state.corrections, news));
         }

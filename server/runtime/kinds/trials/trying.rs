@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use super::Kept;
 use super::asking::{DERIVE, REFLECT, ask, predicted};
 use super::bench::{Bench, OnTrial, say};
 use super::code;
@@ -68,7 +69,9 @@ async fn try_on(on: &mut OnTrial<'_>) -> Result<(), Lost> {
                 return end(on, &rules, (Found::Undecided, spent.text)).await;
             }
             // What is left is due, and goes on when there are calls again.
-            if !on.bench.trials.allowance.take(on.bench.journal.space, now) {
+            let (journal, most) = (on.bench.journal, on.bench.journal.memory().calls_per_hour);
+            let take = |kept: &mut Kept| kept.calls.take(most, now);
+            if !on.bench.trials.kept(journal.space, take) {
                 return Ok(());
             }
         }

@@ -18,7 +18,7 @@ use crate::log::status::Status;
 use crate::mind::turn_writer::Lost;
 use crate::tasks::under_way::UnderWay;
 use crate::words::id::Seq;
-use crate::words::time;
+use crate::words::time::{self, Timestamp};
 
 /// So often is a statement begun in one go that is overtaken each time.
 const OVERTAKEN_MAX: u32 = 5;
@@ -85,8 +85,15 @@ pub(super) async fn try_all(bench: &Bench<'_>) -> Result<Status, Lost> {
 
 /// Returns true if calls to models are left.
 fn is_free(bench: &Bench<'_>) -> bool {
-    let (allowance, now) = (&bench.trials.allowance, time::now());
-    allowance.free_at(bench.journal.space, now).is_none()
+    free_at(bench, time::now()).is_none()
+}
+
+/// Returns the time at which there is a call to a model again; none: there is one.
+fn free_at(bench: &Bench<'_>, now: Timestamp) -> Option<Timestamp> {
+    let (space, most) = (bench.journal.space, bench.journal.memory().calls_per_hour);
+    bench
+        .trials
+        .kept(space, |kept| kept.calls.free_at(most, now))
 }
 
 /// Tells threads what became of statements, and reads what is due; at most so many.
@@ -107,7 +114,7 @@ async fn rest(bench: &Bench<'_>, woken: Seq, told: Seq) -> Stored<Vec<Draft>> {
     let (journal, now) = (bench.journal, time::now());
     let (store, space) = (journal.store(), journal.space);
     let soon = now.after(retry_micros(journal.memory()).max(1_000_000));
-    let free = bench.trials.allowance.free_at(space, now);
+    let free = free_at(bench, now);
     // What is due and was overtaken again and again waits, too.
     let is_overtaken = !store.statements_due(space, now, 1).await?.is_empty();
     let next = match free {
