@@ -51,12 +51,12 @@ pub(super) async fn ask<T: DeserializeOwned + JsonSchema>(
     let record = ready.record(&place, &ended, json!({ "statement": on.row.id }));
     let record = record.rooted(on.purse.root());
     let said = match ended {
-        Ended::Stopped => return Err(Lost::Stale),
-        Ended::Failed(failure) => Err(Silent::broke(failure.text)),
-        Ended::Answered(answer) => typed_answer(&question, &answer).map_err(Silent::says),
+        Ended::Stopped => return Err(Lost::Stale.into()),
+        Ended::Failed(failure) => Err(Silent::Broke(failure.text)),
+        Ended::Answered(answer) => typed_answer(&question, &answer).map_err(Silent::Says),
     };
     on.records.push(record);
-    Ok(said)
+    said
 }
 
 /// Returns what a prompt says of a prediction.

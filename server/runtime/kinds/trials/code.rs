@@ -8,7 +8,7 @@ use runner::request::{Answer as Ran, Error, Language, Request};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::said::Silent;
+use super::said::{Said, Silent};
 use crate::event::statement::{Answer, Later, Reading, SENTENCE_MAX, cut};
 use crate::tools::code::runner::Runner;
 use crate::words::id::Space;
@@ -23,7 +23,7 @@ pub(super) async fn run(
     space: &Space,
     code: &str,
     limit: Duration,
-) -> Result<(bool, String), Silent> {
+) -> Said<(bool, String)> {
     let request = Request {
         language: Language::JavaScript,
         code: code.to_owned(),
@@ -39,11 +39,11 @@ pub(super) async fn run(
             format!("the code was stopped ({}): {detail}", reason.as_str())
         }
         Ok(Err(Error::Unavailable(why))) => {
-            return Err(Silent::broke(format!("the code was not run: {why}")));
+            return Err(Silent::Broke(format!("the code was not run: {why}")));
         }
         Err(_) => format!("the code did not end within {} ms", limit.as_millis()),
     };
-    Err(Silent::says(why))
+    Err(Silent::Says(why))
 }
 
 /// Returns the value of code, and what it printed, as a reading.

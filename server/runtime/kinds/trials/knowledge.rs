@@ -22,29 +22,27 @@ pub(super) async fn look_up(
     begun: Reading,
 ) -> Said<Reading> {
     let words = of.search.as_deref().unwrap_or(&of.text);
-    let passages = match search(on, words, begun.prediction).await? {
-        Err(silent) => return Ok(Err(silent)),
-        Ok(passages) => passages,
-    };
+    let passages = search(on, words, begun.prediction).await?;
     let found = passages.len();
     if found == 0 {
-        return Ok(Err(Silent::says("the knowledge base found nothing")));
+        let why = "the knowledge base found nothing";
+        return Err(Silent::Says(why.to_owned()));
     }
     let passages = of_others(on, passages).await?;
     if passages.is_empty() {
         let why = format!(
             "the knowledge base found only what the claim itself rests on ({found} passages)"
         );
-        return Ok(Err(Silent::says(why)));
+        return Err(Silent::Says(why));
     }
     let shown = ("passages".to_owned(), json!(passages).to_string());
     let values = predicted(on, &of.text).into_iter().chain([shown]);
-    let said = ask::<Weigh>(on, WEIGH, values.collect()).await?;
+    let weigh = ask::<Weigh>(on, WEIGH, values.collect()).await?;
     let claimed = Claimed {
         texts: &[&on.row.text, &of.text],
         triple: on.trial.triple(),
     };
-    Ok(said.and_then(|weigh| weigh.reading(&passages, &claimed, begun)))
+    weigh.reading(&passages, &claimed, begun)
 }
 
 /// Returns the passages that a claim does not rest on itself: neither on the words of the events
@@ -75,10 +73,10 @@ async fn of_others(on: &OnTrial<'_>, mut passages: Vec<Passage>) -> Stored<Vec<P
 async fn search(on: &OnTrial<'_>, words: &str, prediction: usize) -> Said<Vec<Passage>> {
     let options = &on.bench.journal.memory().knowledge;
     let Some(name) = options.tool_name() else {
-        return Ok(match &on.bench.trials.search {
-            None => Err(Silent::says("no knowledge base is configured")),
-            Some(search) => search.ask(words).await.map_err(Silent::broke),
-        });
+        return match &on.bench.trials.search {
+            None => Err(Silent::Says("no knowledge base is configured".to_owned())),
+            Some(search) => search.ask(words).await.map_err(Silent::Broke),
+        };
     };
     // Where it is configured which tools minds have, trials have this one all the same.
     let (shelf, space) = (
@@ -88,12 +86,11 @@ async fn search(on: &OnTrial<'_>, words: &str, prediction: usize) -> Said<Vec<Pa
     shelf.prepare(space).await?;
     let toolbox = shelf.now(space);
     let Some(tool) = toolbox.get(&name) else {
-        return Ok(Err(Silent::broke(format!("there is no tool {name} now"))));
+        return Err(Silent::Broke(format!("there is no tool {name} now")));
     };
     if tool.spec().always_gated || tool.spec().gated.is_some() {
-        return Ok(Err(Silent::says(format!(
-            "calls of {name} wait for a person: a trial does not"
-        ))));
+        let why = format!("calls of {name} wait for a person: a trial does not");
+        return Err(Silent::Says(why));
     }
     let site = CallSite {
         space: space.clone(),
@@ -111,5 +108,5 @@ async fn search(on: &OnTrial<'_>, words: &str, prediction: usize) -> Said<Vec<Pa
     let called = tool.call(json!({ &options.argument: words }), &site).await;
     let value = called.and_then(|output| output.failure.map_or(Ok(output.value), Err));
     let passages = value.map(|value| of_tool(&name, value.unwrap_or_default()));
-    Ok(passages.map_err(|failure| Silent::broke(failure.text)))
+    passages.map_err(|failure| Silent::Broke(failure.text))
 }

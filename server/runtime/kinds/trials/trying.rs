@@ -101,16 +101,17 @@ async fn derive(on: &mut OnTrial<'_>, rules: &Rules) -> Result<(), Lost> {
     if !is_held && join_same_text(on).await? {
         return Ok(());
     }
-    let said = ask::<Derive>(on, DERIVE, Vec::new()).await?;
+    let said = ask::<Derive>(on, DERIVE, Vec::new()).await;
     let _settling = on.bench.settling.lock().await;
     match said {
         // Another time, perhaps.
         Err(silent) => {
-            let found = match silent.broke {
+            let (why, broke) = silent.why()?;
+            let found = match broke {
                 true => Found::Broken,
                 false => Found::Undecided,
             };
-            let why = format!("nothing was derived from it: {}", silent.why);
+            let why = format!("nothing was derived from it: {why}");
             end(on, rules, (found, why)).await
         }
         Ok(derive) => match derive.read() {
@@ -162,7 +163,7 @@ async fn read(on: &mut OnTrial<'_>, begun: Reading) -> Result<(), Lost> {
     let Some(of) = of.cloned() else { return Ok(()) };
     let read = match (begun.instrument, &of.code) {
         (Instrument::User, _) => return ask_people(on, &of, begun).await,
-        (Instrument::Knowledge, _) => look_up(on, &of, begun.clone()).await?,
+        (Instrument::Knowledge, _) => look_up(on, &of, begun.clone()).await,
         (Instrument::Code, Some(code)) => {
             let limit = Duration::from_millis(on.bench.journal.memory().answer_ms);
             let runner = &on.bench.trials.ground.code;
@@ -171,11 +172,11 @@ async fn read(on: &mut OnTrial<'_>, begun: Reading) -> Result<(), Lost> {
         }
         _ => {
             let values = predicted(on, &of.text).into();
-            let said = ask::<Reflect>(on, REFLECT, values).await?;
+            let said = ask::<Reflect>(on, REFLECT, values).await;
             said.map(|reflect| reflect.reading(begun.clone()))
         }
     };
-    let reading = answered(read, begun);
+    let reading = answered(read, begun)?;
     say(on, vec![], News::Read(reading)).await
 }
 
