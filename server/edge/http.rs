@@ -104,7 +104,7 @@ pub struct Resource {
 }
 
 /// What needs credentials where any are configured: a line for each resource, in the order of the document.
-const RESOURCES: [Resource; 25] = [
+const RESOURCES: [Resource; 24] = [
     events::RESOURCE,
     stream::RESOURCE,
     messages::RESOURCE,

@@ -76,11 +76,7 @@ pub fn strings(value: &Value) -> Vec<String> {
 
 /// What stands between an address and other words.
 fn is_between(c: char) -> bool {
-    c.is_whitespace()
-        || matches!(
-            c,
-            '"' | '\'' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | '|' | '`'
-        )
+    c.is_whitespace() || "\"'<>()[]{}|`".contains(c)
 }
 
 /// An address without what says the same in another way: its scheme, `www.`, its fragment, a slash or a full stop at its end.

@@ -41,14 +41,9 @@ impl Outcome {
     /// Of work that ended as `done` or `failed`, or else from outside, and of its tasks, if it has any.
     pub fn of(ended: &str, tasks: Option<Counts>) -> Self {
         match (ended, tasks) {
-            ("done", None)
-            | (
-                "done",
-                Some(Counts {
-                    failed: 0, left: 0, ..
-                }),
-            ) => Self::Complete,
-            ("done" | "failed", Some(Counts { solved: 1.., .. })) => Self::Partial,
+            ("done", None) => Self::Complete,
+            ("done", Some(tasks)) if tasks.failed + tasks.left == 0 => Self::Complete,
+            ("done" | "failed", Some(tasks)) if tasks.solved > 0 => Self::Partial,
             ("done" | "failed", _) => Self::Failed,
             _ => Self::Stopped,
         }

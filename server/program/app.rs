@@ -173,8 +173,7 @@ async fn run(
     mcp.tells(ground.waker.on_stored());
     let kinds = Kinds::new(&ground);
     let runtime = Runtime::start(ground, kinds.all());
-    tokio::spawn(kinds.trials.clone().look_for_new_instruments());
-    tokio::spawn(kinds.trials.clone().contest_by_all_merges());
+    tokio::spawn(kinds.trials.clone().look_through());
     if orphans::is_first() {
         tokio::spawn(supervisor.watch("the wait for orphans", orphans::reap()?));
     }

@@ -9,6 +9,7 @@ use super::handle::{Error, Session};
 use super::right::Right;
 use crate::event::entity::Merge;
 use crate::log::projections::merges::{MergeRow, names};
+use crate::runtime::kinds::trials::merges;
 use crate::words::id::Seq;
 use crate::words::time::Timestamp;
 
@@ -76,7 +77,7 @@ impl Session {
             by: Some(self.author().to_owned()),
             statement: None,
         };
-        let merges = trials.merge(self.space(), merge).await?;
+        let merges = merges::merge(trials.journal(self.space()), merge).await?;
         // None is left where somebody has undone it meanwhile.
         let found = entities(merges, Some(&first)).pop();
         Ok(found.unwrap_or_else(|| Entity {
@@ -88,7 +89,8 @@ impl Session {
     /// Says that a name is one with no other any more. Returns the merges that do not stand any more.
     pub async fn unmerge(&self, name: &str, reason: &str) -> Result<Vec<NameMerge>, Error> {
         let trials = &self.kinds(Right::Shape)?.trials;
-        let undone = trials.unmerge(self.space(), name, reason, self.author());
+        let journal = trials.journal(self.space());
+        let undone = merges::unmerge(journal, name, reason, self.author());
         Ok(undone.await?.into_iter().map(NameMerge::from).collect())
     }
 }

@@ -12,10 +12,10 @@ use crate::event::method::{Value, current};
 use crate::event::statement::{
     AGAINST_MAX, Claim, Claimant, Judged, Outcome, Source, Status, Triple, folded,
 };
-use crate::event::trial::News;
 use crate::event::word::is_of_self;
 use crate::log::projections::statements::{Asked, StatementRow};
 use crate::log::words;
+use crate::runtime::kinds::trials::settling::retract;
 use crate::runtime::refused::Refused;
 use crate::tools::quote::checked;
 use crate::tools::word::counts;
@@ -134,7 +134,7 @@ impl Session {
         {
             self.require(Right::Shape)?;
         }
-        let row = trials.retract(space, id, reason, self.author()).await?;
+        let row = retract(trials.journal(space), id, &reason, self.author()).await?;
         Ok(Statement::alone(row))
     }
 
@@ -144,7 +144,8 @@ impl Session {
         let Some(row) = store.statement(space, id).await? else {
             return Ok(None);
         };
-        let events = self.kinds(Right::Read)?.trials.events(space, id).await?;
+        let trials = &self.kinds(Right::Read)?.trials;
+        let events = trials.journal(space).story(id).await?;
         let mut statement = Statement::alone(row);
         self.contest([&mut statement], None).await?;
         Ok(Some((statement, events)))
@@ -153,12 +154,7 @@ impl Session {
     /// What became of a claim that is no statement, if it was claimed.
     pub async fn fate(&self, id: &str) -> Result<Option<Judged>, Error> {
         let trials = &self.kinds(Right::Read)?.trials;
-        let events = trials.events(self.space(), id).await?;
-        let mut events = events.iter().rev();
-        let judged = events.find_map(|event| match event.fact().news()? {
-            (statement, News::Judged(judged)) if statement == id => Some(judged),
-            _ => None,
-        });
+        let judged = trials.journal(self.space()).folded(id).await?.judged;
         Ok(judged.filter(|judged| matches!(judged.outcome, Outcome::Refused | Outcome::Joined)))
     }
 

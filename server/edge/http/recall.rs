@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::{Answer, bounds};
 use super::needs::{Needs, Read};
 use super::params::Params;
 use super::world_model::name;
+use super::{Answer, bounds};
 use crate::edge::problem::{Problem, Slug};
 use crate::recall::finder::{
     DEPTH_MAX, EDGES_MAX, Found, GraphPart, HITS_MAX, Look, Question, TOKENS_MAX,

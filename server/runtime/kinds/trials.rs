@@ -4,7 +4,7 @@
 //! statement is tried is in `trials/trying.rs`.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use tokio::sync::Mutex as AsyncMutex;
@@ -13,52 +13,56 @@ use crate::event::condition::{Condition, Room};
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::statement::{Claim, Instrument, Status};
-use crate::event::trial::Rules;
 use crate::log::error::StoreError;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::turn_writer::TurnWriter;
 use crate::runtime::ground::Ground;
-use crate::runtime::memory;
 use crate::runtime::refused::Refused;
 use crate::runtime::work::{Claim as Leased, Looked, Work, looked};
 use crate::tasks::share::Place;
+use crate::tools::knowledge::Search;
 use crate::tools::word::{Held, held};
 use crate::words::id::{self, Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
-use allowance::Allowance;
+use allowance::Calls;
 use bench::Bench;
 use journal::{Journal, under};
-use knowledge::Base;
+use merges::contest_by_merges;
+use retesting::{has_something_to_renew, has_something_to_retest};
+use telling::{has_something_to_tell, look_for_late};
+use working::try_all;
 
 mod allowance;
 mod asking;
 mod bench;
 mod code;
 mod contesting;
-mod entities;
 mod ground;
 mod joining;
 mod journal;
 mod knowledge;
-mod merging;
+pub mod merges;
 mod people;
-mod renewing;
 mod retesting;
+mod rules;
 mod said;
-mod settling;
+pub mod settling;
 mod telling;
 mod trying;
+mod working;
 
 /// Most statements that are looked at for one question of the rules.
 const REACH: u32 = 1000;
 /// So often is something tried again that was overtaken.
 const TRIES: usize = 16;
+/// Of so many spaces what is kept beside their logs stays; of others it is found again.
+const SPACES_MAX: usize = 1024;
 
 /// See the module.
 pub struct Trials {
     ground: Ground,
-    knowledge: Option<Base>,
-    allowance: Allowance,
+    /// The knowledge base, where it is an address.
+    search: Option<Search>,
     // A plain mutex: held for a look, never across an await.
     kept: Mutex<HashMap<Space, Kept>>,
 }
@@ -66,6 +70,8 @@ pub struct Trials {
 /// Memory of a space beside its log.
 #[derive(Default)]
 struct Kept {
+    /// The calls to models of the last hour.
+    calls: Calls,
     /// With these instruments it was looked through for what they can test, up to there; none: to
     /// its end.
     looked: (BTreeSet<Instrument>, Option<Seq>),
@@ -95,11 +101,27 @@ impl Work for Trials {
     }
 
     fn sees(&self, space: &Space, event: &Event) {
-        self.look_for_late(space, event);
+        look_for_late(&self.ground, space, event);
     }
 
-    async fn work(&self, claim: Leased) -> Result<Looked, StoreError> {
-        self.try_all(claim).await
+    /// Tries what is due until nothing is, then rests until something is claimed, answered or due
+    /// again.
+    async fn work(&self, leased: Leased) -> Result<Looked, StoreError> {
+        let space = leased.fence.space.clone();
+        let bench = Bench {
+            trials: self,
+            journal: self.journal(&space),
+            row: leased.row,
+            stop: &leased.stop,
+            writer: TurnWriter::new(self.ground.store.clone(), leased.fence, None),
+            settling: AsyncMutex::new(()),
+            asking: AsyncMutex::new(()),
+        };
+        let most = bench.journal.memory().calls_per_hour;
+        let mut calls = self.kept(&space, |kept| kept.calls.clone());
+        calls.count(bench.journal, most).await?;
+        self.kept(&space, |kept| kept.calls = calls);
+        looked(try_all(&bench).await)
     }
 }
 
@@ -107,28 +129,25 @@ impl Trials {
     /// The trials of this server.
     pub fn new(ground: &Ground) -> Self {
         let memory = &ground.options.memory;
+        let search = memory.knowledge.url.as_ref();
         Self {
             ground: ground.clone(),
-            knowledge: Base::of(&memory.knowledge),
-            allowance: Allowance::new(memory.calls_per_hour),
+            search: search.map(|_| Search::new(&memory.knowledge)),
             kept: Mutex::default(),
         }
     }
 
-    fn memory(&self) -> &memory::Options {
-        &self.ground.options.memory
-    }
-
-    fn journal<'a>(&'a self, space: &'a Space) -> Journal<'a> {
-        Journal {
-            store: &self.ground.store,
-            space,
-            waker: &self.ground.waker,
-        }
+    /// Returns the log of a space, on which trials are done and operators act.
+    pub fn journal<'a>(&'a self, space: &'a Space) -> Journal<'a> {
+        let ground = &self.ground;
+        Journal { ground, space }
     }
 
     fn kept<T>(&self, space: &Space, of: impl FnOnce(&mut Kept) -> T) -> T {
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= SPACES_MAX && !all.contains_key(space) {
+            all.clear();
+        }
         of(all.entry(space.clone()).or_default())
     }
 
@@ -140,96 +159,70 @@ impl Trials {
         thread: &ThreadId,
         claim: Claim,
     ) -> Result<(String, Status), Refused> {
+        let journal = self.journal(space);
         if claim.source.word
-            && let Some(id) = self.hold(space, thread, &claim).await?
+            && let Some(id) = hold(journal, thread, &claim).await?
         {
             return Ok((id, Status::Surviving));
         }
-        let (journal, limit) = (self.journal(space), self.memory().waiting);
+        let limit = journal.memory().waiting;
         let refused = || Refused::TooMany {
             what: "claims of a space that wait for their trial (memory.waiting); claim again when some have had theirs",
             limit,
         };
-        let room = journal.store.room_for_claim(space, limit).await?;
+        let room = journal.store().room_for_claim(space, limit).await?;
         if room == Room::None {
             return Err(refused());
         }
         let id = id::fresh();
         let mut claimed = Draft::claimed(thread, id, claim);
-        let is_scarce = room == Room::Scarce;
-        under(
-            &mut claimed,
-            is_scarce.then_some(Condition::FewerWaiting(limit)),
-        );
+        if room == Room::Scarce {
+            under(&mut claimed, [Condition::FewerWaiting(limit)]);
+        }
         match journal.append(claimed.into()).await {
             Err(StoreError::Unmet(Condition::FewerWaiting(_))) => Err(refused()),
             appended => Ok(appended.map(|()| (id.to_string(), Status::Proposed))?),
         }
     }
 
-    /// Holds a person's word about themselves, and returns its id; none: it is claimed like
-    /// anything else.
-    async fn hold(
-        &self,
-        space: &Space,
-        thread: &ThreadId,
-        claim: &Claim,
-    ) -> Result<Option<String>, Refused> {
-        for _ in 0..TRIES {
-            let (journal, place) = (self.journal(space), (space, thread));
-            let held = held(&**journal.store, place, id::fresh(), claim).await?;
-            let Some(Held { id, drafts }) = held else {
-                return Ok(None);
-            };
-            if drafts.is_empty() || journal.is_appended(drafts).await? {
-                return Ok(Some(id));
+    /// Looks through all spaces once, after a start: what a stop has cut off is done, and the trials
+    /// are woken where there is something. Whoever had no instrument then may have one now.
+    pub async fn look_through(self: Arc<Self>) {
+        let looked = async {
+            for space in self.ground.store.spaces_with_statements().await? {
+                let journal = self.journal(&space);
+                contest_by_merges(journal).await?;
+                if has_something_to_retest(journal).await?
+                    || has_something_to_tell(journal).await?
+                    || has_something_to_renew(journal).await?
+                {
+                    journal.wake().await?;
+                }
             }
-        }
-        Ok(None)
-    }
-
-    /// What the log has of a statement, the oldest first.
-    pub async fn events(&self, space: &Space, id: &str) -> Result<Vec<Event>, Refused> {
-        Ok(self.journal(space).story(id).await?)
-    }
-
-    /// The instruments that this server has for any statement.
-    fn instruments(&self) -> BTreeSet<Instrument> {
-        let knowledge = self.knowledge.as_ref().map(|_| Instrument::Knowledge);
-        let code = self.ground.code.is_enabled().then_some(Instrument::Code);
-        let all = [knowledge, code, Some(Instrument::Reflection)];
-        all.into_iter().flatten().collect()
-    }
-
-    fn rules(&self) -> Rules {
-        let memory = self.memory();
-        let retry_ms = i64::try_from(memory.retry_ms).unwrap_or(i64::MAX);
-        Rules {
-            available: self.instruments(),
-            two_of_three: memory.two_of_three,
-            require_experiment: memory.require_experiment,
-            tries: memory.tries,
-            retry_micros: retry_ms.saturating_mul(1000),
-        }
-    }
-
-    /// Tries what is due until nothing is, then rests until something is claimed, answered or due
-    /// again.
-    async fn try_all(&self, leased: Leased) -> Result<Looked, StoreError> {
-        let Leased {
-            row, fence, stop, ..
-        } = leased;
-        let space = fence.space.clone();
-        let bench = Bench {
-            trials: self,
-            journal: self.journal(&space),
-            row,
-            stop: &stop,
-            writer: TurnWriter::new(self.ground.store.clone(), fence, None),
-            settling: AsyncMutex::new(()),
-            asking: AsyncMutex::new(()),
+            Ok::<(), StoreError>(())
         };
-        self.allowance.count(bench.journal).await?;
-        looked(bench.try_all().await)
+        if let Err(error) = looked.await {
+            tracing::warn!(%error, "it was not looked what contradicts what by names that are one, and what a new instrument could test; a start has it looked for again");
+        }
     }
+}
+
+/// Holds a person's word about themselves, and returns its id; none: it is claimed like anything
+/// else.
+async fn hold(
+    journal: Journal<'_>,
+    thread: &ThreadId,
+    claim: &Claim,
+) -> Result<Option<String>, Refused> {
+    for _ in 0..TRIES {
+        let place = (journal.space, thread);
+        let held = held(journal.store(), place, id::fresh(), claim).await?;
+        let Some(Held { id, drafts }) = held else {
+            return Ok(None);
+        };
+        if drafts.is_empty() || journal.is_appended(drafts).await? {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
 }

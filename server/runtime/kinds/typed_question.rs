@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::event::draft::without_nul;
 use crate::mind::call::Question;
-use crate::model::prompt::Template;
+use crate::model::prompt::{Prompts, Template};
 use crate::model::provider::{Answer, Tier, ToolChoice, ToolSpec, ToolSpecs};
 use crate::tools::arguments;
 use crate::tools::schema;
@@ -17,34 +17,28 @@ use crate::tools::tool::decoded;
 use crate::words::failure::Who;
 use crate::words::text::Json;
 
-/// A question for one call of a tool.
-pub struct TypedQuestion<'a> {
-    /// Asker.
-    pub who: Who,
-    /// Purpose, part of the record, and the name of the only tool.
-    pub purpose: &'static str,
-    /// Tier of the model.
-    pub tier: Tier,
-    /// Fixed instructions, and what follows them.
-    pub prompt: (&'a Template, &'a Template),
-}
+/// A question for one call of a tool: its purpose, which is the name of its only tool, too, and its
+/// prompts: fixed instructions, and what follows them.
+#[derive(Clone, Copy)]
+pub struct Form(pub &'static str, pub fn(&Prompts) -> (&Template, &Template));
 
-impl TypedQuestion<'_> {
-    /// Returns the question without values, in its `round`, from 0. Its tool takes a `T`.
-    pub fn of<T: JsonSchema>(&self, round: u64) -> Question {
-        let (system, tail) = self.prompt;
+impl Form {
+    /// Returns the question without values, in its first round. Its tool takes a `T`.
+    pub fn question<T: JsonSchema>(self, who: Who, tier: Tier, prompts: &Prompts) -> Question {
+        let Self(name, prompt) = self;
+        let (system, tail) = prompt(prompts);
         Question {
-            who: self.who.clone(),
-            purpose: self.purpose,
-            round,
+            who,
+            purpose: name,
+            round: 0,
             system: system.source().clone(),
             tail: tail.clone(),
             values: Vec::new(),
             prompt: None,
             own: Vec::new(),
-            tools: tool_taking::<T>(self.purpose),
-            choice: ToolChoice::Only(self.purpose.into()),
-            tier: self.tier,
+            tools: tool_taking::<T>(name),
+            choice: ToolChoice::Only(name.into()),
+            tier,
         }
     }
 }

@@ -14,9 +14,9 @@ use super::fitting::fit;
 use crate::event::mission::TaskId;
 use crate::mind::call::{Ended, PromptView, Question, Ready, TurnPlace, Until};
 use crate::model::offline::UNCONFIGURED;
-use crate::model::prompt::{Prompts, Template};
+use crate::model::prompt::Prompts;
 use crate::model::provider::Tier;
-use crate::runtime::kinds::typed_question::{TypedQuestion, typed_answer};
+use crate::runtime::kinds::typed_question::{Form, typed_answer};
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::Name;
 
@@ -50,24 +50,24 @@ impl<T> Came<T> {
     }
 }
 
-/// A question that missions ask: the name of its node, which is that of its only tool, too, and its
-/// prompts.
-#[derive(Clone, Copy)]
-pub(super) struct Form(&'static str, fn(&Prompts) -> (&Template, &Template));
-
+/// The questions that missions ask.
 impl Form {
-    pub const DECOMPOSE: Self = Self("decompose", |it| {
+    pub(super) const DECOMPOSE: Self = Self("decompose", |it| {
         (&it.mission_decompose, &it.mission_wanted)
     });
-    pub const SPLIT: Self = Self("decompose", |it| (&it.mission_decompose, &it.mission_split));
-    pub const CONSIDER: Self = Self("consider", |it| (&it.mission_consider, &it.mission_task));
-    pub const SOLVE: Self = Self("solve", |it| (&it.mission_solve, &it.mission_try));
-    pub const APPLY: Self = Self("apply", |it| (&it.mission_apply, &it.mission_known));
-    pub const FRAMEWORK: Self = Self("framework", |it| (&it.mission_framework, &it.mission_make));
-    pub const GUIDELINE: Self = Self("guideline", |it| (&it.mission_guideline, &it.mission_runs));
-    pub const JUDGE: Self = Self("judge", |it| (&it.mission_judge, &it.mission_verdict));
-    pub const REPLAN: Self = Self("replan", |it| (&it.mission_replan, &it.mission_behind));
-    pub const ANSWER: Self = Self("answer", |it| (&it.mission_answer, &it.mission_tasks));
+    pub(super) const SPLIT: Self =
+        Self("decompose", |it| (&it.mission_decompose, &it.mission_split));
+    pub(super) const CONSIDER: Self =
+        Self("consider", |it| (&it.mission_consider, &it.mission_task));
+    pub(super) const SOLVE: Self = Self("solve", |it| (&it.mission_solve, &it.mission_try));
+    pub(super) const APPLY: Self = Self("apply", |it| (&it.mission_apply, &it.mission_known));
+    pub(super) const FRAMEWORK: Self =
+        Self("framework", |it| (&it.mission_framework, &it.mission_make));
+    pub(super) const GUIDELINE: Self =
+        Self("guideline", |it| (&it.mission_guideline, &it.mission_runs));
+    pub(super) const JUDGE: Self = Self("judge", |it| (&it.mission_judge, &it.mission_verdict));
+    pub(super) const REPLAN: Self = Self("replan", |it| (&it.mission_replan, &it.mission_behind));
+    pub(super) const ANSWER: Self = Self("answer", |it| (&it.mission_answer, &it.mission_tasks));
 }
 
 /// What is asked.
@@ -122,16 +122,12 @@ impl Ask {
 
     /// Returns the question without its values.
     fn question<T: JsonSchema>(&self, prompts: &Prompts, round: u64) -> Result<Question, Failure> {
-        let Form(name, prompt) = self.form;
-        let node = Name::parse(name)
+        let node = Name::parse(self.form.0)
             .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
-        let typed = TypedQuestion {
-            who: Who::Mission(node),
-            purpose: name,
-            tier: self.tier,
-            prompt: prompt(prompts),
-        };
-        Ok(typed.of::<T>(round))
+        let question = self
+            .form
+            .question::<T>(Who::Mission(node), self.tier, prompts);
+        Ok(Question { round, ..question })
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::asking::{Ask, Came, Form, ask};
+use super::asking::{Ask, Came, ask};
 use super::checking::decided;
 use super::desk::Desk;
 use super::said::filled;
@@ -23,6 +23,7 @@ use crate::event::tuning::Tuning;
 use crate::model::provider::Tier;
 use crate::recall::frameworks::Likely;
 use crate::runtime::frameworks::create;
+use crate::runtime::kinds::typed_question::Form;
 use crate::runtime::refused::Refused;
 use crate::words::id;
 

@@ -5,13 +5,14 @@
 use serde_json::json;
 use unhurried::node;
 
-use super::asking::{Ask, Came, Form, ask};
+use super::asking::{Ask, Came, ask};
 use super::desk::Desk;
 use super::people::ask_people;
 use super::said::{Consider, Considered, Decompose, Replan, Said, some};
 use crate::event::draft::Draft;
 use crate::event::fact::task::TaskNews;
 use crate::event::mission::{NewTask, TEXT_MAX, TaskId, TaskStatus, Value};
+use crate::runtime::kinds::typed_question::Form;
 
 /// Makes the parts of the mission, or of a task. Nothing comes of it where there is no room for
 /// them.

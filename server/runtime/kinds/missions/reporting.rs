@@ -5,13 +5,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::asking::{Ask, Came, Form, ask, others};
+use super::asking::{Ask, Came, ask, others};
 use super::board::Board;
 use super::desk::Desk;
 use super::fitting::{cut_middle, share, size};
 use super::said::{Report, filled};
 use crate::event::mission::{ANSWER_MAX, REPORT_MAX, TaskId};
 use crate::event::statement::cut;
+use crate::runtime::kinds::typed_question::Form;
 
 /// Bytes for a word on the tasks that stand elsewhere.
 const NOTE: usize = 256;

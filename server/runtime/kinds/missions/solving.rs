@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::asking::{Ask, Came, Form, ask};
+use super::asking::{Ask, Came, ask};
 use super::calling::{call_tool, is_step, steps, tools_told};
 use super::checking::{looked_up, ran};
 use super::desk::Desk;
@@ -16,6 +16,7 @@ use crate::event::fact::task::{TaskNews, ToolStep};
 use crate::event::mission::{ANSWER_MAX, Route, Step, TEXT_MAX, TaskId, sameness};
 use crate::event::statement::cut;
 use crate::model::provider::Tier;
+use crate::runtime::kinds::typed_question::Form;
 
 /// So often is an answer asked for, one whose program ends in an error or that has to be looked up
 /// first: of the ordinary model, and of the high tier.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use unhurried::node;
 
-use super::asking::{Ask, Came, Form, ask};
+use super::asking::{Ask, Came, ask};
 use super::checking::{Decided, decided, judged};
 use super::desk::Desk;
 use super::journal;
@@ -16,6 +16,7 @@ use crate::event::fact::set::Thread;
 use crate::event::fact::task::TaskNews;
 use crate::event::mission::{Check, Expected, TEXT_MAX, TaskId};
 use crate::event::statement::cut;
+use crate::runtime::kinds::typed_question::Form;
 use crate::thread::settings::{Kind, Settings};
 
 /// How a task ended.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::asking::{Ask, Came, Form, ask};
+use super::asking::{Ask, Came, ask};
 use super::calling::tools_told;
 use super::desk::Desk;
 use super::solving::{Called, PROGRAMS, Said, Solved, Tried, Verdict, until_answered};
@@ -22,6 +22,7 @@ use crate::recall::choices::Chosen;
 use crate::recall::finder::Error;
 use crate::recall::frameworks::Likely;
 use crate::runtime::frameworks::tell_outcome;
+use crate::runtime::kinds::typed_question::Form;
 use crate::runtime::refused::Refused;
 use crate::words::id;
 

@@ -2,128 +2,84 @@
 //! claims do not use up what conversations need. It is counted by the records in the log; what this
 //! server has asked since is counted with them.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::VecDeque;
 
 use super::journal::{Journal, Stored};
 use crate::event::envelope::{Event, tag};
 use crate::log::query::{Query, Show};
-use crate::words::id::{Seq, Space, ThreadId};
+use crate::words::id::{Seq, ThreadId};
 use crate::words::time::Timestamp;
 
 /// The time that is counted, in microseconds.
 const HOUR: i64 = 3_600_000_000;
 /// Records that are read at once.
 const PAGE: u32 = 1000;
-/// Of most spaces what was counted is kept; of others it is counted again.
-const SPACES_MAX: usize = 1024;
 
-/// See the module.
-pub(super) struct Allowance {
-    most: u64,
-    // A plain mutex: held to count, never across an await.
-    spaces: Mutex<HashMap<Space, Counted>>,
-}
-
-/// The calls of the last hour, the oldest first.
+/// The calls of the last hour of a space.
 #[derive(Debug, Clone, Default)]
-struct Counted {
-    /// Those whose records were read, and the last of these.
-    logged: VecDeque<Timestamp>,
+pub(super) struct Calls {
+    /// The oldest first: those whose records were read, then those of this server since.
+    made: VecDeque<Timestamp>,
+    /// The number of the latter.
+    own: usize,
+    /// The last record that was read.
     seen: Option<Seq>,
-    /// Those of this server since.
-    own: VecDeque<Timestamp>,
 }
 
-impl Counted {
-    /// Forgets what is older than an hour. What a clock says that was ahead was made now, at the
-    /// latest.
-    fn age(&mut self, now: Timestamp) {
-        let old = now.micros().saturating_sub(HOUR);
-        for all in [&mut self.logged, &mut self.own] {
-            let ahead = all.iter_mut().rev().take_while(|at| **at > now);
-            ahead.for_each(|at| *at = now);
-            while all.front().is_some_and(|at| at.micros() <= old) {
-                all.pop_front();
-            }
-        }
-    }
-
-    fn count(&self) -> u64 {
-        (self.logged.len() + self.own.len()) as u64
-    }
-}
-
-impl Allowance {
-    /// So many calls an hour.
-    pub fn new(most: u64) -> Self {
-        Self {
-            most,
-            spaces: Mutex::default(),
-        }
-    }
-
-    /// Counts what the log has of a space. To be called when its lease was taken: other servers may
-    /// have had it.
-    pub async fn count(&self, journal: Journal<'_>) -> Stored<()> {
-        let space = journal.space;
-        let counted = self.lock().get(space).cloned().unwrap_or_default();
-        let most = usize::try_from(self.most).unwrap_or(usize::MAX);
+impl Calls {
+    /// Counts what the log has of a space, `most` at most. To be called when its lease was taken:
+    /// other servers may have had it.
+    pub async fn count(&mut self, journal: Journal<'_>, most: u64) -> Stored<()> {
         let query = Query {
             thread: Some(ThreadId::of_trials()),
-            after: counted.seen,
+            after: self.seen,
             tags: vec![tag::DEBUG.into()],
             show: Show::All,
-            limit: u32::try_from(self.most).unwrap_or(PAGE).clamp(1, PAGE),
+            limit: u32::try_from(most).unwrap_or(PAGE).clamp(1, PAGE),
             ..Query::default()
         };
-        let mut made: Vec<(Seq, Timestamp)> = Vec::new();
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let mut logged: Vec<(Seq, Timestamp)> = Vec::new();
         let take = |event: Event| {
-            made.push((event.seq, event.ts));
-            made.len() < most
+            logged.push((event.seq, event.ts));
+            logged.len() < most
         };
         journal.each(query, take).await?;
-        made.truncate(most);
-        let mut counted = Counted {
-            own: VecDeque::new(),
-            ..counted
-        };
-        counted.seen = made.first().map(|(seq, _)| *seq).or(counted.seen);
-        counted.logged.extend(made.iter().rev().map(|(_, ts)| *ts));
-        let mut spaces = self.lock();
-        if spaces.len() >= SPACES_MAX && !spaces.contains_key(space) {
-            spaces.clear();
-        }
-        spaces.insert(space.clone(), counted);
+        logged.truncate(most);
+        self.made.truncate(self.made.len().saturating_sub(self.own));
+        self.made.extend(logged.iter().rev().map(|(_, ts)| *ts));
+        self.own = 0;
+        self.seen = logged.first().map(|(seq, _)| *seq).or(self.seen);
         Ok(())
     }
 
-    /// Takes one call. False: the hour's are used up.
-    pub fn take(&self, space: &Space, now: Timestamp) -> bool {
-        let mut spaces = self.lock();
-        let counted = spaces.entry(space.clone()).or_default();
-        counted.age(now);
-        let is_free = counted.count() < self.most;
-        counted.own.extend(is_free.then_some(now));
+    /// Takes one call of so many in an hour. False: the hour's are used up.
+    pub fn take(&mut self, most: u64, now: Timestamp) -> bool {
+        self.age(now);
+        let is_free = (self.made.len() as u64) < most;
+        if is_free {
+            self.made.push_back(now);
+            self.own += 1;
+        }
         is_free
     }
 
     /// Returns the time at which there is one again; none: there is one.
-    pub fn free_at(&self, space: &Space, now: Timestamp) -> Option<Timestamp> {
-        let mut spaces = self.lock();
-        let counted = spaces.entry(space.clone()).or_default();
-        counted.age(now);
-        let fronts = [counted.logged.front(), counted.own.front()];
-        let free = fronts
-            .into_iter()
-            .flatten()
-            .min()
-            .map(|first| first.after(HOUR));
-        free.filter(|_| counted.count() >= self.most)
+    pub fn free_at(&mut self, most: u64, now: Timestamp) -> Option<Timestamp> {
+        self.age(now);
+        let first = self.made.front().map(|first| first.after(HOUR));
+        first.filter(|_| self.made.len() as u64 >= most)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Space, Counted>> {
-        self.spaces.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Forgets what is older than an hour. What a clock says that was ahead was made now, at the
+    /// latest.
+    fn age(&mut self, now: Timestamp) {
+        let old = now.micros().saturating_sub(HOUR);
+        let ahead = self.made.iter_mut().rev();
+        ahead.take_while(|at| **at > now).for_each(|at| *at = now);
+        while self.made.front().is_some_and(|at| at.micros() <= old) {
+            self.made.pop_front();
+        }
     }
 }
 
@@ -136,9 +92,6 @@ pub(super) async fn is_said(journal: Journal<'_>, now: Timestamp) -> Stored<bool
         limit: 1,
         ..Query::default()
     };
-    Ok(!journal
-        .store
-        .events(journal.space, &query)
-        .await?
-        .is_empty())
+    let said = journal.store().events(journal.space, &query).await?;
+    Ok(!said.is_empty())
 }

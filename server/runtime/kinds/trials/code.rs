@@ -8,7 +8,7 @@ use runner::request::{Answer as Ran, Error, Language, Request};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::said::Silent;
+use super::said::{Said, Silent};
 use crate::event::statement::{Answer, Later, Reading, SENTENCE_MAX, cut};
 use crate::tools::code::runner::Runner;
 use crate::words::id::Space;
@@ -16,24 +16,34 @@ use crate::words::id::Space;
 /// Source of its readings.
 const OUTPUT: &str = "the output of code";
 
-/// Runs the code of a prediction, and returns what it comes to. `limit` is about the wait for a
-/// worker, too.
+/// Runs the code of a prediction, and returns its value, and the printed text. What is neither true
+/// nor false says nothing, however it looks. `limit` is about the wait for a worker, too.
 pub(super) async fn run(
     runner: &Runner,
     space: &Space,
     code: &str,
     limit: Duration,
-) -> Result<(bool, String), Silent> {
+) -> Said<(bool, String)> {
     let request = Request {
         language: Language::JavaScript,
         code: code.to_owned(),
         input: Value::Null,
     };
-    let Ok(ran) = timeout(limit, runner.run(space, request)).await else {
-        let why = format!("the code did not end within {} ms", limit.as_millis());
-        return Err(Silent::says(why));
+    let why = match timeout(limit, runner.run(space, request)).await {
+        Ok(Ok(Ran { outcome, printed })) => match outcome {
+            Ok(Value::Bool(is_so)) => return Ok((is_so, cut(&printed, SENTENCE_MAX))),
+            Ok(value) => format!("the value of the code is neither true nor false: {value}"),
+            Err(thrown) => format!("the code ended in an error: {}", thrown.message),
+        },
+        Ok(Err(Error::Stopped { reason, detail, .. })) => {
+            format!("the code was stopped ({}): {detail}", reason.as_str())
+        }
+        Ok(Err(Error::Unavailable(why))) => {
+            return Err(Silent::Broke(format!("the code was not run: {why}")));
+        }
+        Err(_) => format!("the code did not end within {} ms", limit.as_millis()),
     };
-    said(ran.map_err(|error| stopped(&error))?)
+    Err(Silent::Says(why))
 }
 
 /// Returns the value of code, and what it printed, as a reading.
@@ -51,30 +61,5 @@ pub(super) fn reading((is_so, printed): (bool, String), begun: Reading) -> Readi
         }),
         source: Some(OUTPUT.into()),
         ..begun
-    }
-}
-
-/// Returns the value, and the printed text. What is neither true nor false says nothing, however it
-/// looks.
-fn said(Ran { outcome, printed }: Ran) -> Result<(bool, String), Silent> {
-    match outcome {
-        Ok(Value::Bool(is_so)) => Ok((is_so, cut(&printed, SENTENCE_MAX))),
-        Ok(value) => Err(Silent::says(format!(
-            "the value of the code is neither true nor false: {value}"
-        ))),
-        Err(thrown) => Err(Silent::says(format!(
-            "the code ended in an error: {}",
-            thrown.message
-        ))),
-    }
-}
-
-fn stopped(error: &Error) -> Silent {
-    match error {
-        Error::Stopped { reason, detail, .. } => Silent::says(format!(
-            "the code was stopped ({}): {detail}",
-            reason.as_str()
-        )),
-        Error::Unavailable(why) => Silent::broke(format!("the code was not run: {why}")),
     }
 }

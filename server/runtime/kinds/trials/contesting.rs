@@ -30,21 +30,24 @@ pub(super) async fn contradicting(
 ) -> Stored<Vec<StatementRow>> {
     let own = Value::of(triple, valid);
     let is_against = |row: &StatementRow| value(row).is_some_and(|it| it.contradicts(&own, names));
-    let asked = about(names, triple, status);
+    let mut asked = about(names, triple, status);
+    for asked in &mut asked {
+        // What may have many objects is contradicted only by what may have one.
+        asked.single = (!triple.single).then_some(true);
+    }
     let mut found = journal.found(asked, enough, is_against).await?;
     found.sort_by_key(|row| row.number);
     found.truncate(enough);
     Ok(found)
 }
 
-/// Returns how to ask after what may contradict a triple, by every name of its subject.
+/// Returns how to ask after what is said of the subject and the relation of a triple, by every name
+/// of the subject.
 fn about(names: &Names, triple: &Triple, status: Status) -> Vec<Asked> {
     let asked = |form| Asked {
         status: Some(status),
         subject: Some(form),
         relation: Some(triple.relation.clone()),
-        // What may have many objects is contradicted only by what may have one.
-        single: (!triple.single).then_some(true),
         ..Asked::default()
     };
     let forms = names.forms(&triple.subject);
@@ -62,7 +65,7 @@ pub(super) async fn contest(
     id: &str,
     (triple, valid): (&Triple, Valid),
 ) -> Stored<(Status, Follow)> {
-    let (names, seq) = journal.store.names_now(journal.space).await?;
+    let (names, seq) = journal.store().names_now(journal.space).await?;
     let edge = (&names, triple, valid);
     let mut conditions = vec![Condition::NoneMergedSince(seq)];
     let is_other = |row: &&StatementRow| row.id != id;
@@ -87,7 +90,7 @@ pub(super) async fn contest(
 /// Returns what becomes of others when these are not held any more: what nothing contradicts but
 /// them, is contested no longer.
 pub(super) async fn uncontested(journal: Journal<'_>, leaving: &[&StatementRow]) -> Stored<Follow> {
-    let (names, seq) = journal.store.names_now(journal.space).await?;
+    let (names, seq) = journal.store().names_now(journal.space).await?;
     let gone: BTreeSet<&str> = leaving.iter().map(|row| row.id.as_str()).collect();
     let mut free: BTreeMap<String, Vec<Draft>> = BTreeMap::new();
     let mut witnesses: BTreeMap<String, Condition> = BTreeMap::new();
@@ -96,7 +99,7 @@ pub(super) async fn uncontested(journal: Journal<'_>, leaving: &[&StatementRow])
         let (Some(triple), Some(own)) = (&row.triple, value(row)) else {
             continue;
         };
-        let asked = about(&names, &of_one(triple), Status::Contested);
+        let asked = about(&names, triple, Status::Contested);
         let is_staying = |row: &StatementRow| !gone.contains(row.id.as_str());
         let staying = journal.found(asked, usize::MAX, is_staying).await?;
         let staying = staying.iter().filter_map(|row| Some((row, value(row)?)));
@@ -114,13 +117,10 @@ pub(super) async fn uncontested(journal: Journal<'_>, leaving: &[&StatementRow])
             }
         }
     }
-    let conditions = witnesses.into_values();
-    Ok(Follow {
-        drafts: free.into_values().collect(),
-        conditions: conditions
-            .chain([Condition::NoneMergedSince(seq)])
-            .collect(),
-    })
+    let drafts = free.into_values().collect();
+    let mut conditions: Vec<Condition> = witnesses.into_values().collect();
+    conditions.push(Condition::NoneMergedSince(seq));
+    Ok(Follow { drafts, conditions })
 }
 
 /// Returns what is to be written so that of what is held with some names as its subject or object
@@ -162,18 +162,17 @@ async fn held_with(
     forms: &BTreeSet<String>,
 ) -> Stored<BTreeMap<Seq, StatementRow>> {
     let mut asked = Vec::new();
-    for (form, status) in forms
-        .iter()
-        .flat_map(|it| Status::HELD.map(|status| (it, status)))
-    {
-        let mut subject = Asked {
-            status: Some(status),
-            ..Asked::default()
-        };
-        let mut object = subject.clone();
-        subject.subject = Some(form.clone());
-        object.object = Some(form.clone());
-        asked.extend([subject, object]);
+    for form in forms {
+        for status in Status::HELD {
+            let with = |subject, object| Asked {
+                status: Some(status),
+                subject,
+                object,
+                ..Asked::default()
+            };
+            asked.push(with(Some(form.clone()), None));
+            asked.push(with(None, Some(form.clone())));
+        }
     }
     let held = journal.found(asked, usize::MAX, |_| true).await?;
     Ok(held.into_iter().map(|row| (row.number, row)).collect())
@@ -196,8 +195,7 @@ async fn held_about(
     names: &Names,
     triple: &Triple,
 ) -> Stored<Vec<(Seq, Value)>> {
-    let triple = of_one(triple);
-    let asked = Status::HELD.map(|status| about(names, &triple, status));
+    let asked = Status::HELD.map(|status| about(names, triple, status));
     let mut rows = journal.found(asked.concat(), usize::MAX, |_| true).await?;
     let is_single = |row: &StatementRow| row.triple.as_ref().is_some_and(|it| it.single);
     // Two that may have many objects do not contradict each other: where all may, there is nothing
@@ -208,14 +206,6 @@ async fn held_about(
     rows.sort_by_key(|row| !is_single(row));
     let of = |row: &StatementRow| Some((row.number, value(row)?));
     Ok(rows.iter().filter_map(of).collect())
-}
-
-/// Returns a triple that whatever else is said of its subject and relation may contradict.
-fn of_one(triple: &Triple) -> Triple {
-    Triple {
-        single: true,
-        ..triple.clone()
-    }
 }
 
 fn changed(row: &StatementRow, status: Status, reason: &str) -> Draft {

@@ -97,7 +97,7 @@ async fn taken_up(journal: Journal<'_>, id: &str) -> Stored<Option<StatementRow>
 /// Returns the held statements that stand on one, at any depth: what stands on one of these comes
 /// before it.
 pub(super) async fn standing_on(journal: Journal<'_>, id: &str) -> Stored<Vec<StatementRow>> {
-    let links = journal.store.derivations(journal.space).await?;
+    let links = journal.store().derivations(journal.space).await?;
     let mut rows = journal.statements(method::shaken(id, &links)).await?;
     rows.retain(|row| row.status.is_held());
     Ok(rows)
@@ -105,7 +105,7 @@ pub(super) async fn standing_on(journal: Journal<'_>, id: &str) -> Stored<Vec<St
 
 /// Returns the statements that name one as their ground.
 pub(super) async fn naming(journal: Journal<'_>, id: &str) -> Stored<Vec<StatementRow>> {
-    let mut links = journal.store.derivations(journal.space).await?;
+    let mut links = journal.store().derivations(journal.space).await?;
     links.retain(|link| link.premises.iter().any(|it| it == id));
     let ids = links.into_iter().map(|link| link.id);
     journal.statements(ids).await

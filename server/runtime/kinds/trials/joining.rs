@@ -1,13 +1,12 @@
 //! Claims that say what is said already: their sources become those of the statement that says it,
 //! what is derived from them is derived from that one, and what was given up may be tried again.
 
-use super::bench::{Bench, OnTrial};
-use super::entities::contest_anew;
+use super::REACH;
+use super::bench::{OnTrial, look_again};
 use super::ground::{gone, ground, grounded, naming, only_said, standing_on};
-use super::journal::{Journal, Stored, again, is_overtaken, under, word};
-use super::merging::with_merges;
-use super::settling::fallen;
-use super::{REACH, TRIES};
+use super::journal::{Journal, Stored, again, under, word};
+use super::retesting::has_new_instrument;
+use super::settling::{fallen, settle};
 use crate::event::draft::Draft;
 use crate::event::entity::normal;
 use crate::event::method;
@@ -16,120 +15,113 @@ use crate::event::trial::News;
 use crate::log::projections::statements::{Asked, StatementRow};
 use crate::mind::turn_writer::Lost;
 
-impl Bench<'_> {
-    /// A claim with the words of another one is that one.
-    pub async fn join_same_text(&self, on: &mut OnTrial) -> Result<bool, Lost> {
-        let _settling = self.settling.lock().await;
-        let Journal { store, space, .. } = self.journal;
-        let same = store.statements_saying(space, &on.row.text, REACH).await?;
-        // The same words about another time are another statement: it is derived from them when
-        // they hold.
-        let mut same = same.into_iter();
-        match same.find(|row| row.number < on.row.number && row.status != Status::Ended) {
-            Some(same) => self.join(on, same).await.map(|()| true),
-            None => Ok(false),
-        }
+/// A claim with the words of another one is that one.
+pub(super) async fn join_same_text(on: &mut OnTrial<'_>) -> Result<bool, Lost> {
+    let _settling = on.bench.settling.lock().await;
+    let (store, space) = (on.bench.journal.store(), on.bench.journal.space);
+    let same = store.statements_saying(space, &on.row.text, REACH).await?;
+    // The same words about another time are another statement: it is derived from them when they
+    // hold.
+    let mut same = same.into_iter();
+    match same.find(|row| row.number < on.row.number && row.status != Status::Ended) {
+        Some(same) => join(on, same).await.map(|()| true),
+        None => Ok(false),
     }
+}
 
-    /// The statement that says the same of the same time, by the same names.
-    pub async fn same_as(
-        &self,
-        row: &StatementRow,
-        triple: &Triple,
-        valid: Valid,
-    ) -> Stored<Option<StatementRow>> {
-        let asked = Asked {
-            subject: Some(normal(&triple.subject)),
-            relation: Some(triple.relation.clone()),
-            object: Some(normal(&triple.object)),
-            limit: REACH,
-            ..Asked::default()
-        };
-        let Journal { store, space, .. } = self.journal;
-        let about = store.statements(space, &asked).await?;
-        let is_same = |it: &Triple| method::is_same(triple, it);
-        Ok(about.into_iter().find(|it| {
-            it.id != row.id && it.valid == valid && it.triple.as_ref().is_some_and(is_same)
-        }))
-    }
+/// Returns the statement that says the same of the same time, by the same names.
+pub(super) async fn same_as(
+    journal: Journal<'_>,
+    row: &StatementRow,
+    triple: &Triple,
+    valid: Valid,
+) -> Stored<Option<StatementRow>> {
+    let asked = Asked {
+        subject: Some(normal(&triple.subject)),
+        relation: Some(triple.relation.clone()),
+        object: Some(normal(&triple.object)),
+        limit: REACH,
+        ..Asked::default()
+    };
+    let about = journal.store().statements(journal.space, &asked).await?;
+    let is_same = |it: &Triple| method::is_same(triple, it);
+    Ok(about
+        .into_iter()
+        .find(|it| it.id != row.id && it.valid == valid && it.triple.as_ref().is_some_and(is_same)))
+}
 
-    /// The sources of a claim become those of the statement that says the same; where that was
-    /// given up, or has lost its ground, it is tried again.
-    pub async fn join(&self, on: &mut OnTrial, mut same: StatementRow) -> Result<(), Lost> {
-        for _ in 1..TRIES {
-            match self.join_once(on, &same).await {
-                // What becomes of the two meanwhile is in the way only if one of them is gone.
-                Err(lost) if is_overtaken(&lost) && self.is_as_before(on).await? => {
-                    let Some(row) = self.journal.statement(&same.id).await? else {
-                        break;
-                    };
-                    same = row;
-                }
-                joined => return joined,
-            }
+/// The sources of a claim become those of the statement that says the same; where that was given
+/// up, or has lost its ground, it is tried again.
+pub(super) async fn join(on: &mut OnTrial<'_>, mut same: StatementRow) -> Result<(), Lost> {
+    let (journal, mut tries) = (on.bench.journal, 0);
+    loop {
+        let drafts = joined(journal, &on.row, &same).await?;
+        match settle(on, vec![drafts]).await {
+            Ok(()) => return Ok(()),
+            Err(lost) => look_again(on, lost, &mut tries).await?,
         }
-        self.join_once(on, &same).await
+        // What becomes of the two meanwhile is in the way only if one of them is gone.
+        same = journal.statement(&same.id).await?.unwrap_or(same);
     }
+}
 
-    async fn join_once(&self, on: &mut OnTrial, same: &StatementRow) -> Result<(), Lost> {
-        let journal = self.journal;
-        let mut drafts = Vec::from_iter(sourced(&on.row, same));
-        drafts.extend(self.reopened(&on.row, same).await?);
-        drafts.extend(carried_over(journal, &on.row.id, same).await?);
-        under(&mut drafts, [same.stands()]);
-        let reason = "another statement says the same".into();
-        let judged = Judged {
-            others: vec![same.id.clone()],
-            ..word(&on.row, Outcome::Joined, reason)
-        };
-        // What loses its ground by this may have merged names.
-        let (drafts, forms) = with_merges(journal, self.trials.memory(), drafts).await?;
-        self.say_once(on, drafts, News::Judged(judged)).await?;
-        Ok(contest_anew(journal, &forms).await?)
-    }
+/// Returns what is said of a claim, of the statement that says the same, and of others by it.
+async fn joined(
+    journal: Journal<'_>,
+    claim: &StatementRow,
+    same: &StatementRow,
+) -> Stored<Vec<Draft>> {
+    let mut drafts = Vec::from_iter(sourced(claim, same));
+    drafts.extend(reopened(journal, claim, same).await?);
+    drafts.extend(carried_over(journal, &claim.id, same).await?);
+    under(&mut drafts, [same.stands()]);
+    let reason = "another statement says the same".into();
+    drafts.push(claim.becomes(Judged {
+        others: vec![same.id.clone()],
+        ..word(claim, Outcome::Joined, reason)
+    }));
+    Ok(drafts)
+}
 
-    /// A statement that is not tried any more is tried again because somebody claims it again; one
-    /// that has lost its ground only on ground that stands: its own again, or that of who claims it
-    /// now.
-    async fn reopened(&self, claim: &StatementRow, same: &StatementRow) -> Stored<Vec<Draft>> {
-        let journal = self.journal;
-        let may_be_tried =
-            !same.status.is_held() && !matches!(same.status, Status::Ended | Status::Retracted);
-        let is_lost = may_be_tried && ground(journal, same).await?.is_err();
-        let stands_anew = is_lost && ground(journal, claim).await?.is_ok();
-        let mut drafts = Vec::new();
-        if stands_anew {
-            let premises = claim.premises.clone();
-            drafts.push(Draft::statement_grounded(&same.thread, &same.id, premises));
-        }
-        let Some(before) = same.judged.as_ref().filter(|_| same.due.is_none()) else {
-            return Ok(drafts);
-        };
-        let is_tried = match same.status {
-            Status::Proposed => true,
-            Status::Untested => !is_lost || stands_anew,
-            Status::Falsified => {
-                let is_new = |source| brings_something(&same.sources, source);
-                (claim.sources.iter().any(is_new)
-                    || self.trials.has_new_instrument(journal, same).await?)
-                    && before.reopened < self.trials.memory().reopenings
-            }
-            // Somebody else knows of what one person has said: it can be tested.
-            Status::Surviving | Status::Contested => {
-                same.is_held_on_word() && is_of_others(claim, same)
-            }
-            Status::Ended | Status::Retracted => false,
-        };
-        if is_tried {
-            let judged = again(same, "it was claimed again and is tried again".into());
-            drafts.push(Draft::statement(
-                &same.thread,
-                &same.id,
-                News::Judged(judged),
-            ));
-        }
-        Ok(drafts)
+/// A statement that is not tried any more is tried again because somebody claims it again; one that
+/// has lost its ground only on ground that stands: its own again, or that of who claims it now.
+async fn reopened(
+    journal: Journal<'_>,
+    claim: &StatementRow,
+    same: &StatementRow,
+) -> Stored<Vec<Draft>> {
+    let may_be_tried =
+        !same.status.is_held() && !matches!(same.status, Status::Ended | Status::Retracted);
+    let is_lost = may_be_tried && ground(journal, same).await?.is_err();
+    let stands_anew = is_lost && ground(journal, claim).await?.is_ok();
+    let mut drafts = Vec::new();
+    if stands_anew {
+        let premises = claim.premises.clone();
+        drafts.push(Draft::statement_grounded(&same.thread, &same.id, premises));
     }
+    let Some(before) = same.judged.as_ref().filter(|_| same.due.is_none()) else {
+        return Ok(drafts);
+    };
+    let is_tried = match same.status {
+        Status::Proposed => true,
+        Status::Untested => !is_lost || stands_anew,
+        Status::Falsified => {
+            let is_new = |source| brings_something(&same.sources, source);
+            (claim.sources.iter().any(is_new) || has_new_instrument(journal, same, before).await?)
+                && before.reopened < journal.memory().reopenings
+        }
+        // Somebody else knows of what one person has said: it can be tested.
+        Status::Surviving | Status::Contested => {
+            same.is_held_on_word() && is_of_others(claim, same)
+        }
+        Status::Ended | Status::Retracted => false,
+    };
+    if is_tried {
+        let judged = again(same, "it was claimed again and is tried again".into());
+        let news = News::Judged(judged);
+        drafts.push(Draft::statement(&same.thread, &same.id, news));
+    }
+    Ok(drafts)
 }
 
 /// Returns the word that the sources of a claim are those of the statement that says the same, if
@@ -137,12 +129,8 @@ impl Bench<'_> {
 fn sourced(claim: &StatementRow, same: &StatementRow) -> Option<Draft> {
     let more = claim.sources.iter().filter(|it| !same.sources.contains(it));
     let room = SOURCES_MAX.saturating_sub(same.sources.len());
-    let sources: Vec<Source> = same
-        .sources
-        .iter()
-        .chain(more.take(room))
-        .cloned()
-        .collect();
+    let mut sources = same.sources.clone();
+    sources.extend(more.take(room).cloned());
     let is_more = sources.len() > same.sources.len();
     is_more.then(|| Draft::statement_sourced(&same.thread, &same.id, sources))
 }

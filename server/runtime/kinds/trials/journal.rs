@@ -1,13 +1,11 @@
 //! The log of one space as its trials read and write it, and the words on statements that need no
 //! trial.
 
-use std::sync::Arc;
-
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::fact::statement::{self, Said, StatementFact};
+use crate::event::fact::statement::{self, Said};
 use crate::event::statement::{Judged, Outcome, Status};
 use crate::event::trial::{News, Trial};
 use crate::log::appended::{Append, Appended};
@@ -16,7 +14,8 @@ use crate::log::kernel::Store;
 use crate::log::projections::statements::{Asked, StatementRow};
 use crate::log::query::{Order, Query};
 use crate::mind::turn_writer::Lost;
-use crate::runtime::ground::Waker;
+use crate::runtime::ground::Ground;
+use crate::runtime::memory;
 use crate::words::id::{Seq, Space};
 use crate::words::time;
 
@@ -28,12 +27,11 @@ pub(super) const PAGE: u32 = 500;
 /// Most events of one append, unless those about one statement are more.
 pub(super) const APPEND_MAX: usize = 500;
 
-/// The log of a space.
+/// The log of a space, and what everything here stands on.
 #[derive(Clone, Copy)]
-pub(super) struct Journal<'a> {
-    pub store: &'a Arc<dyn Store>,
-    pub space: &'a Space,
-    pub waker: &'a Waker,
+pub struct Journal<'a> {
+    pub(super) ground: &'a Ground,
+    pub(super) space: &'a Space,
 }
 
 /// Words on others, and the conditions of these and of the word on the statement itself.
@@ -44,10 +42,20 @@ pub(super) struct Follow {
     pub conditions: Vec<Condition>,
 }
 
-impl Journal<'_> {
+impl<'a> Journal<'a> {
+    /// Returns the store with the log.
+    pub fn store(&self) -> &'a dyn Store {
+        &*self.ground.store
+    }
+
+    /// Returns the options of the world model.
+    pub fn memory(&self) -> &'a memory::Options {
+        &self.ground.options.memory
+    }
+
     /// Returns a statement.
     pub async fn statement(&self, id: &str) -> Stored<Option<StatementRow>> {
-        self.store.statement(self.space, id).await
+        self.store().statement(self.space, id).await
     }
 
     /// Returns those of some statements that are there.
@@ -74,7 +82,7 @@ impl Journal<'_> {
         for mut asked in asked {
             asked.limit = PAGE;
             while found.len() < enough {
-                let rows = self.store.statements(self.space, &asked).await?;
+                let rows = self.store().statements(self.space, &asked).await?;
                 let is_full = rows.len() == PAGE as usize;
                 asked.after = rows.last().map_or(0, |row| row.number);
                 found.extend(rows.into_iter().filter(&is_wanted));
@@ -92,7 +100,7 @@ impl Journal<'_> {
             query.limit = PAGE;
         }
         loop {
-            let page = self.store.events(self.space, &query).await?;
+            let page = self.store().events(self.space, &query).await?;
             let last = page.last().map(|event| event.seq);
             let is_last = page.len() < query.limit as usize;
             if !page.into_iter().all(&mut take) || is_last {
@@ -107,7 +115,11 @@ impl Journal<'_> {
 
     /// Returns the event at a position.
     pub async fn at(&self, seq: Seq) -> Stored<Option<Event>> {
-        Ok(self.store.events(self.space, &Query::at(seq)).await?.pop())
+        Ok(self
+            .store()
+            .events(self.space, &Query::at(seq))
+            .await?
+            .pop())
     }
 
     /// Returns all events of a statement, the oldest first: its claim, its derivation, its readings
@@ -131,14 +143,14 @@ impl Journal<'_> {
     pub async fn folded(&self, id: &str) -> Stored<Trial> {
         let mut trial = Trial::default();
         for event in self.story(id).await? {
-            match event.fact() {
-                Fact::Statement(StatementFact { statement, what }) if statement == id => match what
-                {
+            if let Fact::Statement(fact) = event.fact()
+                && fact.statement == id
+            {
+                match fact.what {
                     Said::News(news) => trial.apply(*news),
                     Said::Sourced(_) => trial.sourced(),
                     Said::Grounded(_) => {}
-                },
-                _ => {}
+                }
             }
         }
         Ok(trial)
@@ -146,12 +158,12 @@ impl Journal<'_> {
 
     /// Appends under no lease.
     pub async fn append(&self, drafts: Vec<Draft>) -> Stored<()> {
-        if let Appended::Stored(placed) =
-            self.store.append(Append::free(self.space, drafts)).await?
-        {
-            let on_stored = self.waker.on_stored();
-            let events = placed.iter().map(|placed| &placed.shown.event);
-            events.for_each(|event| on_stored(self.space, event));
+        let append = Append::free(self.space, drafts);
+        if let Appended::Stored(placed) = self.store().append(append).await? {
+            let on_stored = self.ground.waker.on_stored();
+            for placed in placed {
+                on_stored(self.space, &placed.shown.event);
+            }
         }
         Ok(())
     }
@@ -186,16 +198,13 @@ pub(super) fn under(drafts: &mut [Draft], conditions: impl IntoIterator<Item = C
 
 /// Returns the statement that an event judges, and the verdict.
 pub(super) fn verdict(event: &Event) -> Option<(String, Judged)> {
-    let Fact::Statement(StatementFact { statement, what }) = event.fact() else {
-        return None;
-    };
-    match what {
-        Said::News(news) => match *news {
-            News::Judged(judged) => Some((statement.to_owned(), judged)),
-            _ => None,
-        },
-        _ => None,
+    if let Fact::Statement(fact) = event.fact()
+        && let Said::News(news) = fact.what
+        && let News::Judged(judged) = *news
+    {
+        return Some((fact.statement.to_owned(), judged));
     }
+    None
 }
 
 /// Returns the word on a statement without a trial: all but this stays as it is.

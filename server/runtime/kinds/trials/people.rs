@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::asking::quoted;
-use super::bench::{Bench, OnTrial};
+use super::bench::{OnTrial, say};
 use super::journal::{Journal, Stored};
 use crate::event::condition::RequestState;
 use crate::event::fact::Fact;
@@ -27,9 +27,9 @@ const LOOKED_AT: u32 = 500;
 /// A name that nobody has: whether anybody could answer.
 const ANYBODY: &str = "\u{0}";
 
-/// Returns how many questions more people may be asked now, of `most`; none while they are away.
-pub(super) async fn room_for_questions(journal: Journal<'_>, most: u32) -> Stored<usize> {
-    let (store, space) = (journal.store, journal.space);
+/// Returns how many questions more people may be asked now; none while they are away.
+pub(super) async fn room_for_questions(journal: Journal<'_>) -> Stored<usize> {
+    let (store, space, most) = (journal.store(), journal.space, journal.memory().questions);
     if most == 0 || store.is_user_away(space).await? {
         return Ok(0);
     }
@@ -47,93 +47,85 @@ pub(super) fn somebody_may_answer(row: &StatementRow) -> bool {
     may_answer(&claimants, Some(ANYBODY))
 }
 
-impl Bench<'_> {
-    /// Returns true if there are people who may test a statement: who are there, did not claim it,
-    /// and have not too much to answer already.
-    pub async fn has_people_for(&self, row: &StatementRow) -> Stored<bool> {
-        let most = self.trials.memory().questions;
-        Ok(somebody_may_answer(row) && room_for_questions(self.journal, most).await? > 0)
-    }
+/// Returns true if there are people who may test a statement: who are there, did not claim it, and
+/// have not too much to answer already.
+pub(super) async fn has_people_for(journal: Journal<'_>, row: &StatementRow) -> Stored<bool> {
+    Ok(somebody_may_answer(row) && room_for_questions(journal).await? > 0)
+}
 
-    /// Asks people, and waits for nobody: question and reading are one append, so that a crash asks
-    /// once.
-    pub async fn ask_people(
-        &self,
-        on: &mut OnTrial,
-        of: &Prediction,
-        begun: Reading,
-    ) -> Result<(), Lost> {
-        let _asking = self.asking.lock().await;
-        // Others were asked meanwhile, or people went: the rules are looked at again.
-        if !self.has_people_for(&on.row).await? {
-            return Ok(());
-        }
-        let id = id::fresh();
-        let question = id.to_string();
-        let limit = Duration::from_millis(self.trials.memory().question_ms);
-        let until = after(time::now(), limit);
-        let trial = OfTrial {
-            statement: on.row.id.clone(),
-            prediction: begun.prediction,
-        };
-        let asked = Question {
-            question: &question,
-            turn: 0,
-            call_id: &on.row.id,
-            text: &asked_of_people(of, &on.row.text),
-            choices: CHOICES.into(),
-            schema: None,
-            who: Vec::new(),
-            expires: &until.to_string(),
-            server: None,
-            trial: Some(trial),
-        };
-        let draft = Fact::Question(asked).encode(&on.row.thread).with_id(id);
-        let reading = Reading {
-            answer: Answer::Asked,
-            note: "people are asked".into(),
-            source: Some(question),
-            until: Some(until),
-            ..begun
-        };
-        self.say(on, vec![draft], News::Read(reading)).await?;
-        // Who looks for what is due, and for people who went meanwhile, is told as of any other
-        // question.
-        let Journal {
-            store,
-            space,
-            waker,
-        } = self.journal;
-        if let Some(event) = store.event(space, id).await? {
-            (waker.on_stored())(space, &event);
-        }
-        Ok(())
+/// Asks people, and waits for nobody: question and reading are one append, so that a crash asks
+/// once.
+pub(super) async fn ask_people(
+    on: &mut OnTrial<'_>,
+    of: &Prediction,
+    begun: Reading,
+) -> Result<(), Lost> {
+    let _asking = on.bench.asking.lock().await;
+    let Journal { ground, space } = on.bench.journal;
+    // Others were asked meanwhile, or people went: the rules are looked at again.
+    if !has_people_for(on.bench.journal, &on.row).await? {
+        return Ok(());
     }
+    let id = id::fresh();
+    let question = id.to_string();
+    let limit = Duration::from_millis(on.bench.journal.memory().question_ms);
+    let until = after(time::now(), limit);
+    let asked = Question {
+        question: &question,
+        turn: 0,
+        call_id: &on.row.id,
+        text: &asked_of_people(of, &on.row.text),
+        choices: CHOICES.into(),
+        schema: None,
+        who: Vec::new(),
+        expires: &until.to_string(),
+        server: None,
+        trial: Some(of_trial(on, begun.prediction)),
+    };
+    let draft = Fact::Question(asked).encode(&on.row.thread).with_id(id);
+    let reading = Reading {
+        answer: Answer::Asked,
+        note: "people are asked".into(),
+        source: Some(question),
+        until: Some(until),
+        ..begun
+    };
+    say(on, vec![draft], News::Read(reading)).await?;
+    // Who looks for what is due, and for people who went meanwhile, is told as of any other
+    // question.
+    if let Some(event) = ground.store.event(space, id).await? {
+        (ground.waker.on_stored())(space, &event);
+    }
+    Ok(())
+}
 
-    /// Nobody answered in time, and nobody has written that down yet.
-    pub async fn expire(&self, on: &mut OnTrial, prediction: usize) -> Result<(), Lost> {
-        let is_it = |it: &&Reading| it.prediction == prediction && it.answer == Answer::Asked;
-        let asked = on.trial.readings.iter().find(is_it);
-        let asked = asked.and_then(|it| it.source.clone()).unwrap_or_default();
-        let trial = OfTrial {
-            statement: on.row.id.clone(),
-            prediction,
-        };
-        let parked = Parked {
-            id: asked.clone(),
-            call_id: on.row.id.clone(),
-            tool: None,
-            server: None,
-            turn: 0,
-            trial: Some(trial.clone()),
-        };
-        let expired = parked.settled(&on.row.thread, Settled::Expired);
-        self.writer.write(expired).await?;
-        let reading = trial.reading(&asked, None, Err("nobody answered in time"));
-        on.trial.apply(News::Read(reading));
-        let row = self.journal.statement(&on.row.id).await?;
-        on.row.changed = row.map_or(0, |row| row.changed);
-        Ok(())
+/// Nobody answered in time, and nobody has written that down yet.
+pub(super) async fn expire(on: &mut OnTrial<'_>, prediction: usize) -> Result<(), Lost> {
+    let is_it = |it: &&Reading| it.prediction == prediction && it.answer == Answer::Asked;
+    let asked = on.trial.readings.iter().find(is_it);
+    let asked = asked.and_then(|it| it.source.clone()).unwrap_or_default();
+    let trial = of_trial(on, prediction);
+    let reading = trial.reading(&asked, None, Err("nobody answered in time"));
+    let parked = Parked {
+        id: asked,
+        call_id: on.row.id.clone(),
+        tool: None,
+        server: None,
+        turn: 0,
+        trial: Some(trial),
+    };
+    let expired = parked.settled(&on.row.thread, Settled::Expired);
+    on.bench.writer.write(expired).await?;
+    on.trial.apply(News::Read(reading));
+    let row = on.bench.journal.statement(&on.row.id).await?;
+    on.row.changed = row.map_or(0, |row| row.changed);
+    Ok(())
+}
+
+fn of_trial(on: &OnTrial<'_>, prediction: usize) -> OfTrial {
+    OfTrial {
+        statement: on.row.id.clone(),
+        prediction,
     }
 }
 

@@ -10,7 +10,9 @@ use crate::event::statement::{
     Answer, Derived, Instrument, Later, NAME_MAX, Prediction, Reading, SENTENCE_MAX, Triple, Valid,
     cut, date, spaced,
 };
-use crate::event::{evidence, method, trial};
+use crate::event::trial::Rules;
+use crate::event::{evidence, method};
+use crate::log::error::StoreError;
 use crate::mind::turn_writer::Lost;
 use crate::tools::knowledge::Passage;
 use crate::words::time::Timestamp;
@@ -168,18 +170,18 @@ impl Draftlike {
     }
 
     /// Returns the usable part of it, with an instrument for each prediction.
+    ///
+    /// `time`, `known`: the time that they are about, and what is held against them.
     pub fn derived(
         self,
         statement: &str,
-        known: &[(Triple, Valid)],
-        rules: &trial::Rules,
-        now: Timestamp,
+        (time, known): (Valid, &[(Triple, Valid)]),
+        rules: &Rules,
     ) -> Derived {
         // What repeats the claim's own edge says nothing about what is known: a change has to be
         // able to come in.
-        let own = self.triple.clone();
-        let is_own = |it: &Triple| own.as_ref().is_some_and(|own| method::is_same(own, it));
-        let time = self.time(now);
+        let own = self.triple.as_ref();
+        let is_own = |it: &Triple| own.is_some_and(|own| method::is_same(own, it));
         let others = |(it, triple): (_, Option<Triple>)| (it, triple.filter(|it| !is_own(it)));
         let predictions = self.predictions.into_iter().map(others).collect();
         let (mut predictions, rejected) = method::usable(statement, predictions, time, known);
@@ -224,24 +226,24 @@ impl Weigh {
         passages: &[Passage],
         claimed: &Claimed<'_>,
         begun: Reading,
-    ) -> Result<Reading, Silent> {
+    ) -> Said<Reading> {
         let answer = match self.answer {
             Weighed::Supports => Answer::Yes,
             Weighed::Refutes => Answer::No,
-            Weighed::Silent => return Err(Silent::says(self.reason)),
+            Weighed::Silent => return Err(Silent::Says(self.reason)),
         };
         let quote = spaced(&self.quote.unwrap_or_default());
         if quote.is_empty() {
             let why = "what the model says of the passages rests on no words of them";
-            return Err(Silent::says(why));
+            return Err(Silent::Says(why.to_owned()));
         }
         let Some(from) = passages.iter().find(|it| spaced(&it.text).contains(&quote)) else {
             let why = "the words that the model quotes do not stand in any passage";
-            return Err(Silent::says(format!("{why}: {quote}")));
+            return Err(Silent::Says(format!("{why}: {quote}")));
         };
         if !evidence::speaks_of(&quote, claimed.texts, claimed.triple) {
             let why = "the words that the model quotes name nothing of the claim";
-            return Err(Silent::says(format!("{why}: {quote}")));
+            return Err(Silent::Says(format!("{why}: {quote}")));
         }
         let source = match from.url.as_str() {
             "" => &from.title,
@@ -265,40 +267,46 @@ pub(super) struct Claimed<'a> {
     pub triple: Option<&'a Triple>,
 }
 
-/// The answer of a model, or the reason why there is none.
-pub(super) type Said<T> = Result<Result<T, Silent>, Lost>;
+/// The answer of a model, or of another instrument.
+pub(super) type Said<T> = Result<T, Silent>;
 
 /// The reason for no answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Silent {
-    pub why: String,
-    /// Something broke on the way: the next time there may be an answer.
-    pub broke: bool,
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Silent {
+    /// The answer says nothing of it.
+    #[error("{0}")]
+    Says(String),
+    /// The question could not be asked: the next time there may be an answer.
+    #[error("{0}")]
+    Broke(String),
+    /// The trial does not go on.
+    #[error(transparent)]
+    Lost(#[from] Lost),
+    /// The log could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 impl Silent {
-    /// An answer that says nothing of it.
-    pub fn says(why: impl Into<String>) -> Self {
-        Self {
-            why: why.into(),
-            broke: false,
-        }
-    }
-
-    /// A question that could not be asked.
-    pub fn broke(why: impl Into<String>) -> Self {
-        Self {
-            why: why.into(),
-            broke: true,
+    /// Returns the reason, and true if something broke on the way.
+    pub fn why(self) -> Result<(String, bool), Lost> {
+        match self {
+            Self::Says(why) => Ok((why, false)),
+            Self::Broke(why) => Ok((why, true)),
+            Self::Lost(lost) => Err(lost),
+            Self::Store(error) => Err(error.into()),
         }
     }
 }
 
 /// Returns what was read, or the reading that came to nothing: what breaks is no answer.
-pub(super) fn answered(read: Result<Reading, Silent>, begun: Reading) -> Reading {
-    read.unwrap_or_else(|silent| Reading {
-        note: cut(&silent.why, SENTENCE_MAX),
-        broke: silent.broke,
-        ..begun
+pub(super) fn answered(read: Said<Reading>, begun: Reading) -> Result<Reading, Lost> {
+    read.or_else(|silent| {
+        let (why, broke) = silent.why()?;
+        Ok(Reading {
+            note: cut(&why, SENTENCE_MAX),
+            broke,
+            ..begun
+        })
     })
 }

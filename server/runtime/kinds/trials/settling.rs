@@ -2,13 +2,13 @@
 //! (`trials/contesting.rs`), what was derived from what is withdrawn has lost its ground
 //! (`trials/ground.rs`). What an operator withdraws is settled without a trial.
 
-use super::bench::{Bench, OnTrial};
+use super::bench::{OnTrial, look_again, write};
 use super::contesting::{contest, contradicting, uncontested};
-use super::entities::contest_anew;
 use super::ground::{gone, ground, standing_on};
-use super::journal::{APPEND_MAX, Follow, Journal, Stored, again, is_overtaken, under, word};
-use super::merging::with_merges;
-use super::{REACH, TRIES, Trials};
+use super::journal::{APPEND_MAX, Follow, Journal, Stored, again, under, word};
+use super::merges::{contest_anew, with_merges};
+use super::rules::rules;
+use super::{REACH, TRIES};
 use crate::event::condition::{Condition, RequestState};
 use crate::event::draft::Draft;
 use crate::event::fact::statement::Trials as Said;
@@ -19,151 +19,155 @@ use crate::event::trial::{Found, Rules};
 use crate::log::projections::statements::StatementRow;
 use crate::mind::turn_writer::Lost;
 use crate::runtime::refused::Refused;
-use crate::words::id::{Space, ThreadId};
+use crate::words::id::ThreadId;
 use crate::words::time;
 
 /// Questions that are looked at: a trial asks nothing while more are open.
 const QUESTIONS: u32 = 500;
 
-impl Bench<'_> {
-    /// Writes down what a trial came to, with all that follows from it.
-    pub async fn judge(&self, on: &mut OnTrial, found: &Found, rules: &Rules) -> Result<(), Lost> {
-        let mut judged = on.trial.judged(found, rules, time::now());
-        let _settling = self.settling.lock().await;
-        let (mut first, mut conditions) = (Vec::new(), Vec::new());
-        if matches!(judged.outcome, Outcome::Is(status) if status.is_held()) {
-            match ground(self.journal, &on.row).await? {
-                Err(why) => judged = groundless(judged, why),
-                Ok(ground) => (first, conditions) = (ground.drafts, ground.conditions),
+/// Writes down what a trial came to, with all that follows from it.
+pub(super) async fn judge(on: &mut OnTrial<'_>, found: &Found, rules: &Rules) -> Result<(), Lost> {
+    let journal = on.bench.journal;
+    let mut judged = on.trial.judged(found, rules, time::now());
+    let _settling = on.bench.settling.lock().await;
+    let (mut first, mut conditions) = (Vec::new(), Vec::new());
+    if matches!(judged.outcome, Outcome::Is(status) if status.is_held()) {
+        match ground(journal, &on.row).await? {
+            Err(reason) => {
+                judged = Judged {
+                    outcome: Outcome::Is(Status::Untested),
+                    reason,
+                    carried: Vec::new(),
+                    due: None,
+                    ..judged
+                }
             }
+            Ok(ground) => (first, conditions) = (ground.drafts, ground.conditions),
         }
-        if judged.outcome == Outcome::Is(Status::Surviving)
-            && let Some(triple) = on.trial.triple()
-        {
-            let edge = (triple, judged.valid);
-            let (status, contest) = contest(self.journal, &on.row.id, edge).await?;
-            judged.outcome = Outcome::Is(status);
-            first.extend(contest.drafts);
-            conditions.extend(contest.conditions);
-        }
-        if judged.outcome == Outcome::Is(Status::Falsified) && on.row.status == Status::Proposed {
-            first.extend(self.doubted(on, judged.valid).await?);
-        }
-        let mut all = consequences(self.journal, &on.row, &judged).await?;
-        if let Some(word) = all.last_mut().and_then(|of| of.last_mut()) {
-            word.conditions.extend(conditions);
-        }
-        first.extend(all);
-        self.settle(on, parts(first)).await
     }
+    if judged.outcome == Outcome::Is(Status::Surviving)
+        && let Some(triple) = on.trial.triple()
+    {
+        let edge = (triple, judged.valid);
+        let (status, contest) = contest(journal, &on.row.id, edge).await?;
+        judged.outcome = Outcome::Is(status);
+        first.extend(contest.drafts);
+        conditions.extend(contest.conditions);
+    }
+    if judged.outcome == Outcome::Is(Status::Falsified) && on.row.status == Status::Proposed {
+        first.extend(doubted(on, judged.valid).await?);
+    }
+    let mut all = consequences(journal, &on.row, &judged).await?;
+    if let Some(word) = all.last_mut().and_then(|of| of.last_mut()) {
+        word.conditions.extend(conditions);
+    }
+    first.extend(all);
+    settle(on, first).await
+}
 
-    /// A new value was refused: the one that is held is tested once by another instrument, if there
-    /// is one, as the world may have moved on all the same.
-    async fn doubted(&self, on: &OnTrial, valid: Valid) -> Result<Option<Vec<Draft>>, Lost> {
-        let (journal, now) = (self.journal, time::now());
-        let Some(triple) = on.trial.triple() else {
-            return Ok(None);
-        };
-        let names = journal.store.names(journal.space, None).await?;
+/// A new value was refused: the one that is held is tested once by another instrument, if there is
+/// one, as the world may have moved on all the same.
+async fn doubted(on: &OnTrial<'_>, valid: Valid) -> Stored<Option<Vec<Draft>>> {
+    let Some(triple) = on.trial.triple() else {
+        return Ok(None);
+    };
+    let journal = on.bench.journal;
+    let names = journal.store().names(journal.space, None).await?;
+    let mut held = Vec::new();
+    for status in Status::HELD {
         let edge = (&names, triple, valid);
-        let mut held = Vec::new();
-        for status in Status::HELD {
-            held.extend(contradicting(journal, edge, status, REACH as usize).await?);
-        }
-        let at = valid.from.unwrap_or(now);
-        let current = method::current(held, |row| (true, row.valid), at);
-        let first = current.into_iter().next();
-        let Some(row) = first.filter(|row| row.due.is_none()) else {
-            return Ok(None);
-        };
-        let of = OnTrial::of(journal, row).await?;
-        let has_another = of.trial.has_another(&self.rules(&of).await?);
-        let reason = format!(
-            "another value of it was refused ({}): another instrument tests it once",
-            triple.object
-        );
-        Ok(has_another.then(|| vec![of.row.becomes(again(&of.row, reason))]))
+        held.extend(contradicting(journal, edge, status, REACH as usize).await?);
     }
+    let at = valid.from.unwrap_or(time::now());
+    let current = method::current(held, |row| (true, row.valid), at);
+    let first = current.into_iter().next();
+    let Some(row) = first.filter(|row| row.due.is_none()) else {
+        return Ok(None);
+    };
+    let of = OnTrial::of(on.bench, row).await?;
+    let has_another = of.trial.has_another(&rules(&of).await?);
+    let reason = format!(
+        "another value of it was refused ({}): another instrument tests it once",
+        triple.object
+    );
+    Ok(has_another.then(|| vec![of.row.becomes(again(&of.row, reason))]))
+}
 
-    /// Writes what becomes of a statement, and of others by it, behind the records of the calls for
-    /// it. What others lose comes first, so that what was cut off between is done again: the word
-    /// on the statement itself is the last.
-    pub async fn settle(&self, on: &mut OnTrial, parts: Vec<Vec<Draft>>) -> Result<(), Lost> {
-        for part in parts {
-            let (part, forms) = with_merges(self.journal, self.trials.memory(), part).await?;
-            let records = on.records.iter().cloned();
-            self.writer.write(records.chain(part).collect()).await?;
-            on.records.clear();
-            contest_anew(self.journal, &forms).await?;
-        }
-        Ok(())
+/// Writes what becomes of a statement, and of others by it, behind the records of the calls for it.
+/// What others lose comes first, so that what was cut off between is done again: the word on the
+/// statement itself is the last. To be called while nothing else is settled.
+pub(super) async fn settle(on: &mut OnTrial<'_>, all: Vec<Vec<Draft>>) -> Result<(), Lost> {
+    for part in parts(all) {
+        let (part, forms) = with_merges(on.bench.journal, part).await?;
+        write(on, part).await?;
+        contest_anew(on.bench.journal, &forms).await?;
     }
+    Ok(())
+}
 
-    /// A claim comes to nothing: there is no such statement. To be called while nothing else is
-    /// settled.
-    pub async fn refuse(&self, on: &mut OnTrial, why: String) -> Result<(), Lost> {
-        let judged = word(&on.row, Outcome::Refused, why);
-        for _ in 0..TRIES {
-            let all = consequences(self.journal, &on.row, &judged).await?;
-            match self.settle(on, parts(all)).await {
-                Err(lost) if is_overtaken(&lost) && self.is_as_before(on).await? => {}
-                settled => return settled,
-            }
+/// A claim comes to nothing: there is no such statement.
+pub(super) async fn refuse(on: &mut OnTrial<'_>, why: String) -> Result<(), Lost> {
+    let judged = word(&on.row, Outcome::Refused, why);
+    let mut tries = 0;
+    loop {
+        let all = consequences(on.bench.journal, &on.row, &judged).await?;
+        match settle(on, all).await {
+            Ok(()) => return Ok(()),
+            Err(lost) => look_again(on, lost, &mut tries).await?,
         }
-        Ok(())
     }
 }
 
-impl Trials {
-    /// An operator withdraws a statement, without a trial, and all that stands on it: in as many
-    /// appends as that takes, the word on the statement in the last. Trials go on meanwhile: what
-    /// they come to hold, is looked at, too.
-    pub async fn retract(
-        &self,
-        space: &Space,
-        id: &str,
-        reason: String,
-        by: &str,
-    ) -> Result<StatementRow, Refused> {
-        let unknown = || {
-            let id: String = id.chars().take(60).collect();
-            Refused::NotFound(format!("statement {id:?}"))
-        };
-        let (journal, store) = (self.journal(space), &self.ground.store);
-        let mut overtaken = 0;
-        while overtaken < TRIES {
-            let seq = store.head(space).await?.seq;
-            let row = journal.statement(id).await?.ok_or_else(unknown)?;
-            if row.status == Status::Retracted {
-                let why = format!("the statement {id} is retracted already");
-                return Err(Refused::Settled(why));
-            }
-            let judged = Judged {
-                by: Some(by.to_owned()),
-                ..word(&row, Outcome::Is(Status::Retracted), reason.clone())
-            };
-            let mut parts = parts(consequences(journal, &row, &judged).await?);
-            let is_last = parts.len() == 1;
-            let part = parts.swap_remove(0);
-            let (mut part, forms) = with_merges(journal, self.memory(), part).await?;
-            let names = store.names(space, None).await?;
-            let triple = row.triple.as_ref();
-            let about = triple.map(|it| (names.forms(&it.subject), it.relation.clone()));
-            under(&mut part, [Condition::NoneHeldSince { seq, about }]);
-            // Threads are to be told of it.
-            part.push(Draft::trials(Said::Due));
-            if !journal.is_appended(part).await? {
-                overtaken += 1;
-                continue;
-            }
-            contest_anew(journal, &forms).await?;
-            if is_last {
-                return journal.statement(id).await?.ok_or_else(unknown);
-            }
+/// An operator withdraws a statement, without a trial, and all that stands on it: in as many
+/// appends as that takes, the word on the statement in the last. Trials go on meanwhile: what they
+/// come to hold, is looked at, too.
+///
+/// # Errors
+///
+/// The statement is not there, is retracted already, or changes all the time.
+pub async fn retract(
+    journal: Journal<'_>,
+    id: &str,
+    reason: &str,
+    by: &str,
+) -> Result<StatementRow, Refused> {
+    let unknown = || {
+        let id: String = id.chars().take(60).collect();
+        Refused::NotFound(format!("statement {id:?}"))
+    };
+    let (store, space) = (journal.store(), journal.space);
+    let mut overtaken = 0;
+    while overtaken < TRIES {
+        let seq = store.head(space).await?.seq;
+        let row = journal.statement(id).await?.ok_or_else(unknown)?;
+        if row.status == Status::Retracted {
+            let why = format!("the statement {id} is retracted already");
+            return Err(Refused::Settled(why));
         }
-        let why = format!("the statement {id} changes all the time: try again");
-        Err(Refused::Unprocessable(why))
+        let judged = Judged {
+            by: Some(by.to_owned()),
+            ..word(&row, Outcome::Is(Status::Retracted), reason.to_owned())
+        };
+        let mut parts = parts(consequences(journal, &row, &judged).await?);
+        let is_last = parts.len() == 1;
+        let (mut part, forms) = with_merges(journal, parts.swap_remove(0)).await?;
+        let names = store.names(space, None).await?;
+        let triple = row.triple.as_ref();
+        let about = triple.map(|it| (names.forms(&it.subject), it.relation.clone()));
+        under(&mut part, [Condition::NoneHeldSince { seq, about }]);
+        // Threads are to be told of it.
+        part.push(Draft::trials(Said::Due));
+        if !journal.is_appended(part).await? {
+            overtaken += 1;
+            continue;
+        }
+        contest_anew(journal, &forms).await?;
+        if is_last {
+            return journal.statement(id).await?.ok_or_else(unknown);
+        }
     }
+    let why = format!("the statement {id} changes all the time: try again");
+    Err(Refused::Unprocessable(why))
 }
 
 /// The word on a statement, behind what others lose or gain by it: what is said of one statement is
@@ -206,35 +210,25 @@ pub(super) async fn fallen(
         _ => questions(journal).await?,
     };
     follow.drafts.extend(lost.iter().map(|row| {
-        let judged = word(row, Outcome::Is(Status::Untested), String::new());
-        let draft = row.becomes(groundless(judged, why.to_owned()));
-        let withdrawn = withdrawn(&open, &row.id).into_iter();
-        withdrawn.chain([draft]).collect()
+        let judged = word(row, Outcome::Is(Status::Untested), why.to_owned());
+        let mut of_one = withdrawn(&open, &row.id);
+        of_one.push(row.becomes(judged));
+        of_one
     }));
     Ok(follow)
 }
 
-fn groundless(judged: Judged, reason: String) -> Judged {
-    Judged {
-        outcome: Outcome::Is(Status::Untested),
-        reason,
-        carried: Vec::new(),
-        due: None,
-        ..judged
-    }
-}
-
-/// The questions of trials that are open.
+/// The questions that are open.
 async fn questions(journal: Journal<'_>) -> Stored<Vec<(ThreadId, Parked)>> {
-    let open = journal
-        .store
-        .requests(journal.space, RequestState::Question, 0, QUESTIONS)
+    let (store, space) = (journal.store(), journal.space);
+    let open = store
+        .requests(space, RequestState::Question, 0, QUESTIONS)
         .await?;
     let parked = open.into_iter().filter_map(|row| {
         let parked = Parked::of(&row.id, &row.asked())?;
         Some((row.thread, parked))
     });
-    Ok(parked.filter(|(_, it)| it.trial.is_some()).collect())
+    Ok(parked.collect())
 }
 
 /// Nobody needs to answer any more what the trial of a statement asked.
@@ -242,18 +236,19 @@ fn withdrawn(open: &[(ThreadId, Parked)], statement: &str) -> Vec<Draft> {
     let how = Settled::Withdrawn {
         reason: "the statement was withdrawn",
     };
-    let is_of = |parked: &Parked| {
-        let trial = parked.trial.as_ref();
-        trial.is_some_and(|trial| trial.statement == statement)
-    };
-    let of_it = open.iter().filter(|(_, parked)| is_of(parked));
-    of_it
-        .flat_map(|(thread, parked)| parked.settled(thread, how))
-        .collect()
+    let mut drafts = Vec::new();
+    for (thread, parked) in open {
+        if let Some(trial) = &parked.trial
+            && trial.statement == statement
+        {
+            drafts.extend(parked.settled(thread, how));
+        }
+    }
+    drafts
 }
 
 /// As many appends as it takes: what is said of one statement stays together.
-pub(super) fn parts(all: Vec<Vec<Draft>>) -> Vec<Vec<Draft>> {
+fn parts(all: Vec<Vec<Draft>>) -> Vec<Vec<Draft>> {
     let mut parts: Vec<Vec<Draft>> = Vec::new();
     for of_one in all {
         match parts.last_mut() {
