@@ -1,6 +1,6 @@
 //! The derive macro of facts. A struct, or a variant of an enum, is the one declaration of a kind of fact: its doc comments become
 //! the texts of the catalogue, its fields the members of the payload, and its attribute names its tags and its plain answers.
-//! `server/event/spec.rs` has what the generated code stands on; each attribute is explained in `settings.rs`.
+//! `server/event/spec.rs` has the types of the generated code; each attribute is explained in `settings.rs`.
 
 mod expand;
 mod part;

@@ -46,13 +46,13 @@
 //! - `modality = Text`, of a struct: the event's modality, of `Modality`. Without it `State`.
 //! - `text = format!("turn {turn} started")`: the member `text`. A field of the name `text` needs
 //!   no such setting. In a variant of a struct with `kinds`, `of` is the `text_of` of that struct.
-//! - `visibility = State`: who is shown the event, of `Visibility` or an expression. Needed in a
+//! - `visibility = State`: readers of the event, of `Visibility` or an expression. Needed in a
 //!   struct, and in an enum that is a fact by itself; an enum without it is a part of the struct
 //!   that has it by `kinds`.
 //! - `role = Aside`: the event's part in its turn, of `Role`. Needed where `visibility` is.
 //! - `wakes = true`, `wakes = self.ruling.wakes()`: it wakes its thread.
 //! - `changes_thread = true`: the row of its thread changes by it.
-//! - `label = "turn"`: who speaks or acts, in a word for the terminal.
+//! - `label = "turn"`: the speaker, in a word for the terminal.
 //! - `plain`: it answers readers by these settings alone. Without it the family's file implements
 //!   `Family`.
 //!
@@ -83,7 +83,7 @@
 //!
 //! The second tag of an event decides which variant it is.
 //!
-//! - `text_of = pipeline`, of the struct: what variants call `of` in their texts. Without it an
+//! - `text_of = pipeline`, of the struct: the name that is `of` in texts of variants. Without it an
 //!   empty text.
 //! - `element = element`, of the enum: `fn element(tag: &str, members: &[(&str, Value)]) -> String`
 //!   makes the text of variants that have no `text`, of their first tag and members.
@@ -91,7 +91,7 @@
 //!   other code writes them.
 //! - `when = raw.get("transient").is_some()`, of a variant: it shares its first tag with the
 //!   variant behind it, and is read where this holds.
-//! - `put = draft.payload("transient", true)`, of a variant: the draft with what tells it from the
+//! - `put = draft.payload("transient", true)`, of a variant: the draft with the marks that tell it from the
 //!   one behind it.
 //! - `hidden`, of a variant: the catalogue does not show it, because the one behind it says all.
 //! - `others`, of a variant such as `News(Box<News>)`: it stands for the kinds of the enum in the

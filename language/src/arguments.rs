@@ -14,9 +14,9 @@ pub struct Arguments {
     values: Map<String, Value>,
     /// Arguments that are written, and unreadable.
     wrong: Vec<&'static str>,
-    /// Whether the call cannot be made.
+    /// True if the call cannot be made.
     refused: bool,
-    /// What could not be read, one sentence each.
+    /// Parts that could not be read, one sentence each.
     pub unreadable: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ impl Arguments {
         self.values.insert(argument.to_owned(), items.into());
     }
 
-    /// Whether a call can be made without any more words.
+    /// Returns true if a call needs no more words.
     pub fn complete(&self) -> bool {
         let given = |argument: &Argument| self.values.contains_key(argument.name);
         self.element

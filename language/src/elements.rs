@@ -1,6 +1,6 @@
 //! The elements of the thinking language, a line each: the tool, the content, the attributes. A new element is a new line.
 
-/// How a written value becomes an argument.
+/// Arguments from written values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Words as they are.
@@ -15,7 +15,7 @@ pub enum Kind {
     Flag,
 }
 
-/// What stands for an argument that is not written.
+/// Default of an argument that is not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     /// The call is not made.
@@ -35,15 +35,15 @@ pub enum Missing {
 pub struct Argument {
     /// Its name in the call.
     pub name: &'static str,
-    /// What it is made of.
+    /// Its parts.
     pub kind: Kind,
-    /// What becomes of it if it is not written.
+    /// Its default if it is not written.
     pub missing: Missing,
     /// Names of the attribute.
     pub written: &'static [&'static str],
 }
 
-/// What stands between the tags.
+/// Content between the tags.
 #[derive(Debug, Clone, Copy)]
 pub enum Content {
     /// Nothing: the element is its opening tag, whether or not it has an end tag.
@@ -60,7 +60,7 @@ pub enum Content {
         inner: &'static str,
         /// The argument.
         argument: &'static str,
-        /// Whether an item is `{text, done}` rather than a text.
+        /// True if an item is `{text, done}` and not a text.
         done: bool,
     },
 }
@@ -72,11 +72,11 @@ pub struct Element {
     pub names: &'static [&'static str],
     /// The tool.
     pub tool: &'static str,
-    /// What stands between its tags.
+    /// Content between its tags.
     pub content: Content,
     /// All arguments but a list's.
     pub arguments: &'static [Argument],
-    /// How to write it; shown to a model that wrote it differently.
+    /// Example, shown to a model that wrote it differently.
     pub example: &'static str,
 }
 
@@ -206,10 +206,10 @@ pub enum Name {
 }
 
 impl Name {
-    /// How many there are.
+    /// Returns their number.
     pub const COUNT: usize = ELEMENTS.len() + INNER.len() + 1;
 
-    /// What a written name (without a prefix) means, if anything. The language's own names come before the thread's.
+    /// Returns the meaning of a written name (without a prefix), if it has one. The language's own names come before the thread's.
     pub fn find(written: &str, own: &str) -> Option<Self> {
         if written.is_empty() {
             return None;
@@ -245,7 +245,7 @@ impl Name {
         }
     }
 
-    /// What an inner element is inside of.
+    /// Element around an inner one.
     pub fn outer(self) -> Option<&'static str> {
         match self {
             Self::Inner(index) => INNER.get(index).map(|(_, outer)| *outer),
@@ -254,7 +254,7 @@ impl Name {
     }
 }
 
-/// Whether two names are the same.
+/// Returns true if two names are the same.
 pub fn same(one: &str, other: &str) -> bool {
     let plain = |byte: u8| match byte {
         b'_' => b'-',

@@ -25,18 +25,18 @@ pub const UNREADABLE_MAX: usize = 32;
 /// A tool call that a text means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// Which tool.
+    /// Name of the tool.
     pub name: String,
     /// A JSON object as text, like a provider would send it.
     pub arguments: String,
 }
 
-/// What was read from a text.
+/// Calls and problems of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
     /// Tool calls in the order of the text.
     pub calls: Vec<Call>,
-    /// What could not be read: one sentence each, for the model: what, near which words, and how to write it.
+    /// Parts that could not be read, one sentence each for the model: the part, the words near it, and the correct form.
     pub unreadable: Vec<String>,
     /// There was free text around or instead of elements. A remark is free text, too.
     pub words: bool,
@@ -82,12 +82,12 @@ struct Reader<'t> {
     ended: Vec<bool>,
     /// Up to here, all is read.
     done: usize,
-    /// Where the thought ends that is being read: elements in it are calls, too.
+    /// End of the thought that is being read: elements in it are calls, too.
     thought: Option<usize>,
     reading: Reading,
 }
 
-/// What an element has between its tags, and where one reads on.
+/// Content of an element, and the position behind it.
 struct Extent {
     content: Range<usize>,
     closed: bool,
@@ -156,7 +156,7 @@ impl<'t> Reader<'t> {
         self.done = self.done.max(to);
     }
 
-    /// Whether this is the beginning of an element that is no part of another.
+    /// Returns true at the beginning of an element that is no part of another.
     fn begins(&self, index: usize) -> bool {
         let tag = &self.tags[index];
         let own = tag.name == Name::Own

@@ -10,16 +10,16 @@ use super::tags::{Shape, Tag};
 /// A quote that begins and does not end: its kind and its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unclosed {
-    /// What, in words.
+    /// Its description.
     pub what: &'static str,
-    /// Where.
+    /// Its position, in bytes.
     pub at: usize,
 }
 
 /// The quotes of a text.
 #[derive(Debug, Default)]
 pub struct Quotes {
-    /// Where, in order; they do not overlap.
+    /// Ranges in order; they do not overlap.
     pub regions: Vec<Range<usize>>,
     /// One of them is not closed, and hides tags.
     pub unclosed: Option<Unclosed>,
@@ -27,7 +27,7 @@ pub struct Quotes {
     pub fenced: bool,
 }
 
-/// How far one looks for what belongs together, in places where it could be.
+/// Most candidate places that are searched for the other half of a pair.
 const LOOKS: usize = 64;
 
 /// Finds what is quoted. `tags` are all tags of the text.
@@ -85,7 +85,7 @@ impl Quotes {
     }
 }
 
-/// What may be a quote.
+/// A candidate for a quote.
 #[derive(Debug, Default)]
 struct Quote {
     end: usize,
@@ -123,7 +123,7 @@ const SECTIONS: [(&str, &str, &str); 2] = [
     ("<![CDATA[", "]]>", "a CDATA section"),
 ];
 
-/// Whether quotation marks are directly around this part of a text.
+/// Returns true if quotation marks are directly around this part of a text.
 pub fn around(text: &str, part: &Range<usize>) -> bool {
     let (before, after) = (
         text[..part.start].chars().next_back(),
@@ -192,9 +192,9 @@ struct Finder<'a, 't> {
     text: &'t str,
     tags: &'a [Tag<'t>],
     runs: Vec<Run>,
-    /// How many of each name are open.
+    /// Number of open tags by name.
     open: [usize; Name::COUNT],
-    /// Where the line, the paragraph and the quoted lines last looked at end.
+    /// Ends of the last line, paragraph and quoted lines that were read.
     line: usize,
     paragraph: usize,
     lines: usize,
@@ -216,7 +216,7 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// How much to skip of what is no quote.
+    /// Returns the bytes to skip of text that is no quote.
     fn length(&self, at: usize, first: char) -> usize {
         if matches!(first, '`' | '~') {
             self.runs[self.run(at)].length

@@ -189,7 +189,7 @@ fn word(text: &str, most: usize) -> &str {
         .count()]
 }
 
-/// How many bytes of white space a text begins with.
+/// Returns the bytes of white space at the beginning of a text.
 fn blank(text: &str) -> usize {
     text.len() - text.trim_start().len()
 }

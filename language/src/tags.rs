@@ -7,7 +7,7 @@ use super::elements::Name;
 /// An attribute as written; no value is `<step done>`.
 pub type Attribute<'t> = (&'t str, Option<&'t str>);
 
-/// What kind of tag.
+/// Kind of a tag.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Shape<'t> {
     /// `<name …>`
@@ -23,11 +23,11 @@ pub enum Shape<'t> {
 /// A tag of a known element.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Tag<'t> {
-    /// Whose.
+    /// Name of its element.
     pub name: Name,
-    /// Where.
+    /// Its range, in bytes.
     pub range: Range<usize>,
-    /// What kind.
+    /// Its kind.
     pub shape: Shape<'t>,
     /// The index of the tag at the other end, if there is one.
     pub partner: Option<usize>,

@@ -11,7 +11,7 @@ use crate::run::{Call, Hook, Next};
 use crate::sync::Mutex;
 use crate::value::{Outcome, Output};
 
-/// How many values a cache keeps, if nothing else is said.
+/// Default size of a cache, in values.
 const AT_MOST: usize = 10_000;
 
 /// A cache returns what the same node returned for the same arguments before, in any run. Clones share the values.

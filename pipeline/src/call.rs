@@ -85,7 +85,7 @@ where
     }
 }
 
-/// What a node's body returned, on its way out.
+/// Value of a node's body, on its way out.
 pub fn outcome<T: Value, E: Into<Box<dyn Error + Send + Sync>>>(result: Result<T, E>) -> Outcome {
     result
         .map(Output::new)

@@ -137,7 +137,7 @@ impl<T> Context<T> {
         self.node.name()
     }
 
-    /// Whether reading it would run something.
+    /// Returns true if reading it would run something.
     pub fn is_pending(&self) -> bool {
         self.node.is_pending()
     }
@@ -151,7 +151,7 @@ impl<T> Context<T> {
             .collect()
     }
 
-    /// How many nodes reading it would run. Runs nothing.
+    /// Returns the number of nodes that reading it would run. Runs nothing.
     pub fn pending_count(&self) -> usize {
         executor::pending(&self.node).order.len()
     }

@@ -30,9 +30,9 @@ pub enum ArgumentError {
     /// This value of it has none.
     #[error("its argument `{name}` cannot be written as data: {source}")]
     Data {
-        /// Which argument.
+        /// Name of the argument.
         name: String,
-        /// What is wrong with it.
+        /// Its fault.
         source: Error,
     },
 }
@@ -107,7 +107,7 @@ pub(crate) fn of<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Json> {
 /// Hands everything on, to a serializer or to what it has begun, but floats that JSON has no form for: those it refuses.
 struct Finite<S>(S);
 
-/// What is within another value.
+/// Values within another one.
 struct Within<'a, T: ?Sized>(&'a T);
 
 impl<T: Serialize + ?Sized> Serialize for Within<'_, T> {
@@ -116,7 +116,7 @@ impl<T: Serialize + ?Sized> Serialize for Within<'_, T> {
     }
 }
 
-/// What holds no values is handed on as it is.
+/// Data without values is handed on as it is.
 macro_rules! plain {
     ($($method:ident($($name:ident: $type:ty),*)),*) => { $(
         fn $method(self, $($name: $type),*) -> Result<S::Ok, S::Error> {

@@ -60,7 +60,7 @@ impl NodeExecutionError {
         &self.0.completed
     }
 
-    /// What the node itself said.
+    /// Error of the node itself.
     pub fn cause(&self) -> &(dyn Error + Send + Sync + 'static) {
         &*self.0.cause
     }

@@ -43,7 +43,7 @@ pub(crate) async fn materialise(target: &Arc<Node>) -> Result<Output, NodeExecut
     }
 }
 
-/// What came of a branch that was read.
+/// Outcome of a branch that was read.
 pub(crate) type Branch = Result<Output, NodeExecutionError>;
 
 /// Makes one value of what came of branches.
@@ -53,7 +53,7 @@ pub(crate) type Gather = fn(Vec<Branch>) -> Branch;
 #[derive(Clone, Copy)]
 pub(crate) struct Branches {
     pub(crate) at_once: usize,
-    /// Whether a branch that fails leaves the others running, and is a result like theirs.
+    /// True if a branch that fails leaves the others running, and is a result like theirs.
     pub(crate) to_the_end: bool,
     /// The value, of the results of the branches: that of the parent `i` at `i`.
     pub(crate) gather: Gather,
@@ -95,7 +95,7 @@ pub(crate) fn pending(target: &Arc<Node>) -> Walk<Arc<Node>> {
 struct Read {
     here: Here,
     at_once: usize,
-    /// Whether a failure is that of its branch alone.
+    /// Returns true if a failure is that of its branch alone.
     to_the_end: bool,
     /// What is to be run; nothing, where another reader was quicker.
     steps: Vec<Step>,

@@ -12,7 +12,7 @@ use crate::request::Limits;
 /// Memory of the process itself and of what it copies, beside the values of the code.
 const OWN_BYTES: u64 = 64 << 20;
 
-/// What the kernel did not let go.
+/// Names of the limits that the kernel refused.
 #[derive(Default)]
 struct Kept(Vec<String>);
 
@@ -75,7 +75,7 @@ pub(crate) fn compute_until(limits: &Limits) {
     );
 }
 
-/// How long this process has computed: a busy machine takes nothing from a run's time.
+/// Returns the CPU time of this process: a busy machine takes nothing from a run's time.
 pub(crate) fn computed() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(
@@ -93,7 +93,7 @@ fn limit(resource: Resource, most: u64) -> rustix::io::Result<()> {
     setrlimit(resource, limit)
 }
 
-/// What the process has mapped already, which is mostly the program, and what is to come.
+/// Returns the memory that is mapped already, mostly the program, and the memory of the run.
 fn address_space(limits: &Limits) -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").ok();
     let pages = pages.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
@@ -139,7 +139,7 @@ mod linux {
         }
     }
 
-    /// What is given up by writing to a file, or is about those who look in from outside.
+    /// Limits that are set by writing to a file, and protection from observers.
     pub(super) fn before_files_go(kept: &mut Kept) {
         // Where the machine runs out of memory the kernel ends a worker, not the server.
         let first = std::fs::write("/proc/self/oom_score_adj", "1000");

@@ -11,7 +11,7 @@ use crate::request::{Limits, Reason, Request, Thrown};
 /// Most bytes of a request: the code and its input.
 pub(crate) const REQUEST_MAX: usize = 16 << 20;
 
-/// What the server says to its worker: first once what it may use, then requests.
+/// A frame from the server to its worker: first its limits, once, then requests.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToWorker {
     /// The limits of each run.
@@ -20,7 +20,7 @@ pub(crate) enum ToWorker {
     Run(Request),
 }
 
-/// What a worker says.
+/// A frame from a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FromWorker {
     /// It has given up what it could and waits for a request. `kept` names what the kernel did not let it give up.

@@ -23,7 +23,7 @@ const STACK_BYTES: usize = 512 << 10;
 /// The name of the code in the engine's traces.
 const FILE: &str = "code";
 
-/// What both the code's functions and its watch look at.
+/// State that the functions of the code and its watch share.
 #[derive(Default)]
 struct Watch {
     printed: RefCell<String>,
@@ -49,7 +49,7 @@ pub(crate) fn run(code: &str, input: &Json, limits: &Limits) -> (FromWorker, Opt
     )
 }
 
-/// What the engine says of a `return` outside of any function, before it runs anything.
+/// The error of the engine for a `return` outside of a function, before it runs anything.
 const RETURNS: &str = "SyntaxError: return not in a function";
 
 fn attempt(
@@ -217,7 +217,7 @@ fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<String, Error> {
     }
 }
 
-/// What an uncaught error says. One that only says that memory ended is the end of the run.
+/// Returns the text of an uncaught error. One that only says that memory ended is the end of the run.
 fn failed(error: CaughtError<'_>, watch: &Watch) -> Thrown {
     let (message, line) = match &error {
         CaughtError::Exception(exception) => (

@@ -17,25 +17,25 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::frame::{self, FromWorker, REQUEST_MAX, ToWorker};
 use crate::request::{Answer, Error, Language, Limits, Reason, Request, Thrown};
 
-/// How long a worker may take to start.
+/// Time limit for the start of a worker.
 const START: Duration = Duration::from_secs(10);
 
-/// What a run gets beyond twice its limit, by the clock on the wall; then its worker is killed, whether it does not look at its own
+/// Time beyond twice the limit of a run, by the clock on the wall; then its worker is killed, whether it does not look at its own
 /// clock or the machine is too busy to let it compute.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What a pool is to know.
+/// Options of a pool.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The program that is a worker when it is started with `arguments`.
     pub program: PathBuf,
-    /// How it becomes one.
+    /// Arguments that make it a worker.
     pub arguments: Vec<OsString>,
     /// Most workers at a time.
     pub workers: usize,
-    /// What each run may take.
+    /// Limits of each run.
     pub limits: Limits,
-    /// How long a worker waits for another request.
+    /// Idle time of a worker before it ends.
     pub idle: Duration,
 }
 
@@ -110,7 +110,7 @@ impl Pool {
         Worker::start(&self.0.options).await.map(|(_, kept)| kept)
     }
 
-    /// How many workers wait.
+    /// Returns the number of idle workers.
     pub fn idle(&self) -> usize {
         self.0.lock().len()
     }
@@ -262,7 +262,7 @@ impl Worker {
         frame::receive(&mut self.output, most).await
     }
 
-    /// What became of a worker that gave no answer.
+    /// Returns the outcome of a worker that gave no answer.
     async fn fallen(&mut self, error: &io::Error, language: Language, limits: &Limits) -> Error {
         let status = match timeout(GRACE, self.child.wait()).await {
             Ok(Ok(status)) => status.to_string(),

@@ -81,7 +81,7 @@ pub(crate) fn run(code: &str, input: &Json, limits: &Limits) -> FromWorker {
     }
 }
 
-/// What was printed, as far as there is room.
+/// Printed text, as far as there is room.
 struct Printed {
     text: String,
     most: u64,
@@ -132,7 +132,7 @@ fn object(json: &Json) -> MontyObject {
     }
 }
 
-/// What has no form in JSON is its text, as `str` gives it.
+/// A value without a form in JSON is its text, as `str` gives it.
 fn json(object: MontyObject) -> Json {
     match object {
         MontyObject::None => Json::Null,

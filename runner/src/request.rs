@@ -1,4 +1,4 @@
-//! What is asked of a runner and what it answers. Both are data only: text and numbers, never code that the other side would run.
+//! Requests of a runner and its answers. Both are data only: text and numbers, never code that the other side would run.
 
 use std::time::Duration;
 
@@ -17,15 +17,15 @@ pub enum Language {
 /// One run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// What the code is written in.
+    /// Language of the code.
     pub language: Language,
     /// The code.
     pub code: String,
-    /// What the code finds as `input`.
+    /// Value of `input` in the code.
     pub input: serde_json::Value,
 }
 
-/// What one run may take.
+/// Limits of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// The longest that it may compute; it is stopped after twice that and two seconds in any case.
@@ -34,23 +34,23 @@ pub struct Limits {
     pub memory_bytes: u64,
     /// Most bytes that it may print, and most bytes of its value as JSON.
     pub output_bytes: u64,
-    /// Whether it computes only when nothing else of the machine wants a processor.
+    /// True for a run that computes only on idle processors.
     pub background: bool,
 }
 
-/// What a run came to that ended by itself.
+/// Outcome of a run that ended by itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// Its value, or the error that it ended with.
     pub outcome: Result<serde_json::Value, Thrown>,
-    /// What it printed.
+    /// Printed text.
     pub printed: String,
 }
 
 /// An error of the code itself, its syntax included.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thrown {
-    /// What the error says, its name first.
+    /// Text of the error, its name first.
     pub message: String,
     /// The line of the code, from 1; `None` where the engine does not know it.
     pub line: Option<u32>,
@@ -103,9 +103,9 @@ pub enum Error {
     Stopped {
         /// Why.
         reason: Reason,
-        /// What is known of it.
+        /// Known details.
         detail: String,
-        /// What it had printed, where its worker could still say that.
+        /// Printed text, if its worker could still send it.
         printed: String,
     },
     /// No worker could be started; the code was not run.

@@ -124,23 +124,23 @@ impl Asked {
         }
     }
 
-    /// What it does to the world; calls that cannot run do nothing.
+    /// Returns its effect on the world; a call that cannot run has none.
     pub fn effect(&self, tools: &Toolbox) -> Effect {
         self.spec(tools).map_or(Effect::Events, |spec| spec.effect)
     }
 
-    /// What it does to the world once a person lets it run.
+    /// Returns its effect on the world once a person lets it run.
     pub fn effect_granted(&self, tools: &Toolbox) -> Effect {
         let effect = |spec: &Spec| spec.gated.unwrap_or(spec.effect);
         self.spec(tools).map_or(Effect::Events, effect)
     }
 
-    /// Whether the decision is asked again, to read what came of it. Failures should always be read.
+    /// Returns true if the decision is asked again, to read the result. Failures should always be read.
     pub fn asks_again(&self, tools: &Toolbox) -> bool {
         self.spec(tools).is_none_or(|spec| spec.asks_again)
     }
 
-    /// Whether it goes by rows that earlier calls of its kind change.
+    /// Returns true if it reads rows that earlier calls of its kind change.
     pub fn reads_rows(&self, tools: &Toolbox) -> bool {
         self.spec(tools).is_some_and(|spec| spec.reads_rows)
     }

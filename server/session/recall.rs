@@ -8,13 +8,13 @@ use crate::recall::memories::Other;
 use crate::runtime::refused::Refused;
 
 impl Session {
-    /// What is held and relevant to a question.
+    /// Returns held statements that are relevant to a question.
     pub async fn recall(&self, question: &Question) -> Result<Found, Error> {
         let recall = self.runtime(Right::Read)?.recall();
         Ok(recall.recall(self.space(), question).await?)
     }
 
-    /// What is relevant to a question among notes, thoughts and frameworks, and how many more have no room.
+    /// Returns relevant notes, thoughts and frameworks, and the number of those without room.
     pub async fn recall_others(
         &self,
         question: &Question,
@@ -24,7 +24,7 @@ impl Session {
         Ok(recall.others(self.space(), question, among).await?)
     }
 
-    /// Which vectors are in force in the space, for people.
+    /// Returns the vectors that are in force in the space, for people.
     pub fn vectors(&self) -> Result<String, Error> {
         Ok(self.runtime(Right::Oversee)?.recall().vectors(self.space()))
     }

@@ -50,7 +50,7 @@ pub struct Wanted {
 pub struct Quote {
     /// The words.
     pub words: String,
-    /// The event in which they stand; none: nobody checks them.
+    /// The event in which they stand; none: they are not checked.
     pub seq: Option<Seq>,
 }
 
@@ -94,7 +94,7 @@ impl Session {
         Ok(trials.claim(space, thread, claim).await?)
     }
 
-    /// Returns the events that a quote rests on; none where nobody checks it.
+    /// Returns the events that a quote rests on; none where it is not checked.
     async fn quoted(&self, quote: Option<&Quote>) -> Result<Vec<Seq>, Error> {
         let (store, space) = self.reading()?;
         let Some(Quote {
@@ -138,7 +138,7 @@ impl Session {
         Ok(Statement::alone(row))
     }
 
-    /// One statement, and what the log has of it.
+    /// Returns one statement, and its events.
     pub async fn statement(&self, id: &str) -> Result<Option<(Statement, Vec<Event>)>, Error> {
         let (store, space) = self.reading()?;
         let Some(row) = store.statement(space, id).await? else {
@@ -151,7 +151,7 @@ impl Session {
         Ok(Some((statement, events)))
     }
 
-    /// What became of a claim that is no statement, if it was claimed.
+    /// Returns the outcome of a claim that is no statement, if it was claimed.
     pub async fn fate(&self, id: &str) -> Result<Option<Judged>, Error> {
         let trials = &self.kinds(Right::Read)?.trials;
         let judged = trials.journal(self.space()).folded(id).await?.judged;
@@ -186,7 +186,7 @@ impl Session {
         Ok(())
     }
 
-    /// Which names are one, where somebody has to know it.
+    /// Returns the names that are one, if they are needed.
     pub(super) async fn names(&self, is_needed: bool, as_of: Option<Seq>) -> Result<Names, Error> {
         let (store, space) = self.reading()?;
         match is_needed {
@@ -195,7 +195,7 @@ impl Session {
         }
     }
 
-    /// What may contradict a triple and is held, or was then.
+    /// Returns statements that may contradict a triple and are held, or were then.
     async fn held_about(
         &self,
         triple: &Triple,

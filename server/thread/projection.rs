@@ -231,7 +231,7 @@ impl ThreadRow {
         applied.spent = Some((roots, Spent::call(record.tokens())));
     }
 
-    /// Takes in what the core told it.
+    /// Applies news that the core told the thread.
     fn hear(&mut self, told: &Told<'_>, event: &Event, applied: &mut Applied) {
         let is_child = |id: &str| {
             let parent = ThreadId::parse(id).ok().and_then(|id| id.parent());
@@ -272,8 +272,8 @@ impl ThreadRow {
         self.state.subthreads = self.state.subthreads.saturating_add_signed(more);
     }
 
-    /// Takes in a part of what is gathered. Nobody else looks after what has come back: the thread
-    /// does, whoever it waits for.
+    /// Applies a part of a gathering. Only the thread looks after answers that have come back, for
+    /// whomever it waits.
     fn gather(&mut self, part: Option<&GatherPart>, seq: Seq) {
         let Some(part) = part else { return };
         let gather = self.state.gathers.get_mut(&part.id);
@@ -411,7 +411,7 @@ mod tests {
     use super::*;
     use crate::event::fact::examples;
 
-    /// A row in which every example finds what it changes.
+    /// Returns a row in which every example finds something to change.
     fn row() -> ThreadRow {
         let mut row = ThreadRow::default();
         row.state.subthreads = 9;

@@ -16,7 +16,7 @@ const LISTS: [(&str, usize); 2] = [
 /// A file that a message passes.
 struct Stop {
     file: String,
-    /// What stands between this file and those before it where none of them imports it: a trait, or what a channel carries.
+    /// A link between this file and those before it where none of them imports it: a trait, or what a channel carries.
     behind: Option<String>,
 }
 
@@ -121,7 +121,7 @@ fn stops(page: &str, list: &str) -> Vec<Stop> {
     items.iter().map(stop).collect()
 }
 
-/// What is wrong about a way of stops, a line each.
+/// Returns the faults of a way of stops, a line each.
 fn faults(stops: &[Stop], sources: &BTreeMap<String, String>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (at, Stop { file, behind }) in stops.iter().enumerate() {
@@ -161,7 +161,7 @@ fn faults(stops: &[Stop], sources: &BTreeMap<String, String>) -> Vec<String> {
     wrong
 }
 
-/// Whether a file's code imports another file, or has it as a module of its own.
+/// Returns true if a file's code imports another file, or has it as a module of its own.
 fn imports(user: &str, code: &str, file: &str) -> bool {
     let (module, target) = (module_of(user), module_of(file));
     let is_child = target.len() == module.len() + 1 && target.starts_with(&module);
@@ -171,7 +171,7 @@ fn imports(user: &str, code: &str, file: &str) -> bool {
             .any(|path| path.starts_with(&target))
 }
 
-/// Whether code has a word.
+/// Returns true if code has a word.
 fn names(code: &str, word: &str) -> bool {
     code.split(|it: char| !it.is_alphanumeric() && it != '_')
         .any(|it| it == word)

@@ -1,4 +1,4 @@
-//! Who may come in, on the socket and over HTTP, and what they are told who may not.
+//! Access on the socket and over HTTP, and the answers to those without it.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What a socket answers to what it should not be sent: bytes on a plain TCP connection, each row with its outcome.
+//! Answers of a socket to bad frames: bytes on a plain TCP connection, each row with its outcome.
 //! After every row the server is well: the next connection is served, and nothing but `debug` was stored.
 
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What HTTP answers to what it should not be sent: each row a request, with the problem it gets.
+//! Answers of HTTP to bad requests: each row a request, with the problem it gets.
 //! After all of them nothing was stored, and the server is well.
 
 use base64::Engine as _;

@@ -1,4 +1,4 @@
-//! What a turn is about is shown to whoever thinks about it: however much of it waits, however old it is, whatever comes after it.
+//! The inputs of a turn are shown to each voice and the decision: however much of it waits, however old it is, whatever comes after it.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 use crate::view_size::{all_exact, size, too_long};
 
-/// What stands after the log: the question, the positions that it is about, a voice's own prompt.
+/// Entries after the log: the question, the positions that it is about, a voice's own prompt.
 const TAIL: usize = 4096;
 
 /// So many messages, long and short ones, come while a turn hangs. The model takes prompts with `takes` bytes of the log.

@@ -14,7 +14,7 @@ mod random;
 use serde_json::{Value, json};
 use thinking_language::{CALLS_MAX, Reading, TEXT_MAX, UNREADABLE_MAX, read};
 
-/// What a text comes to in a thread called `researcher`: the calls.
+/// Returns the calls of a text in a thread called `researcher`.
 fn calls(text: &str) -> Vec<(String, Value)> {
     named(&read(text, "researcher"))
 }

@@ -20,7 +20,7 @@ struct Settings {
     /// Parameters that are no part of what the node's record is compared by.
     ignore: Vec<Ident>,
     version: Option<u32>,
-    /// What its body may take. 0 is what was not said.
+    /// Limits of its body. 0 is a limit that was not given.
     retry: u32,
     time_ms: u64,
     at_once: usize,
@@ -376,7 +376,7 @@ fn turbofish(mut generics: Generics) -> TokenStream {
         .into_token_stream()
 }
 
-/// Whether it takes `self`; if so it has to be `&self`, for this reason.
+/// True if it takes `self`; then it has to be `&self`, for this reason.
 pub fn check_self(signature: &Signature, why: &str) -> Result<bool> {
     match signature.receiver() {
         None => Ok(false),

@@ -63,7 +63,7 @@ impl Settings {
     }
 }
 
-/// What an impl block offers.
+/// Methods that an impl block offers.
 struct Service {
     name: Ident,
     constructor: Method,

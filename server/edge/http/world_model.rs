@@ -123,7 +123,7 @@ pub struct NewStatement {
     pub statement: String,
     /// The words that it rests on.
     pub quote: Option<String>,
-    /// The event in which the quote stands, as a person or a tool said it. Without it, nobody checks the quote.
+    /// The event in which the quote stands, as a person or a tool said it. Without it, the quote is not checked.
     #[schema(example = 5)]
     pub seq: Option<Seq>,
     /// The thread that it belongs to; `main` when absent.

@@ -14,21 +14,21 @@ use crate::thread::settings::Settings;
 use crate::words::id::{Seq, Space};
 use crate::words::time;
 
-/// How many events are read at a time to fill a view.
+/// Events that are read at a time to fill a view.
 const PAGE: u32 = 500;
 /// What is said of entries that are not held any more takes at most this part of a view, beside it.
 const CORRECTIONS_PART: usize = 8;
 
-/// What of the log a call sees.
+/// The part of the log that a call sees.
 #[derive(Debug, Clone, Default)]
 pub struct PromptView {
     /// What it was to see.
     pub scope: Scope,
-    /// How many bytes of the log it may have.
+    /// Most bytes of the log in it.
     pub bytes: usize,
     /// The parts that its model does not take.
     pub untaken: Untaken,
-    /// How long its entries may be.
+    /// Longest entries in it.
     pub lengths: Lengths,
     /// In which zones the times of its entries are.
     pub clock: Arc<Clock>,
@@ -400,7 +400,7 @@ impl ModelClient {
     }
 }
 
-/// How many bytes of a view entries take.
+/// Returns the bytes that entries take of a view.
 pub(super) fn size(entries: &[Arc<Entry>]) -> usize {
     entries.iter().map(|entry| entry.written()).sum()
 }

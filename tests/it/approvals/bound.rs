@@ -1,4 +1,4 @@
-//! What a verdict is bound to, and what becomes of a granted call while it runs: another tool, a crash, a cancel, newer words, a limit.
+//! The call that a verdict is bound to, and its fate while it runs: another tool, a crash, a cancel, newer words, a limit.
 
 use serde_json::{Value, json};
 

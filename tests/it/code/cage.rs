@@ -17,7 +17,7 @@ use crate::support::*;
 
 const NAME: &str = "code::cage::a_process_that_tries";
 
-/// What a system call that the filter does not know ends with.
+/// The error of a system call that the filter does not know.
 const SIGSYS: i32 = 31;
 
 const ATTEMPTS: [&str; 10] = [
