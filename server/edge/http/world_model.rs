@@ -124,7 +124,7 @@ pub struct NewStatement {
     /// The words that it rests on.
     pub quote: Option<String>,
     /// The event in which the quote stands, as a person or a tool said it. Without it, the quote is not checked.
-    #[schema(example = 5)]
+    #[schema(example = 5, value_type = Option<i64>)]
     pub seq: Option<Seq>,
     /// The thread that it belongs to; `main` when absent.
     #[schema(example = "main")]
