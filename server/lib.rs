@@ -145,6 +145,7 @@ pub mod model {
     pub mod endpoint;
     pub(crate) mod guard;
     pub mod habits;
+    pub(crate) mod http;
     pub mod metered;
     pub mod models;
     pub mod offline;

@@ -125,7 +125,7 @@ macro_rules! plain {
     )* };
 }
 
-/// What begins to hold values is handed on, and they are looked at.
+/// A beginning of data with values is handed on, and they are looked at.
 macro_rules! begun {
     ($($method:ident($($name:ident: $type:ty),*) -> $begun:ident),*) => { $(
         fn $method(self, $($name: $type),*) -> Result<Self::$begun, S::Error> {

@@ -140,7 +140,7 @@ impl AtOnce {
     }
 }
 
-/// What became of branches, each with its type again.
+/// Outcomes of branches, each with its type again.
 fn values<T: Value>(results: Vec<Branch>) -> impl Iterator<Item = Result<T, NodeExecutionError>> {
     results.into_iter().map(|result| result.map(Output::value))
 }

@@ -135,7 +135,7 @@ pub(crate) trait Called: Send + Sync {
     /// Of a value that is computed.
     fn kind(&self) -> Option<&Kind>;
 
-    /// Where in a run it was called, if inside of one.
+    /// Its place in the run, if it was called inside of one.
     fn birth(&self) -> Option<&Birth>;
 
     /// What it is called with, as long as it is pending and once its parents are done.

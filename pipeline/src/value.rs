@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::error::Cause;
 use crate::limits::Limits;
 
-/// What a node may take and return: any plain value that can be cloned and sent between threads.
+/// Arguments and results of nodes: any plain value that can be cloned and sent between threads.
 ///
-/// `Unpin` is what keeps a pending [`Context`] out: every plain value is, a context is not, and neither is a struct with
+/// `Unpin` is what keeps a pending [`Context`](crate::Context) out: every plain value is, a context is not, and neither is a struct with
 /// a context in it. A node that forgets to await is therefore refused by the compiler.
 ///
 /// ```compile_fail

@@ -31,7 +31,7 @@ pub struct ClientStream {
     limit: Option<Duration>,
     /// Running since the last write that could not be made.
     stalled: Option<Pin<Box<Sleep>>>,
-    /// How many bytes may still be read.
+    /// Bytes that may still be read; none: all.
     left: Option<usize>,
 }
 
@@ -57,8 +57,8 @@ impl ClientStream {
         }
     }
 
-    /// Reads as many bytes as come, from now on.
-    pub fn read_all(&mut self) {
+    /// Lifts the limit of bytes that are read.
+    pub fn lift_limit(&mut self) {
         self.left = None;
     }
 

@@ -223,7 +223,10 @@ impl TaskStatus {
 
     /// Whether nothing is done for it any more.
     pub const fn is_over(self) -> bool {
-        !matches!(self, Self::Open | Self::InProgress)
+        matches!(
+            self,
+            Self::Closed | Self::FailedWithCurrentAvailableInstruments
+        )
     }
 }
 

@@ -42,7 +42,7 @@ impl Outcome {
     pub fn of(ended: &str, tasks: Option<Counts>) -> Self {
         match (ended, tasks) {
             ("done", None) => Self::Complete,
-            ("done", Some(tasks)) if tasks.failed + tasks.left == 0 => Self::Complete,
+            ("done", Some(tasks)) if tasks.failed == 0 && tasks.left == 0 => Self::Complete,
             ("done" | "failed", Some(tasks)) if tasks.solved > 0 => Self::Partial,
             ("done" | "failed", _) => Self::Failed,
             _ => Self::Stopped,

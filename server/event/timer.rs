@@ -1,4 +1,4 @@
-//! The purpose of a timer, which is its name in the log. No name that a thread can give has the mark of the server's own.
+//! The purpose of a timer, which is its name in the log. The server's own names have a mark that a thread cannot give.
 
 use std::fmt;
 

@@ -67,7 +67,7 @@ pub(super) struct Found {
     pub threads: BTreeMap<(Space, ThreadId), ThreadRow>,
 }
 
-/// What a database does for the writer. `begin` … `write` is one transaction.
+/// A database, for the writer. `begin` … `write` is one transaction; `undo` and `rollback` end it, too.
 pub(super) trait Backend: Send + 'static {
     /// Begins a transaction. Until its end nobody else can append to these logs; whoever is appending to them is waited for.
     fn begin(

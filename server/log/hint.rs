@@ -45,7 +45,7 @@ pub struct Delta {
     pub thread: ThreadId,
     /// The id the reply's event will have.
     pub event_id: Uuid,
-    /// Where the piece begins, in Unicode scalars.
+    /// The place where the piece begins, in Unicode scalars.
     pub at: usize,
     /// The piece.
     pub text: String,
@@ -59,7 +59,7 @@ pub struct DeltaEnd {
     pub thread: ThreadId,
     /// The reply's id.
     pub event_id: Uuid,
-    /// What became of the pieces.
+    /// The fate of the pieces.
     pub outcome: DeltaOutcome,
 }
 

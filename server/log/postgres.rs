@@ -261,7 +261,8 @@ impl Postgres {
     async fn alone(&self, check: bool) -> Result<PgConnection, StoreError> {
         let mut connection = connect(&self.options).await?;
         let begin = if check {
-            "begin isolation level repeatable read"
+            // The first statement decides which state is seen.
+            "begin isolation level repeatable read; select 1"
         } else {
             // Servers that run see by the incarnation that what they know of the rows may not be so any more.
             "begin; lock table spaces in exclusive mode; update log set incarnation = incarnation + 1"

@@ -53,14 +53,14 @@ pub(super) fn tables() -> impl Iterator<Item = &'static str> {
     KERNEL.into_iter().chain(projected())
 }
 
-/// Those of the projections.
+/// Returns the tables of the projections.
 pub(super) fn projected() -> impl Iterator<Item = &'static str> {
     projections::ALL
         .into_iter()
         .map(|projection| projection.table.name)
 }
 
-/// Words between quotes, one after the other.
+/// Returns words between quotes, one after the other. They are letters, digits and marks alone: none holds a quote.
 pub(super) fn quoted<'a>(
     words: impl IntoIterator<Item = &'a String>,
     quote: &str,

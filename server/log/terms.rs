@@ -35,7 +35,7 @@ pub fn of_event(event: &Event) -> Vec<String> {
     )
 }
 
-/// The same, of what is known of one.
+/// Returns the terms of an event of which these parts are known.
 pub fn terms_of(thread: &ThreadId, tags: &[String], from: Source, kind: Modality) -> Vec<String> {
     let tags = tags.iter().map(|tag| term_of_tag(&tag.to_lowercase()));
     let alone = std::iter::once(String::new());

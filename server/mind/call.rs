@@ -144,7 +144,7 @@ pub struct ModelClient {
     options: history::Options,
     /// Models are told who they are, and in which mood.
     tells_self: bool,
-    known: kept::Known,
+    known: kept::StoredBlobs,
     recent: Recent,
     fits: fits::Fits,
     summed: summing::Kept,

@@ -14,6 +14,7 @@ use reqwest::Response;
 use tokio::time::Instant;
 
 use super::answer::ANSWER_MAX;
+use super::http::root_cause;
 use frame::Frame;
 
 mod frame;
@@ -154,31 +155,5 @@ impl Drop for Guard {
             let rest = async move { while let Some(Ok(_)) = bytes.next().await {} };
             runtime.spawn(tokio::time::timeout(AFTER_MARK, rest));
         }
-    }
-}
-
-/// Returns a client for an address: it goes by no proxy, and nowhere that an answer sends it.
-pub(crate) fn client(address: &str) -> reqwest::ClientBuilder {
-    // Whoever uses the library without the program has installed no provider; a second installation is refused, harmlessly.
-    drop(rustls::crypto::ring::default_provider().install_default());
-    let http = reqwest::Client::builder()
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none());
-    match address.starts_with("http://") {
-        // Reading the system's certificates takes longer than everything else at a start; here nobody shows one.
-        true => http.tls_certs_only([]),
-        false => http,
-    }
-}
-
-/// The innermost cause, which is the one that says something. It never holds the address, which may hold a secret.
-pub(crate) fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    match cause.downcast_ref::<reqwest::Error>() {
-        Some(_) => "the request failed".to_owned(),
-        None => cause.to_string(),
     }
 }

@@ -136,10 +136,10 @@ impl RefusedTools {
     /// Remembers that a model's provider refused a tool in these words. Returns whether that is new.
     pub fn learn(&self, model: &str, tool: &ToolSpec, words: &Failure) -> bool {
         let mut known = self.known();
-        let oldest = known.iter().min_by_key(|(_, it)| it.at);
-        let oldest = oldest.map(|(key, _)| key.clone());
-        if let Some(oldest) = oldest.filter(|_| known.len() >= KNOWN_MAX) {
-            known.remove(&oldest);
+        if known.len() >= KNOWN_MAX {
+            let oldest = known.iter().min_by_key(|(_, it)| it.at);
+            let oldest = oldest.map(|(key, _)| key.clone());
+            oldest.map(|key| known.remove(&key));
         }
         let refusal = Refusal {
             tool: tool.name.clone(),

@@ -27,7 +27,7 @@ pub const FORM: u64 = 1;
 const DEPTH_MAX: usize = 24;
 /// Most parts of a schema; further ones take any value.
 const PARTS_MAX: usize = 1000;
-/// Most schemas that are kept in their form.
+/// Most schemas that are kept in each form.
 const KEPT_MAX: usize = 2000;
 
 /// Forms, plain and strict, by the schemas that they were made of: each call offers the same tools.

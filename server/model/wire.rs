@@ -23,7 +23,8 @@ use tokio::time::Instant;
 
 use super::answer::{ANSWER_MAX, Unreadable};
 use super::endpoint::{Options, address};
-use super::guard::{Seen, client, guarded, root_cause};
+use super::guard::{Seen, guarded};
+use super::http::{client, root_cause};
 use super::provider::Prepared;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::secret;

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use reqwest::{Client, StatusCode};
 
 use crate::edge::jwt::Tokens;
-use crate::model::guard::client;
+use crate::model::http::client;
 
 /// Most bytes of a document of keys.
 const DOCUMENT_MAX: usize = 256 << 10;

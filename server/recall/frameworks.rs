@@ -23,7 +23,7 @@ pub struct Likely {
     pub chosen: Chosen,
     /// Why it is, or is not, in a sentence: how like the task is, and how the framework stands.
     pub reason: String,
-    /// How like the task is, 0 to 1.
+    /// Likeness of the task, from 0 to 1.
     pub score: f64,
 }
 

@@ -161,7 +161,7 @@ impl Held {
 
     /// Memory that it takes, roughly.
     pub(super) fn bytes(&self) -> usize {
-        DOC + self.text.len() + self.names().map(String::len).sum::<usize>()
+        DOC + self.text.len() + self.label.len() + self.names().map(String::len).sum::<usize>()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is said of frameworks, as plain functions over the log: missions say it, and so do people.
+//! Acts on frameworks, as plain functions over the log, by missions and by people.
 //! Each act is an event, stored only while the framework is as it was seen. Which framework a task
 //! is like is found in `recall/frameworks.rs`.
 

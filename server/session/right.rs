@@ -1,4 +1,4 @@
-//! Rights: what each act of a session needs, and which roles have it. One table, and one function that asks it.
+//! Rights: each act of a session needs one, and each right has a lowest role.
 
 use crate::words::principal::Role;
 

@@ -47,7 +47,7 @@ struct State<W> {
     round: VecDeque<Space>,
 }
 
-/// What a space has, and who waits in it, the lowest rank first.
+/// The places of a space, and its waiters, the lowest rank first.
 struct Held<W> {
     taken: u32,
     waiting: BTreeMap<(i64, u64), W>,
@@ -167,7 +167,8 @@ impl<W> State<W> {
         let most = (f64::from(self.all) * share)
             .floor()
             .clamp(1.0, f64::from(self.all)) as u32;
-        self.most = most;
+        // A share that is no number is none.
+        self.most = most.max(1);
     }
 
     fn take(&mut self, space: &Space) -> bool {

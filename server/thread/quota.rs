@@ -62,7 +62,7 @@ struct Account {
     private: AtomicBool,
 }
 
-/// How much, and the key that says so: of model calls, then of tokens.
+/// The most that may be used, and the key of the configuration that says so.
 type Limit = (Option<u64>, &'static str);
 
 /// What is used up.

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::mcp::names::names;
 use super::mcp::options::{redacted, with_file};
-use crate::model::guard::{client, root_cause};
+use crate::model::http::{client, root_cause};
 use crate::words::defaults::with_defaults;
 use crate::words::secret::{self, optional_url};
 use crate::words::veil::{Veil, is_long};

@@ -1,4 +1,4 @@
-//! The supplies are what the composition root hands to tools: a built-in tool keeps them, one of your own what it needs of them.
+//! Supplies of tools, from the composition root: most built-in tools keep them, one of your own keeps the parts that it needs.
 
 use std::sync::Arc;
 use std::time::Duration;

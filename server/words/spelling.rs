@@ -18,17 +18,17 @@ macro_rules! words {
     };
     ($type:ident { $($variant:ident = $word:literal),* $(,)? }) => {
         impl $type {
-            /// Each of them.
+            /// All variants, in order.
             pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
 
-            /// The word on the wire and in the store.
+            /// Returns the word of the variant, as it is written.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*
                 }
             }
 
-            /// The value of a wire word.
+            /// Returns the variant of a word.
             pub fn parse(word: &str) -> Option<Self> {
                 match word {
                     $($word => Some(Self::$variant),)*

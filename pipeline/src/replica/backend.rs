@@ -77,7 +77,7 @@ impl Spec {
 
 /// A place where instances can live.
 ///
-/// A further one is registered by name with [`register_backend`], and chosen by configuration.
+/// A further one is registered by name with [`register_backend`](crate::register_backend), and chosen by configuration.
 #[async_trait]
 pub trait Backend: Send + Sync {
     /// Brings a replica to `n` instances and returns all of them. Those in `existing` (made by this backend) keep their

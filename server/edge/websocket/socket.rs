@@ -107,7 +107,7 @@ impl Socket {
 
     /// From now on the client may send as much as any.
     pub fn authenticated(&mut self) {
-        self.stream.get_mut().read_all();
+        self.stream.get_mut().lift_limit();
     }
 
     /// Since when something waits to be written; nothing more is to be said to a client that takes nothing.
@@ -207,7 +207,7 @@ impl Socket {
             }
         }
         let stream = self.stream.get_mut();
-        stream.read_all();
+        stream.lift_limit();
         let _ = tokio::io::AsyncWriteExt::shutdown(stream).await;
         // On the heap: what a task could ever hold across a wait, it holds from its beginning.
         let mut bytes = vec![0; 4096];

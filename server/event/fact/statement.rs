@@ -103,7 +103,7 @@ fn spent(until: Timestamp) -> String {
 }
 
 impl<'a> Fact<'a> {
-    /// Returns the statement whose trial it is of, and the news of it.
+    /// Returns the news of a statement, with its id first.
     pub fn news(self) -> Option<(&'a str, News)> {
         match self {
             Self::Statement(StatementFact {

@@ -37,20 +37,19 @@ impl Backend for Log {
 
     async fn asked(&mut self, asked: &Asked) -> Result<Before, StoreError> {
         let stored = self.disk.lock();
-        let rows = asked.rows.iter().flat_map(|select| {
-            let found = select.among(stored.rows(select.table()));
-            found
-                .into_iter()
-                .map(|row| (select.table().key_of(&row), row))
-        });
-        let threads = asked
-            .threads
-            .iter()
-            .map(|space| (space.clone(), stored.living(space)));
-        Ok(Before {
-            rows: rows.collect(),
-            threads: threads.collect(),
-        })
+        let mut before = Before::default();
+        for select in &asked.rows {
+            // Another question may have read other columns of the same row.
+            for row in select.among(stored.rows(select.table())) {
+                let key = select.table().key_of(&row);
+                before.rows.entry(key).or_default().alter(row);
+            }
+        }
+        let threads = asked.threads.iter();
+        before.threads = threads
+            .map(|space| (space.clone(), stored.living(space)))
+            .collect();
+        Ok(before)
     }
 
     async fn write(&mut self, plan: &Plan) -> Result<(), StoreError> {

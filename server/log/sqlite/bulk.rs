@@ -265,16 +265,16 @@ fn single(((table, key), row): Single<'_>) -> (String, Vec<Cell>) {
 }
 
 /// A row of a projection, or that it is gone.
-type Single<'a> = (&'a Key, &'a Option<Row>);
+type RowOf<'a> = (&'a Key, &'a Option<Row>);
 
-/// Those of tables that are searched by words.
-fn searched(rows: &Rows) -> impl Iterator<Item = Single<'_>> {
+/// Returns the rows of tables that are searched by words.
+fn searched(rows: &Rows) -> impl Iterator<Item = RowOf<'_>> {
     let rows = rows.single.iter();
     rows.filter(|((table, _), _)| table.words.is_some())
 }
 
-/// The others.
-fn plain(rows: &Rows) -> impl Iterator<Item = Single<'_>> {
+/// Returns the rows of tables that are not searched by words.
+fn plain(rows: &Rows) -> impl Iterator<Item = RowOf<'_>> {
     let rows = rows.single.iter();
     rows.filter(|((table, _), _)| table.words.is_none())
 }

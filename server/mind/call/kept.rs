@@ -10,8 +10,8 @@ use crate::words::text::Text;
 /// Prompts whose blobs are known to be stored; more than so many and the set starts anew.
 const KNOWN_MAX: usize = 4096;
 
-/// Hashes of blobs that a space has.
-pub(super) type Known = Cache<(Space, String), (), KNOWN_MAX>;
+/// Hashes of blobs that are known to be stored, by space.
+pub(super) type StoredBlobs = Cache<(Space, String), (), KNOWN_MAX>;
 
 impl ModelClient {
     /// Keeps a text as a blob, once, and returns its hash.

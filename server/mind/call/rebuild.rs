@@ -275,7 +275,11 @@ impl ModelClient {
         let (Some(first), Some(last)) = (seqs.first(), seqs.last()) else {
             return Ok(Vec::new());
         };
-        let query = between(&thread_seen(record, view), *first, *last);
+        let query = Query {
+            show: Show::All,
+            limit: u32::try_from(last - first + 1).unwrap_or(u32::MAX),
+            ..between(&thread_seen(record, view), *first, *last)
+        };
         let mut events = self.store.events(space, &query).await?;
         events.retain(|event| seqs.contains(&event.seq));
         Ok(events)
@@ -290,15 +294,13 @@ impl ModelClient {
     }
 }
 
-/// All events of a thread from one to another.
+/// Returns the query for events of a thread from one to another.
 fn between(thread: &ThreadId, from: Seq, up_to: Seq) -> Query {
     Query {
         thread: Some(thread.clone()),
-        show: Show::All,
         after: Some(from - 1),
         before: Some(up_to + 1),
         order: Order::Ascending,
-        limit: u32::try_from(up_to - from + 1).unwrap_or(u32::MAX),
         ..Query::default()
     }
 }

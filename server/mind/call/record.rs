@@ -73,8 +73,10 @@ impl Ready {
 
     /// Says that the call is under way, until what comes back is dropped.
     pub(super) fn working(&self, store: &Arc<dyn Store>, limit_ms: u64) -> Working {
-        let purpose = self.record["purpose"].as_str().unwrap_or_default();
-        let round = self.record["round"].as_u64().unwrap_or_default();
+        let purpose = self.record.get("purpose").and_then(Value::as_str);
+        let purpose = purpose.unwrap_or_default();
+        let round = self.record.get("round").and_then(Value::as_u64);
+        let round = round.unwrap_or_default();
         let call = (self.who.to_string(), purpose.to_owned(), round);
         Working::begin(store, &self.place, Some(call), Some(limit_ms))
     }

@@ -45,7 +45,7 @@ struct Refused {
 impl ModelClient {
     /// Asks about a view of the log; where the provider finds it too long, again about half of it,
     /// until it takes one; and without what it does not take. `view` is left as the one that was
-    /// asked about last.
+    /// asked about last. `question` goes by the view alone.
     pub async fn ask_about<F>(
         &self,
         place: &TurnPlace,
@@ -58,12 +58,13 @@ impl ModelClient {
     where
         F: Fn(&PromptView) -> Question + Send + Sync,
     {
-        let whole = view.clone();
         let mut asked = question(view);
+        let whole = view.clone();
         let key = self.begin(place, view, &asked).await?;
         if !Arc::ptr_eq(&whole, view) {
             asked = question(view);
         }
+        drop(whole);
         let mut refused = Refused::default();
         loop {
             let round = asked.round;
@@ -84,13 +85,13 @@ impl ModelClient {
             let is_length = matches!(reason, Some(TOO_LONG | UNSAID));
             let mut next = None;
             if is_length && !(reason == Some(UNSAID) && has_new_media()) {
-                let refused = (&ready, failure, &refused, &key);
-                next = self.halved(place, view, refused).await?;
+                let of = (&ready, failure, &refused, &key);
+                next = self.halved(place, view, of).await?;
             }
             // Media may be what is too long, or what no words are found for.
             if next.is_none() && reason.is_some() {
-                let refused = (&ready, failure, &key);
-                next = self.without(place, view, round, refused).await?;
+                let of = (&ready, failure, &key);
+                next = self.without(place, view, round, of).await?;
             }
             let Some(next) = next else {
                 return Ok(match is_length {

@@ -64,7 +64,7 @@ struct Words {
 }
 
 impl Streamed {
-    /// Nothing that readers of a thread were shown.
+    /// Returns a stream of which readers of a thread have been shown nothing yet.
     pub fn new(store: Arc<dyn Store>, place: TurnPlace) -> Self {
         let readers = Readers {
             store,

@@ -157,7 +157,7 @@ impl Driver {
         self.end(drafts, TurnOutcome::Failed).await
     }
 
-    /// Nothing that was shown to readers while it arrived.
+    /// Returns a stream of which readers have been shown nothing yet.
     pub(super) fn streamed(&self) -> Streamed {
         Streamed::new(self.store().clone(), self.place.clone())
     }

@@ -71,7 +71,7 @@ struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    /// The events with which a thread ends, if there is room for so many.
+    /// Returns the events with which a thread ends; for those that have no room, a timer.
     async fn ending_within(
         self,
         end: &Ending<'_>,

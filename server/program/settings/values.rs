@@ -49,7 +49,7 @@ pub fn without_password<S: Serializer>(
     redacted_url(url.expose_secret(), serializer)
 }
 
-/// Of none, which `skip_serializing_if` leaves out, nothing is written.
+/// Writes the address without its password; an empty text for none, which `skip_serializing_if` leaves out.
 pub fn database_url<S: Serializer>(
     url: &Option<SecretString>,
     serializer: S,

@@ -166,8 +166,8 @@ impl Summaries {
         Ok(())
     }
 
-    /// What is due: by conversation, how many of its first events; and up to which event of its own
-    /// that is said.
+    /// Returns the first events that are due, by conversation; and the last event of its own that
+    /// says so.
     async fn due(
         &self,
         space: &Space,

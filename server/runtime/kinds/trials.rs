@@ -55,7 +55,7 @@ mod working;
 const REACH: u32 = 1000;
 /// So often is something tried again that was overtaken.
 const TRIES: usize = 16;
-/// Of so many spaces what is kept beside their logs stays; of others it is found again.
+/// Calls are remembered of so many spaces at most; those of others are read again.
 const SPACES_MAX: usize = 1024;
 
 /// See the module.
@@ -145,8 +145,10 @@ impl Trials {
 
     fn kept<T>(&self, space: &Space, of: impl FnOnce(&mut Kept) -> T) -> T {
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= SPACES_MAX && !all.contains_key(space) {
-            all.clear();
+        let is_full = all.len() % SPACES_MAX == SPACES_MAX - 1;
+        if is_full && !all.contains_key(space) {
+            all.values_mut()
+                .for_each(|kept| kept.calls = Calls::default());
         }
         of(all.entry(space.clone()).or_default())
     }
@@ -188,23 +190,35 @@ impl Trials {
     /// Looks through all spaces once, after a start: what a stop has cut off is done, and the trials
     /// are woken where there is something. Whoever had no instrument then may have one now.
     pub async fn look_through(self: Arc<Self>) {
-        let looked = async {
-            for space in self.ground.store.spaces_with_statements().await? {
-                let journal = self.journal(&space);
-                contest_by_merges(journal).await?;
-                if has_something_to_retest(journal).await?
-                    || has_something_to_tell(journal).await?
-                    || has_something_to_renew(journal).await?
-                {
-                    journal.wake().await?;
-                }
+        let spaces = match self.ground.store.spaces_with_statements().await {
+            Ok(spaces) => spaces,
+            Err(error) => {
+                tracing::warn!(%error, "the spaces with statements cannot be read: a start looks for their trials again");
+                return;
             }
-            Ok::<(), StoreError>(())
         };
-        if let Err(error) = looked.await {
-            tracing::warn!(%error, "it was not looked what contradicts what by names that are one, and what a new instrument could test; a start has it looked for again");
+        for space in spaces {
+            let journal = self.journal(&space);
+            // Neither look waits for the other to be done without an error.
+            if let Err(error) = contest_by_merges(journal).await {
+                tracing::warn!(%space, %error, "it was not looked what contradicts what by names that are one: a start looks again");
+            }
+            if let Err(error) = wake_for_trials(journal).await {
+                tracing::warn!(%space, %error, "it was not looked what a new instrument could test: a claim, or a start, has it looked for again");
+            }
         }
     }
+}
+
+/// Wakes the trials of a space if there is something to test again, to tell or to renew.
+async fn wake_for_trials(journal: Journal<'_>) -> Result<(), StoreError> {
+    let is_due = has_something_to_retest(journal).await?
+        || has_something_to_tell(journal).await?
+        || has_something_to_renew(journal).await?;
+    if is_due {
+        journal.wake().await?;
+    }
+    Ok(())
 }
 
 /// Holds a person's word about themselves, and returns its id; none: it is claimed like anything

@@ -33,10 +33,11 @@ impl LeaseLoop {
 
     fn say(&self, doing: Doing) {
         let ground = &self.0.ground;
+        let leases = self.0.leases.lock().len() as u64;
         ground.store.say(Presence {
             doing,
             threads: ground.running.len() as u64,
-            leases: self.0.leases.lock().len() as u64,
+            leases,
             every: ground.options.scan,
         });
     }

@@ -35,7 +35,7 @@ use super::child::{self, Group, Said};
 pub use super::meter::Garbled;
 use super::meter::{Lines, MESSAGE_MAX, Messages};
 use super::options::Options;
-use crate::model::guard::client;
+use crate::model::http::client;
 use crate::words::secret;
 use crate::words::veil::Veil;
 

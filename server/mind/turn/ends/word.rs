@@ -63,7 +63,7 @@ pub struct Around {
 }
 
 impl Ends<'_> {
-    /// Those who know one thread, holders behind this one.
+    /// Returns the knowers of one thread: its waiters, and its holders behind `after`.
     pub async fn knowing(self, thread: &ThreadId, after: &str) -> Result<Knowing, StoreError> {
         let Self { store, space, .. } = self;
         let waiting = store.awaiting(space, thread..=thread, ROWS).await?;
@@ -75,7 +75,7 @@ impl Ends<'_> {
         })
     }
 
-    /// What there is around these, in the order of their ids.
+    /// Returns the surroundings of these threads, which stand in the order of their ids.
     pub async fn around(self, rows: &[ThreadRow]) -> Result<Around, StoreError> {
         let Self { store, space, .. } = self;
         let mut around = Around::default();

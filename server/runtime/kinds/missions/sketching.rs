@@ -1,6 +1,5 @@
-//! What a framework is made of: what a model says of one, and what of it can be used; and the calls
-//! of tools that led to an answer, as instructions for like tasks. Who makes them is
-//! `missions/making.rs`. Pure.
+//! Sketches of frameworks: the usable parts of a model's words, and the calls of tools that led to an
+//! answer, as instructions for like tasks. `missions/making.rs` makes them. Pure.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -151,7 +150,7 @@ pub(super) fn tuned(code: &str, set: Option<&Json>) -> String {
     format!("{BEFORE}{set}, ...input.parameters }};\n{code}")
 }
 
-/// What every framework of calls of tools says of its steps.
+/// Text of the steps of each framework that is made of calls of tools.
 pub(super) const ABOUT: &str = "These calls led to an answer that passed its check. What stands in <…> is each task's own; the rest stood there as it is here.";
 
 /// Returns the recipe of these calls, of a task that says this: the same calls in the same order,

@@ -23,7 +23,7 @@ use crate::runtime::kinds::typed_question::Form;
 pub(super) const PROGRAMS: usize = 3;
 const PROGRAMS_HIGH: usize = 6;
 
-/// How a task that was split is answered.
+/// Instruction for the answer of a task that was split.
 const JOIN: &str = "The task was split: put its answer together from those of its parts.";
 
 /// An answer and the route that led to it.

@@ -61,7 +61,10 @@ pub(super) async fn join(on: &mut OnTrial<'_>, mut same: StatementRow) -> Result
             Err(lost) => look_again(on, lost, &mut tries).await?,
         }
         // What becomes of the two meanwhile is in the way only if one of them is gone.
-        same = journal.statement(&same.id).await?.unwrap_or(same);
+        match journal.statement(&same.id).await? {
+            Some(now) => same = now,
+            None => tries = TRIES - 1,
+        }
     }
 }
 

@@ -126,7 +126,9 @@ pub(super) async fn with_merges(
     journal: Journal<'_>,
     drafts: Vec<Draft>,
 ) -> Stored<(Vec<Draft>, Forms)> {
-    if drafts.iter().all(|draft| judged_in(draft).is_none()) {
+    // A claim that joins another has no merge.
+    let can_merge = |(_, judged): (String, Judged)| judged.outcome != Outcome::Joined;
+    if !drafts.iter().filter_map(judged_in).any(can_merge) {
         return Ok((drafts, Forms::new()));
     }
     let (before, seq) = merges_now(journal).await?;
@@ -171,8 +173,8 @@ pub(super) async fn with_merges(
 }
 
 /// Returns a change of the merges that stood as one append, with what follows from it for
-/// statements, and all names that it is about, by the names of before and `after`. What the append
-/// has no room for is written behind it (`contest_anew`).
+/// statements, and all names that it is about, by the names of before and `after`. Where it makes a
+/// merge, the rest that has no room is written behind it (`contest_anew`); else it is written before.
 async fn with_rest(
     journal: Journal<'_>,
     change: Change,
@@ -187,7 +189,8 @@ async fn with_rest(
     follow.retain(|draft| judged_in(draft).is_none_or(|(id, _)| !told.contains(&id)));
     // Where merges are only undone, what follows comes first: of what is cut off between they are
     // left, by which the rest is found again.
-    let behind = follow.split_off(follow.len().min(APPEND_MAX));
+    let room = APPEND_MAX - change.made.len();
+    let behind = follow.split_off(follow.len().min(room));
     if change.made.is_empty() {
         for part in behind.chunks(APPEND_MAX) {
             if !journal.is_appended(part.to_vec()).await? {
@@ -330,7 +333,7 @@ async fn said_to_be_one(
     Ok((!before.iter().any(|row| row.cut)).then(merge))
 }
 
-/// Returns the undoing of a merge by a rule.
+/// Returns the undoing of a merge; by a rule, unless its `by` is set.
 fn unmerge_of(merge: String, of: &Merge, reason: String) -> Unmerge {
     Unmerge {
         merge,

@@ -26,7 +26,7 @@ use crate::words::id::{self, Seq, Space, ThreadId};
 /// Most events that returned a statement that are looked at, the newest.
 const RECALLS_MAX: usize = 2000;
 
-/// What a statement is now, the event since which it is, and whether it was held before.
+/// The status of a statement, the event since which it has it, and true if it was held before.
 type Turn = (Status, Seq, bool);
 
 /// Returns the failure that not all threads are told, in the thread of the trials.

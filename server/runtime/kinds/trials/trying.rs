@@ -102,11 +102,14 @@ async fn derive(on: &mut OnTrial<'_>, rules: &Rules) -> Result<(), Lost> {
         return Ok(());
     }
     let said = ask::<Derive>(on, DERIVE, Vec::new()).await;
+    let said = match said {
+        Ok(derive) => Ok(derive),
+        Err(silent) => Err(silent.why()?),
+    };
     let _settling = on.bench.settling.lock().await;
     match said {
         // Another time, perhaps.
-        Err(silent) => {
-            let (why, broke) = silent.why()?;
+        Err((why, broke)) => {
             let found = match broke {
                 true => Found::Broken,
                 false => Found::Undecided,
