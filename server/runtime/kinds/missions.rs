@@ -181,11 +181,9 @@ impl Missions {
         let follower = store.feed().follow(&space, Some(&row.thread));
         let mut past = Past::default();
         let mut root = None;
-        let mut head = 0;
-        each_after(&**store, &space, &row, Show::Public, |event| {
+        let head = each_after(&**store, &space, &row, Show::Public, |event| {
             past.apply(&event);
             root.get_or_insert(event.seq);
-            head = event.seq;
             true
         })
         .await?;

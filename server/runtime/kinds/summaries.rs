@@ -174,9 +174,7 @@ impl Summaries {
         row: &ThreadRow,
     ) -> Result<(BTreeMap<ThreadId, u64>, Seq), StoreError> {
         let mut due = BTreeMap::new();
-        let mut seen = row.handled;
-        each_after(&*self.ground.store, space, row, Show::Public, |event| {
-            seen = event.seq;
+        let seen = each_after(&*self.ground.store, space, row, Show::Public, |event| {
             if let Fact::Summaries(Said::Due { thread, target }) = event.fact() {
                 let most: &mut u64 = due.entry(thread).or_default();
                 *most = target.max(*most);
