@@ -198,11 +198,9 @@ pub(super) fn under(drafts: &mut [Draft], conditions: impl IntoIterator<Item = C
 
 /// Returns the statement that an event judges, and the verdict.
 pub(super) fn verdict(event: &Event) -> Option<(String, Judged)> {
-    if let Fact::Statement(fact) = event.fact()
-        && let Said::News(news) = fact.what
-        && let News::Judged(judged) = *news
-    {
-        return Some((fact.statement.to_owned(), judged));
+    match event.fact().news()? {
+        (statement, News::Judged(judged)) => Some((statement.to_owned(), judged.clone())),
+        _ => None,
     }
     None
 }
