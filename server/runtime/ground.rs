@@ -120,7 +120,8 @@ impl Ground {
         row.ok_or_else(|| Refused::NotFound(format!("thread {thread}")))
     }
 
-    /// Stores the event with which a thread of its own begins, where the space has room for one. `what`: its name for people.
+    /// Stores the event with which a run or a mission begins, where the space has room for one more
+    /// thread. `what`: its name for people.
     pub async fn begin(
         &self,
         space: &Space,

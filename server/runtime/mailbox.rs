@@ -11,8 +11,9 @@ use crate::words::id::{Seq, Space};
 pub(super) const PAGE: u32 = 500;
 const PAGES_MAX: usize = 200;
 
-/// Reads the thread's events after `handled`, up to its head: what has come since the row was read may be missing in what models
-/// are shown, and waits for the next turn. Returns the position up to which all were read: of very many events a part is.
+/// Reads the thread's events after `handled`, up to its head: what has come since the row was read
+/// may be missing in what models are shown, and waits for the next turn. Returns the position up to
+/// which all were read: of very many events a part is.
 pub(super) async fn each_after(
     store: &dyn EventLog,
     space: &Space,

@@ -1,7 +1,7 @@
 //! Equal shares of what several want to have more of than there is. Pure.
 
-/// Returns the most that each may have for all to have so much together: one that wants less than an equal share leaves the
-/// rest of it to the others. `usize::MAX`: there is enough.
+/// Returns the most that each may have for all to have so much together: one that wants less than
+/// an equal share leaves the rest of it to the others. `usize::MAX`: there is enough.
 pub fn level(most: usize, mut sizes: Vec<usize>) -> usize {
     sizes.sort_unstable();
     let mut left = most;

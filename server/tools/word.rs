@@ -128,7 +128,8 @@ pub async fn held(
     Ok(Some(Held { id, drafts }))
 }
 
-/// Returns the events of a claim that waits for its trial beside at most `most` of its space; none: there is no room for it.
+/// Returns the events of a claim that waits for its trial, where at most `most` of a space wait;
+/// none: there is no room for it.
 pub async fn waiting(
     store: &dyn Store,
     (space, thread): (&Space, &ThreadId),

@@ -1,4 +1,5 @@
-//! Defaults: a struct of options says the default of a field beside it, and records leave out what is usual.
+//! Defaults: a struct of options says the default of a field beside it, and records leave out what
+//! is usual.
 
 /// Declares a struct as Rust does, with a default behind each field; `Default` is made of these.
 macro_rules! with_defaults {

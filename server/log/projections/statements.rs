@@ -370,7 +370,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Asks for all of a status.
+    /// Returns the question for all of a status.
     pub fn of(status: Status) -> Self {
         Self {
             status: Some(status),
@@ -378,7 +378,8 @@ impl Asked {
         }
     }
 
-    /// Returns the same of the subject and the relation of a triple, by every name of the subject.
+    /// Returns the same question about the subject and the relation of a triple, by every name of
+    /// the subject.
     pub fn about(&self, triple: &Triple, names: &Names) -> Vec<Self> {
         let about = |form| Self {
             subject: Some(form),
