@@ -80,6 +80,7 @@ pub mod event {
 }
 /// Fair shares of the machine; supervision of background tasks.
 pub mod tasks {
+    pub mod level;
     pub mod lock;
     pub mod share;
     pub mod supervisor;

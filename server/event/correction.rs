@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::statement::Status;
+use crate::words::defaults::{is_yes, yes};
 use crate::words::id::Seq;
 
 /// Most corrections that a thread keeps, the newest.
@@ -24,19 +25,10 @@ pub struct Correction {
     /// The event that says so.
     pub since: Seq,
     /// It was held before that; no: it never was.
-    #[serde(default = "yes", skip_serializing_if = "is_so")]
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub was_held: bool,
     /// The events of the thread from which it came, or that returned it, in order.
     pub of: Vec<Seq>,
-}
-
-fn yes() -> bool {
-    true
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-fn is_so(it: &bool) -> bool {
-    *it
 }
 
 impl Status {

@@ -25,26 +25,22 @@ pub const REPORT_MAX: usize = 60_000;
 pub const RUBRIC: &str =
     "The answer does what the task asks for, completely, and nothing in it is wrong.";
 
-/// What a mission or a task may cost: a task is never worth more than its mission.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, ToSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Value {
-    /// Only the ordinary model is asked.
-    Low,
-    /// The high tier may be asked, too.
-    #[default]
-    Medium,
-    /// As well, and the user may be asked.
-    High,
+words! {
+    /// What a mission or a task may cost: a task is never worth more than its mission.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, ToSchema,
+    )]
+    #[serde(rename_all = "lowercase")]
+    pub enum Value {
+        /// Only the ordinary model is asked.
+        Low = "low",
+        /// The high tier may be asked, too.
+        #[default]
+        Medium = "medium",
+        /// As well, and the user may be asked.
+        High = "high",
+    }
 }
-
-words!(Value {
-    Low = "low",
-    Medium = "medium",
-    High = "high",
-});
 
 /// When the tasks of a mission begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
@@ -191,26 +187,21 @@ pub struct TaskEdit {
     pub rank: Option<u64>,
 }
 
-/// Where a task stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TaskStatus {
-    /// It can be begun as soon as what it requires has ended.
-    Open,
-    /// It is being worked on.
-    InProgress,
-    /// It has an answer that passed its check.
-    Closed,
-    /// Everything that is allowed was tried.
-    FailedWithCurrentAvailableInstruments,
+words! {
+    /// Where a task stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum TaskStatus {
+        /// It can be begun as soon as what it requires has ended.
+        Open = "open",
+        /// It is being worked on.
+        InProgress = "in_progress",
+        /// It has an answer that passed its check.
+        Closed = "closed",
+        /// Everything that is allowed was tried.
+        FailedWithCurrentAvailableInstruments = "failed_with_current_available_instruments",
+    }
 }
-
-words!(TaskStatus {
-    Open = "open",
-    InProgress = "in_progress",
-    Closed = "closed",
-    FailedWithCurrentAvailableInstruments = "failed_with_current_available_instruments",
-});
 
 impl TaskStatus {
     /// Returns the status of a task that has ended, with an answer or without one.

@@ -4,18 +4,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::spelling::words;
 
-/// The outcome of work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Outcome {
-    /// All of it.
-    Complete,
-    /// Some of its tasks are solved.
-    Partial,
-    /// Nothing.
-    Failed,
-    /// The end came from outside.
-    Stopped,
+words! {
+    /// The outcome of work.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Outcome {
+        /// All of it.
+        Complete = "complete",
+        /// Some of its tasks are solved.
+        Partial = "partial",
+        /// Nothing.
+        Failed = "failed",
+        /// The end came from outside.
+        Stopped = "stopped",
+    }
 }
 
 /// Tasks of a mission, counted; the parts that one was split into count as that one.
@@ -29,13 +31,6 @@ pub struct Counts {
     /// The number of tasks that had not ended when the mission did.
     pub left: u64,
 }
-
-words!(Outcome {
-    Complete = "complete",
-    Partial = "partial",
-    Failed = "failed",
-    Stopped = "stopped",
-});
 
 impl Outcome {
     /// Of work that ended as `done` or `failed`, or else from outside, and of its tasks, if it has any.

@@ -27,35 +27,27 @@ pub const AGAINST_MAX: usize = 8;
 /// Most statements that one is derived from.
 pub const PREMISES_MAX: usize = 32;
 
-/// What a statement is said to be. `Display` writes its word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    /// It is to be tried, or was tried without an outcome.
-    Proposed,
-    /// It was tried, and nothing speaks against it so far.
-    Surviving,
-    /// It survived, and so did one that contradicts it.
-    Contested,
-    /// It survived, and something that it was derived from was withdrawn since.
-    Untested,
-    /// A trial refuted it.
-    Falsified,
-    /// It was so, and is not any more.
-    Ended,
-    /// An operator withdrew it.
-    Retracted,
+words! {
+    /// What a statement is said to be. `Display` writes its word.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Status {
+        /// It is to be tried, or was tried without an outcome.
+        Proposed = "proposed",
+        /// It was tried, and nothing speaks against it so far.
+        Surviving = "surviving",
+        /// It survived, and so did one that contradicts it.
+        Contested = "contested",
+        /// It survived, and something that it was derived from was withdrawn since.
+        Untested = "untested",
+        /// A trial refuted it.
+        Falsified = "falsified",
+        /// It was so, and is not any more.
+        Ended = "ended",
+        /// An operator withdrew it.
+        Retracted = "retracted",
+    }
 }
-
-words!(Status {
-    Proposed = "proposed",
-    Surviving = "surviving",
-    Contested = "contested",
-    Untested = "untested",
-    Falsified = "falsified",
-    Ended = "ended",
-    Retracted = "retracted",
-});
 
 impl Status {
     /// Statuses of a statement that is held.
@@ -151,29 +143,24 @@ impl Valid {
     }
 }
 
-/// What tests a prediction.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Instrument {
-    /// The knowledge base that is configured.
-    Knowledge,
-    /// Code that is run.
-    Code,
-    /// A person who did not claim it.
-    User,
-    /// A model that looks for a counterexample.
-    #[default]
-    Reflection,
+words! {
+    /// What tests a prediction.
+    #[derive(
+        Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+    )]
+    #[serde(rename_all = "lowercase")]
+    pub enum Instrument {
+        /// The knowledge base that is configured.
+        Knowledge = "knowledge",
+        /// Code that is run.
+        Code = "code",
+        /// A person who did not claim it.
+        User = "user",
+        /// A model that looks for a counterexample.
+        #[default]
+        Reflection = "reflection",
+    }
 }
-
-words!(Instrument {
-    Knowledge = "knowledge",
-    Code = "code",
-    User = "user",
-    Reflection = "reflection",
-});
 
 impl Instrument {
     /// Returns true for all but reflection.
@@ -224,27 +211,22 @@ impl Derived {
     }
 }
 
-/// What an instrument said.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Answer {
-    /// It is as predicted.
-    Yes,
-    /// It is not.
-    No,
-    /// It cannot be said, or something broke on the way.
-    #[default]
-    None,
-    /// A person was asked, and has not answered yet.
-    Asked,
+words! {
+    /// What an instrument said.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Answer {
+        /// It is as predicted.
+        Yes = "yes",
+        /// It is not.
+        No = "no",
+        /// It cannot be said, or something broke on the way.
+        #[default]
+        None = "none",
+        /// A person was asked, and has not answered yet.
+        Asked = "asked",
+    }
 }
-
-words!(Answer {
-    Yes = "yes",
-    No = "no",
-    None = "none",
-    Asked = "asked",
-});
 
 /// One reading of an instrument.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

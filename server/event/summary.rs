@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use thinkd_facts::Members;
 
+use crate::words::defaults::is_zero;
 use crate::words::id::Seq;
 
 /// So many summaries of a level stand beside each other; with one more the oldest so many are joined into one of the next level.
@@ -31,11 +32,6 @@ pub struct Covers {
     pub events: u64,
     /// 0: made from events; otherwise from summaries of the level below.
     pub level: u32,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// A place between two characters of what a view could show of a thread.

@@ -13,23 +13,19 @@ const LOOKS: u32 = 3;
 /// After so many looks without a word it is lost.
 const LOOKS_LOST: u32 = 10;
 
-/// What a server does with what waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Doing {
-    /// It takes it up.
-    #[default]
-    Ready,
-    /// It stops: it finishes what it has begun.
-    Draining,
-    /// It has stopped.
-    Gone,
+words! {
+    /// What a server does with what waits.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum Doing {
+        /// It takes it up.
+        #[default]
+        Ready = "ready",
+        /// It stops: it finishes what it has begun.
+        Draining = "draining",
+        /// It has stopped.
+        Gone = "gone",
+    }
 }
-
-words!(Doing {
-    Ready = "ready",
-    Draining = "draining",
-    Gone = "gone",
-});
 
 /// What a server says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use super::words;
 use crate::event::envelope::{Event, Modality, Source};
+use crate::event::estimate::VERDICTS;
+use crate::event::fact::task::VERDICT;
 use crate::words::id::{Seq, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -72,6 +74,15 @@ impl Query {
             before: Some(seq + 1),
             show: Show::All,
             limit: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the query for the verdicts on tasks that estimates are learned from.
+    pub fn of_verdicts() -> Self {
+        Self {
+            tags: VERDICT.map(str::to_owned).into(),
+            limit: VERDICTS,
             ..Self::default()
         }
     }

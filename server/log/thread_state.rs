@@ -14,6 +14,7 @@ use crate::event::process::{Waiting, Watch};
 use crate::event::summary::Held;
 use crate::event::unshown::Unshown;
 use crate::event::worked::Worked;
+use crate::words::defaults::is_zero;
 use crate::words::id::{Seq, ThreadId};
 
 /// See the module.
@@ -63,7 +64,7 @@ pub struct ThreadState {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
     /// The turn that runs is about what came up to here: that waits no longer. 0: none runs.
-    #[serde(skip_serializing_if = "is_none_yet")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub taken: Seq,
     /// Inputs in its mailbox that were taken back: the first and the last part of each, which is the one that counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -93,7 +94,7 @@ pub struct ThreadState {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mood: Option<Mood>,
     /// The number of points of all that happened to it, by which its mood moves.
-    #[serde(skip_serializing_if = "is_none_yet")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub points: i64,
 }
 
@@ -112,16 +113,6 @@ pub struct Cleared {
     pub visible: u64,
     /// How many events that a submodule may see.
     pub heard: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-fn is_none_yet(seq: &Seq) -> bool {
-    *seq == 0
 }
 
 impl ThreadState {

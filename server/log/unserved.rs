@@ -9,25 +9,20 @@ use super::error::StoreError;
 use crate::event::envelope::words;
 use crate::words::id::{Space, ThreadId};
 
-/// What is done for a space.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Work {
-    /// It is opened for a request.
-    Opening,
-    /// Its index is gone on with.
-    Index,
-    /// Its timers are fired.
-    Timers,
-    /// Its threads are run.
-    Threads,
+words! {
+    /// What is done for a space.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Work {
+        /// It is opened for a request.
+        Opening = "opening",
+        /// Its index is gone on with.
+        Index = "index",
+        /// Its timers are fired.
+        Timers = "timers",
+        /// Its threads are run.
+        Threads = "threads",
+    }
 }
-
-words!(Work {
-    Opening = "opening",
-    Index = "index",
-    Timers = "timers",
-    Threads = "threads",
-});
 
 /// See the module. What is run thread by thread is noted so: that one of them runs says nothing about another.
 #[derive(Debug, Default)]

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::habits::{Habit, Learned};
 use super::waited::Waited;
+use crate::words::defaults::{is_yes, yes};
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Space, ThreadId};
 use crate::words::text::{Json, Text, sha256};
@@ -59,15 +60,6 @@ pub struct ToolSpec {
     /// The schema is strict, every property required and no extras, so that models can be held to it.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub is_strict: bool,
-}
-
-fn yes() -> bool {
-    true
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks")]
-fn is_yes(value: &bool) -> bool {
-    *value
 }
 
 /// Tools as a model is told of them, and as the record of a call keeps them.

@@ -119,11 +119,10 @@ impl Meaning {
         let scale = self.measured(false).await?;
         for space in self.store.spaces_with_statements().await.map_err(told)? {
             let mut made = Made::default();
-            for status in [Status::Surviving, Status::Contested] {
+            for status in Status::HELD {
                 let mut asked = Asked {
-                    status: Some(status),
                     limit: PAGE as u32,
-                    ..Asked::default()
+                    ..Asked::of(status)
                 };
                 loop {
                     let rows = self.store.statements(&space, &asked).await.map_err(told)?;

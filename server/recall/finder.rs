@@ -282,7 +282,7 @@ impl Recall {
         };
         let event = self.store.event(space, id).await?;
         Ok(event.and_then(|event| match event.fact().news()? {
-            (_, News::Claimed(claim)) => Some(claim.source),
+            (_, News::Claimed(claim)) => Some(claim.source.clone()),
             _ => None,
         }))
     }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::view::View;
+use crate::tasks::level::level;
 use crate::tasks::lock::lock;
 use crate::words::id::Space;
 
@@ -64,24 +65,6 @@ pub struct Room<'a> {
     shelf: &'a Shelf,
     space: &'a Space,
     bytes: usize,
-}
-
-/// What a space may have at most, where all together want more than there is: one that wants less than an equal share leaves the rest of it to the
-/// others. `usize::MAX`: there is enough.
-fn level(most: usize, mut sizes: Vec<usize>) -> usize {
-    if sizes.iter().sum::<usize>() <= most {
-        return usize::MAX;
-    }
-    sizes.sort_unstable();
-    let mut left = most;
-    for (at, size) in sizes.iter().enumerate() {
-        let share = left / (sizes.len() - at);
-        if *size > share {
-            return share;
-        }
-        left -= size;
-    }
-    usize::MAX
 }
 
 impl Kept {
@@ -312,15 +295,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn who_wants_less_than_an_equal_share_leaves_the_rest_to_the_others() {
-        assert_eq!(level(100, vec![]), usize::MAX);
-        assert_eq!(level(100, vec![70, 30]), usize::MAX);
-        assert_eq!(level(100, vec![101]), 100);
-        assert_eq!(level(100, vec![90, 20]), 80);
-        assert_eq!(level(100, vec![60, 10, 60]), 45);
-    }
 
     /// One step: which space, and how large its view, or that of a question about another time, is now.
     #[derive(Debug, Clone, Copy)]

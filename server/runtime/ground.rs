@@ -7,9 +7,13 @@ use tokio_util::task::TaskTracker;
 
 use super::opening::Opening;
 use super::options::Options;
-use super::refused::Refused;
+use super::refused::{Refused, too_many_threads};
 use super::running::{Running, ThreadKey};
+use crate::event::condition::Condition;
+use crate::event::draft::Draft;
 use crate::event::envelope::Event;
+use crate::log::appended::{Append, Appended, Placed};
+use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::call::ModelClient;
@@ -114,6 +118,26 @@ impl Ground {
     ) -> Result<ThreadRow, Refused> {
         let row = self.store.thread(space, thread).await?;
         row.ok_or_else(|| Refused::NotFound(format!("thread {thread}")))
+    }
+
+    /// Stores the event with which a run or a mission begins, where the space has room for one more
+    /// thread. `what`: its name for people.
+    pub async fn begin(
+        &self,
+        space: &Space,
+        started: Draft,
+        what: &str,
+    ) -> Result<Vec<Placed>, Refused> {
+        let started = started.only_if(self.options.room_in_space());
+        match self.store.append(Append::free(space, vec![started])).await {
+            Ok(Appended::Stored(placed)) => Ok(placed),
+            Ok(Appended::Stale) => {
+                let text = format!("the {what} was dropped by the store");
+                Err(Refused::Unprocessable(text))
+            }
+            Err(StoreError::Unmet(Condition::FewerThreads(limit))) => Err(too_many_threads(limit)),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

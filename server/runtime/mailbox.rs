@@ -5,21 +5,22 @@ use crate::log::error::StoreError;
 use crate::log::kernel::EventLog;
 use crate::log::query::{Order, Query, Show};
 use crate::log::thread_row::ThreadRow;
-use crate::words::id::Space;
+use crate::words::id::{Seq, Space};
 
 /// Most events read at once to find a batch or take up a turn, and most such pages.
 pub(super) const PAGE: u32 = 500;
 const PAGES_MAX: usize = 200;
 
-/// Reads the thread's events after `handled`, up to its head: what has come since the row was read may be missing in what models
-/// are shown, and waits for the next turn.
+/// Reads the thread's events after `handled`, up to its head: what has come since the row was read
+/// may be missing in what models are shown, and waits for the next turn. Returns the position up to
+/// which all were read: of very many events a part is.
 pub(super) async fn each_after(
     store: &dyn EventLog,
     space: &Space,
     row: &ThreadRow,
     show: Show,
     mut take: impl FnMut(Event) -> bool,
-) -> Result<(), StoreError> {
+) -> Result<Seq, StoreError> {
     let mut after = row.handled;
     for _ in 0..PAGES_MAX {
         let query = Query {
@@ -36,12 +37,12 @@ pub(super) async fn each_after(
         for event in events {
             after = event.seq;
             if !take(event) {
-                return Ok(());
+                return Ok(after);
             }
         }
         if !full {
-            return Ok(());
+            return Ok(row.head);
         }
     }
-    Ok(())
+    Ok(after)
 }

@@ -153,16 +153,14 @@ impl Session {
 /// Returns what is asked for statements that are held and have the same edge, by any names of its ends.
 fn alike(triple: &Triple, names: &Names) -> Vec<Asked> {
     let mut all = Vec::new();
-    for subject in names.forms(&triple.subject) {
-        for object in names.forms(&triple.object) {
-            all.extend(Status::HELD.map(|status| Asked {
-                status: Some(status),
-                subject: Some(subject.clone()),
-                relation: Some(triple.relation.clone()),
+    for object in names.forms(&triple.object) {
+        for status in Status::HELD {
+            let asked = Asked {
                 object: Some(object.clone()),
                 limit: REACH,
-                ..Asked::default()
-            }));
+                ..Asked::of(status)
+            };
+            all.extend(asked.about(triple, names));
         }
     }
     all

@@ -203,16 +203,14 @@ impl Session {
         names: &Names,
     ) -> Result<Vec<(String, Value)>, Error> {
         let (store, space) = self.reading()?;
-        let mut asked = Asked {
-            relation: Some(triple.relation.clone()),
+        let asked = Asked {
             single: (!triple.single).then_some(true),
             status: as_of.is_none().then_some(Status::Contested),
             limit: RIVALS,
             ..Asked::default()
         };
         let (mut rows, mut held) = (Vec::new(), Vec::new());
-        for form in names.forms(&triple.subject) {
-            asked.subject = Some(form);
+        for asked in asked.about(triple, names) {
             rows.extend(store.statements(space, &asked).await?);
         }
         rows.sort_by_key(|row| row.number);

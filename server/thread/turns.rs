@@ -12,25 +12,20 @@ use crate::words::failure::{By, FailureKind};
 use crate::words::id::Seq;
 use crate::words::time::Timestamp;
 
-/// What became of a voice in a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VoiceOutcome {
-    /// It spoke in time.
-    Spoke,
-    /// It had nothing to say.
-    Passed,
-    /// It had not answered when the decision began.
-    Late,
-    /// It could not answer.
-    Failed,
+words! {
+    /// What became of a voice in a turn.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum VoiceOutcome {
+        /// It spoke in time.
+        Spoke = "spoke",
+        /// It had nothing to say.
+        Passed = "passed",
+        /// It had not answered when the decision began.
+        Late = "late",
+        /// It could not answer.
+        Failed = "failed",
+    }
 }
-
-words!(VoiceOutcome {
-    Spoke = "spoke",
-    Passed = "passed",
-    Late = "late",
-    Failed = "failed",
-});
 
 /// A voice in a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -105,16 +105,9 @@ pub fn nobody(site: &CallSite, given: &str) -> Output {
 }
 
 /// The failure of a call that could not read what it goes by.
-pub fn unreadable(error: StoreError) -> Failure {
-    Failure::new(
-        FailureKind::Store,
-        format!("the log could not be read: {error}"),
-    )
-    .retryable()
-}
-
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        unreadable(error)
+        let text = format!("the log could not be read: {error}");
+        Self::new(FailureKind::Store, text).retryable()
     }
 }

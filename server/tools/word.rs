@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::event::condition::Condition;
+use crate::event::condition::{Condition, Room};
 use crate::event::draft::Draft;
 use crate::event::envelope::{Event, Source as From, tag};
-use crate::event::fact::Fact;
-use crate::event::fact::statement::{self, Said, StatementFact};
+use crate::event::fact::statement;
 use crate::event::statement::{
     Claim, Claimant, Judged, Outcome, SOURCES_MAX, Source, Status, Valid, folded,
 };
@@ -129,6 +128,22 @@ pub async fn held(
     Ok(Some(Held { id, drafts }))
 }
 
+/// Returns the events of a claim that waits for its trial, where at most `most` of a space wait;
+/// none: there is no room for it.
+pub async fn waiting(
+    store: &dyn Store,
+    (space, thread): (&Space, &ThreadId),
+    (id, claim): (Uuid, Claim),
+    most: u32,
+) -> Result<Option<Vec<Draft>>, StoreError> {
+    let room = store.room_for_claim(space, most).await?;
+    let mut drafts = Draft::claimed(thread, id, claim);
+    if room == Room::Scarce {
+        drafts[0].conditions.push(Condition::FewerWaiting(most));
+    }
+    Ok((room != Room::None).then(|| drafts.into()))
+}
+
 /// Returns the word that ends an earlier statement of the same person, by its id or its text; or the reason why nothing ends.
 pub async fn replaced(
     store: &dyn Store,
@@ -220,11 +235,8 @@ async fn is_refuted_by_experiment(
         ..Query::default()
     };
     let readings = store.events(space, &query).await?;
-    let by_experiment = |event: Event| match event.fact() {
-        Fact::Statement(StatementFact {
-            what: Said::News(news),
-            ..
-        }) => matches!(*news, News::Read(reading) if reading.instrument.is_experiment()),
+    let by_experiment = |event: Event| match event.fact().news() {
+        Some((_, News::Read(reading))) => reading.instrument.is_experiment(),
         _ => false,
     };
     Ok(readings.into_iter().any(by_experiment))

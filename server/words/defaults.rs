@@ -1,4 +1,5 @@
-//! Defaults: a struct of options says the default of a field beside it.
+//! Defaults: a struct of options says the default of a field beside it, and records leave out what
+//! is usual.
 
 /// Declares a struct as Rust does, with a default behind each field; `Default` is made of these.
 macro_rules! with_defaults {
@@ -23,3 +24,19 @@ macro_rules! with_defaults {
     };
 }
 pub(crate) use with_defaults;
+
+/// The default of a member that old records lack, and that means yes there.
+pub(crate) const fn yes() -> bool {
+    true
+}
+
+/// Returns true for a yes that is not written.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+pub(crate) const fn is_yes(it: &bool) -> bool {
+    *it
+}
+
+/// Returns true for a number that is not written.
+pub(crate) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
+}

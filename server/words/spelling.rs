@@ -1,7 +1,6 @@
 //! Spelling: the words of an enum's variants, as the wire, the store and configurations have them.
 
 /// Declares an enum with the word of each variant behind it, as Rust would a number; gives it `ALL`, `as_str`, `parse` and `Display`.
-/// Without `enum` it gives them to one that stands elsewhere.
 macro_rules! words {
     (
         $(#[$about:meta])*
@@ -14,9 +13,6 @@ macro_rules! words {
             $($(#[$says])* $variant,)*
         }
 
-        words!($type { $($variant = $word),* });
-    };
-    ($type:ident { $($variant:ident = $word:literal),* $(,)? }) => {
         impl $type {
             /// All variants, in order.
             pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];

@@ -17,9 +17,9 @@ use super::{Answer, Only, Page, bounds};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::Event;
-use crate::event::estimate::{Record, Records, VERDICTS};
+use crate::event::estimate::{Record, Records};
 use crate::event::fact::Fact;
-use crate::event::fact::task::{TAG, TaskFact, VERDICT};
+use crate::event::fact::task::{TAG, TaskFact};
 use crate::event::mission::{
     self, BudgetWanted, Check, MISSION_MAX, NAME_MAX, TEXT_MAX, TaskEdit, TaskId, TaskStatus, Value,
 };
@@ -464,12 +464,7 @@ pub async fn memory(
     rows.truncate(TASKS_MAX);
     let said = said_of(mission.clone(), THOUGHTS_MAX);
     let said = session.events(&said).await?;
-    let query = Query {
-        tags: VERDICT.map(str::to_owned).into(),
-        limit: VERDICTS,
-        ..Query::default()
-    };
-    let records = Records::of(&session.events(&query).await?);
+    let records = Records::of(&session.events(&Query::of_verdicts()).await?);
     let row = session.thread(&mission).await?;
     let wanted = row.and_then(|row| Settings::of(&row.settings).wanted);
     let wanted = wanted.map(|wanted| wanted.mission).unwrap_or_default();

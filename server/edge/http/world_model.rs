@@ -86,13 +86,15 @@ impl StatementTrial {
             verdicts: Vec::new(),
         };
         for event in events {
-            let Some((_, news)) = event.fact().news() else {
+            let fact = event.fact();
+            let Some((_, news)) = fact.news() else {
                 continue;
             };
             match news {
                 News::Derived(derived) => {
-                    trial.predictions = derived.predictions.into_iter().map(Tested::from).collect();
-                    trial.rejected = derived.rejected;
+                    let predictions = derived.predictions.iter().cloned();
+                    trial.predictions = predictions.map(Tested::from).collect();
+                    trial.rejected.clone_from(&derived.rejected);
                 }
                 News::Read(reading) => {
                     if let Some(of) = trial.predictions.get_mut(reading.prediction) {

@@ -2,7 +2,6 @@
 
 use super::Fact;
 use super::framework::Said as OfFramework;
-use super::statement::{Said, StatementFact};
 use crate::event::envelope::TurnOutcome;
 use crate::event::statement::{Outcome, Status};
 use crate::event::trial::News;
@@ -18,18 +17,14 @@ impl Fact<'_> {
                 OfFramework::Came { worked: false, .. } => -2,
                 OfFramework::Chosen { .. } => 0,
             },
-            Self::Statement(StatementFact {
-                what: Said::News(news),
-                ..
-            }) => match &**news {
-                News::Judged(judged) => match judged.outcome {
+            _ => match self.news() {
+                Some((_, News::Judged(judged))) => match judged.outcome {
                     Outcome::Is(Status::Surviving) => 2,
                     Outcome::Is(Status::Falsified) => -2,
                     _ => 0,
                 },
                 _ => 0,
             },
-            _ => 0,
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::event::raw::Raw;
 use crate::event::schedule::{CATCH_UP_S, Firing, Overlap, Schedule};
 use crate::event::spec::{ROOT, Spec, TURN_MAYBE, spec};
 use crate::event::timer::Purpose;
+use crate::words::defaults::{is_yes, yes};
 use crate::words::id::{Name, Seq, ThreadId};
 use crate::words::recurrence::{RecurrenceKind, When};
 use crate::words::time::Timestamp;
@@ -142,15 +143,6 @@ pub struct Submodule {
     /// Asked once more after the decision. Older events lack this member, and mean yes.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub follow_up: bool,
-}
-
-const fn yes() -> bool {
-    true
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-const fn is_yes(it: &bool) -> bool {
-    *it
 }
 
 /// A note as `state_put` wrote it.

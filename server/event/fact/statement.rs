@@ -104,12 +104,12 @@ fn spent(until: Timestamp) -> String {
 
 impl<'a> Fact<'a> {
     /// Returns the news of a statement, with its id first.
-    pub fn news(self) -> Option<(&'a str, News)> {
+    pub fn news(&self) -> Option<(&'a str, &News)> {
         match self {
             Self::Statement(StatementFact {
                 statement,
                 what: Said::News(news),
-            }) => Some((statement, *news)),
+            }) => Some((statement, news)),
             _ => None,
         }
     }

@@ -177,8 +177,14 @@ impl dyn Store + '_ {
 
     /// Which names are one now, and an event behind which that was looked up: what is decided by them is stored under `Condition::NoneMergedSince`.
     pub async fn names_now(&self, space: &Space) -> Result<(Names, Seq), StoreError> {
+        let (merges, seq) = self.merges_now(space).await?;
+        Ok((names(&merges), seq))
+    }
+
+    /// The merges that stand, and an event behind which that was looked up.
+    pub async fn merges_now(&self, space: &Space) -> Result<(Vec<MergeRow>, Seq), StoreError> {
         let seq = self.head(space).await?.seq;
-        Ok((names(&self.merges(space).await?), seq))
+        Ok((self.merges(space).await?, seq))
     }
 
     /// Which names are one; as of an event, where one is named.

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use super::{Change, Projection};
 use crate::event::condition::{Condition, Room};
 use crate::event::draft::Draft;
-use crate::event::entity::normal;
+use crate::event::entity::{Names, normal};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::statement::Said;
@@ -367,6 +367,31 @@ pub struct Asked {
     pub after: Seq,
     /// At most so many.
     pub limit: u32,
+}
+
+impl Asked {
+    /// Returns the question for all of a status.
+    pub fn of(status: Status) -> Self {
+        Self {
+            status: Some(status),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the same question about the subject and the relation of a triple, by every name of
+    /// the subject.
+    pub fn about(&self, triple: &Triple, names: &Names) -> Vec<Self> {
+        let about = |form| Self {
+            subject: Some(form),
+            relation: Some(triple.relation.clone()),
+            ..self.clone()
+        };
+        names
+            .forms(&triple.subject)
+            .into_iter()
+            .map(about)
+            .collect()
+    }
 }
 
 /// Errors: see [`Store`].

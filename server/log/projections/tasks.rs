@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::json;
 
+use super::statements::filled;
 use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
@@ -158,19 +158,12 @@ fn word<T>(row: &Row, column: &str, parse: impl Fn(&str) -> Option<T>) -> Result
     parse(text).ok_or_else(|| StoreError::Broken(format!("{text:?} is no {column} of a task")))
 }
 
-fn json_or_none<T: DeserializeOwned>(row: &Row, column: &str) -> Result<Option<T>, StoreError> {
-    match row.text(column)? {
-        "" => Ok(None),
-        _ => row.json(column).map(Some),
-    }
-}
-
 fn read(row: &Row) -> Result<TaskRow, StoreError> {
     let count = |column: &str| {
         let number = row.integer(column);
         number.map(|number| u64::try_from(number).unwrap_or(0))
     };
-    let check = json_or_none(row, "acceptance")?;
+    let check = filled(row, "acceptance")?;
     let parent = Some(count("parent")?).filter(|parent| *parent > 0);
     let new = NewTask {
         task: TaskId(count("task")?),
@@ -190,8 +183,8 @@ fn read(row: &Row) -> Result<TaskRow, StoreError> {
         began: row.integer("began")?,
         routes: row.json("routes")?,
         check,
-        answer: json_or_none(row, "answer")?,
-        reason: json_or_none(row, "reason")?,
+        answer: filled(row, "answer")?,
+        reason: filled(row, "reason")?,
         updated: row.time("updated")?,
     })
 }

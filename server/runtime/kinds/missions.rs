@@ -14,11 +14,10 @@ use serde_json::json;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
-use crate::event::estimate::{Records, VERDICTS};
+use crate::event::estimate::Records;
 use crate::event::fact::run::{Held, RunKey, RunOutcome};
-use crate::event::fact::task::VERDICT;
 use crate::event::mission::Wanted;
-use crate::log::appended::{Append, Appended};
+use crate::log::appended::Append;
 use crate::log::error::StoreError;
 use crate::log::query::{Query, Show};
 use crate::log::status::Status;
@@ -30,7 +29,7 @@ use crate::pipelines::past::Past;
 use crate::pipelines::registry;
 use crate::runtime::ground::Ground;
 use crate::runtime::mailbox::each_after;
-use crate::runtime::refused::{Refused, too_many_threads};
+use crate::runtime::refused::Refused;
 use crate::runtime::work::{Claim, Looked, Work, looked};
 use crate::tasks::share::{Place, Places};
 use crate::tools::knowledge::Search;
@@ -154,19 +153,9 @@ impl Missions {
         wanted: Wanted,
         user: Option<&str>,
     ) -> Result<ThreadRow, Refused> {
-        let Ground { store, options, .. } = &self.ground;
         let key = RunKey::of_mission(id::announced());
         let started = key.started(&Held::Here(json!(wanted)), user);
-        let started = started.only_if(options.room_in_space());
-        match store.append(Append::free(space, vec![started])).await {
-            Ok(Appended::Stored(_)) => {}
-            Ok(Appended::Stale) => {
-                let text = "the mission was dropped by the store";
-                return Err(Refused::Unprocessable(text.into()));
-            }
-            Err(StoreError::Unmet(_)) => return Err(too_many_threads(options.tool_limits.threads)),
-            Err(error) => return Err(error.into()),
-        }
+        self.ground.begin(space, started, "mission").await?;
         let thread = key.thread();
         self.ground.waker.wake(space, &thread, None);
         self.ground.known_thread(space, &thread).await
@@ -181,11 +170,9 @@ impl Missions {
         let follower = store.feed().follow(&space, Some(&row.thread));
         let mut past = Past::default();
         let mut root = None;
-        let mut head = 0;
-        each_after(&**store, &space, &row, Show::Public, |event| {
+        let head = each_after(&**store, &space, &row, Show::Public, |event| {
             past.apply(&event);
             root.get_or_insert(event.seq);
-            head = event.seq;
             true
         })
         .await?;
@@ -198,12 +185,7 @@ impl Missions {
             return Ok(Looked::Nothing);
         };
         let tasks = store.tasks(&space, &row.thread, None, None).await?;
-        let verdicts = Query {
-            tags: VERDICT.map(str::to_owned).into(),
-            limit: VERDICTS,
-            ..Query::default()
-        };
-        let records = Records::of(&store.events(&space, &verdicts).await?);
+        let records = Records::of(&store.events(&space, &Query::of_verdicts()).await?);
         let writer = TurnWriter::new(store.clone(), fence, None);
         let writer = writer.rooted(Some(root)).caused(wanted.root);
         let values = Values {

@@ -12,11 +12,10 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::event::condition::Condition;
 use crate::event::envelope::{Event, tag};
 use crate::event::fact::Fact;
 use crate::event::fact::run::{Held, RunKey, RunNews, RunOutcome};
-use crate::log::appended::{Append, Appended};
+use crate::log::appended::Append;
 use crate::log::error::StoreError;
 use crate::log::fence::Fence;
 use crate::log::query::{Query, Show};
@@ -30,7 +29,7 @@ use crate::pipelines::past::Past;
 use crate::pipelines::registry::{Pipeline, Worked};
 use crate::runtime::ground::Ground;
 use crate::runtime::mailbox::each_after;
-use crate::runtime::refused::{Refused, too_many_threads};
+use crate::runtime::refused::Refused;
 use crate::runtime::work::{Claim, Looked, Work, looked};
 use crate::tasks::share::{Place, Places};
 use crate::words::failure::{Failure, FailureKind};
@@ -150,12 +149,7 @@ impl Runs {
             id,
             user,
         } = new;
-        let Ground {
-            store,
-            options,
-            waker,
-            ..
-        } = &self.ground;
+        let Ground { store, waker, .. } = &self.ground;
         let id = id.map(Key::id);
         self.pipeline(&pipeline)?;
         let known = match id {
@@ -176,21 +170,8 @@ impl Runs {
                 NotKept::Unfit(why) => Refused::Unprocessable(why),
                 NotKept::Store(error) => Refused::Store(error),
             })?;
-        let started = key
-            .started(&input, user.as_deref())
-            .only_if(options.room_in_space());
-        let append = Append::free(&space, vec![started]);
-        let placed = match store.append(append).await {
-            Ok(Appended::Stored(placed)) => placed,
-            Ok(Appended::Stale) => {
-                let text = "the run was dropped by the store";
-                return Err(Refused::Unprocessable(text.into()));
-            }
-            Err(StoreError::Unmet(Condition::FewerThreads(limit))) => {
-                return Err(too_many_threads(limit));
-            }
-            Err(error) => return Err(error.into()),
-        };
+        let started = key.started(&input, user.as_deref());
+        let placed = self.ground.begin(&space, started, "run").await?;
         let Some(placed) = placed.into_iter().find(|placed| !placed.duplicate) else {
             return self.run(&space, &key.pipeline, key.id).await;
         };

@@ -15,7 +15,6 @@ use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::summary::{Summaries as Said, Summary};
-use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::query::Show;
 use crate::log::status::Status;
@@ -24,6 +23,7 @@ use crate::mind::call::{Ended, Summing, TurnPlace, Until};
 use crate::mind::turn::stop::Stop;
 use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::model::provider::Answer;
+use crate::runtime::append::append_told;
 use crate::runtime::ground::Ground;
 use crate::runtime::mailbox::each_after;
 use crate::runtime::refused::Refused;
@@ -157,13 +157,9 @@ impl Summaries {
             target: due.target,
         };
         let draft = said.encode(&ThreadId::of_summaries()).with_id(id);
-        if let Appended::Stored(placed) = store.append(Append::free(space, vec![draft])).await? {
-            let on_stored = waker.on_stored();
-            placed
-                .iter()
-                .for_each(|placed| on_stored(space, &placed.shown.event));
-        }
-        Ok(())
+        let on_stored = waker.on_stored();
+        let appended = append_told(&**store, &on_stored, space, vec![draft]);
+        appended.await.map(drop)
     }
 
     /// Returns the first events that are due, by conversation; and the last event of its own that
@@ -174,9 +170,7 @@ impl Summaries {
         row: &ThreadRow,
     ) -> Result<(BTreeMap<ThreadId, u64>, Seq), StoreError> {
         let mut due = BTreeMap::new();
-        let mut seen = row.handled;
-        each_after(&*self.ground.store, space, row, Show::Public, |event| {
-            seen = event.seq;
+        let seen = each_after(&*self.ground.store, space, row, Show::Public, |event| {
             if let Fact::Summaries(Said::Due { thread, target }) = event.fact() {
                 let most: &mut u64 = due.entry(thread).or_default();
                 *most = target.max(*most);

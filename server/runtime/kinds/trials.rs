@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use tokio::sync::Mutex as AsyncMutex;
 
-use crate::event::condition::{Condition, Room};
-use crate::event::draft::Draft;
+use crate::event::condition::Condition;
 use crate::event::envelope::Event;
 use crate::event::statement::{Claim, Instrument, Status};
 use crate::log::error::StoreError;
@@ -21,12 +20,12 @@ use crate::runtime::refused::Refused;
 use crate::runtime::work::{Claim as Leased, Looked, Work, looked};
 use crate::tasks::share::Place;
 use crate::tools::knowledge::Search;
-use crate::tools::word::{Held, held};
+use crate::tools::word::{Held, held, waiting};
 use crate::words::id::{self, Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
 use allowance::Calls;
 use bench::Bench;
-use journal::{Journal, under};
+use journal::Journal;
 use merges::contest_by_merges;
 use retesting::{has_something_to_renew, has_something_to_retest};
 use telling::{has_something_to_tell, look_for_late};
@@ -172,16 +171,10 @@ impl Trials {
             what: "claims of a space that wait for their trial (memory.waiting); claim again when some have had theirs",
             limit,
         };
-        let room = journal.store().room_for_claim(space, limit).await?;
-        if room == Room::None {
-            return Err(refused());
-        }
         let id = id::fresh();
-        let mut claimed = Draft::claimed(thread, id, claim);
-        if room == Room::Scarce {
-            under(&mut claimed, [Condition::FewerWaiting(limit)]);
-        }
-        match journal.append(claimed.into()).await {
+        let claimed = waiting(journal.store(), (space, thread), (id, claim), limit);
+        let claimed = claimed.await?.ok_or_else(refused)?;
+        match journal.append(claimed).await {
             Err(StoreError::Unmet(Condition::FewerWaiting(_))) => Err(refused()),
             appended => Ok(appended.map(|()| (id.to_string(), Status::Proposed))?),
         }

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use uuid::Uuid;
 
-use crate::event::condition::{Condition, Room};
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::evidence::speaks_of;
@@ -20,7 +18,6 @@ use crate::event::word::{is_of_self, mark};
 use crate::log::kernel::Store;
 use crate::log::query::{Query, Show};
 use crate::log::shown_to_models::shown_to_models;
-use crate::tools::contacts::unreadable;
 use crate::tools::quote::{says, with_call};
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed, invalid, refused};
@@ -100,14 +97,14 @@ impl Remember {
             seqs.extend(root);
         }
         let word = match said {
-            Some(_) => word::counts(&*self.store, &site.space, &by).await,
-            None => Ok(false),
+            Some(_) => word::counts(&*self.store, &site.space, &by).await?,
+            None => false,
         };
         let source = Source {
             by,
             seqs,
             quote,
-            word: word.map_err(unreadable)?,
+            word,
         };
         Ok((source, is_own))
     }
@@ -122,11 +119,9 @@ impl Remember {
         };
         let mut events = Vec::new();
         for query in root.map(Query::at).into_iter().chain([here]) {
-            let found = self.store.events(&site.space, &query).await;
-            events.extend(found.map_err(unreadable)?);
+            events.extend(self.store.events(&site.space, &query).await?);
         }
-        let shown = shown_to_models(&*self.store, &site.space, events).await;
-        shown.map_err(unreadable)
+        Ok(shown_to_models(&*self.store, &site.space, events).await?)
     }
 }
 
@@ -196,8 +191,8 @@ impl Remember {
             return Err(invalid(text));
         }
         for premise in from {
-            let row = self.store.statement(&site.space, premise).await;
-            if row.map_err(unreadable)?.is_none() {
+            let row = self.store.statement(&site.space, premise).await?;
+            if row.is_none() {
                 let text = format!("derived_from: there is no statement {premise}");
                 return Err(invalid(text));
             }
@@ -217,9 +212,9 @@ impl Remember {
             return Ok(None);
         };
         let of = (what.trim(), claim);
-        let ended = word::replaced(&*self.store, &site.space, of, site.now).await;
+        let ended = word::replaced(&*self.store, &site.space, of, site.now).await?;
         let wrong = |why| invalid(format!("replaces: {why}"));
-        ended.map_err(unreadable)?.map(Some).map_err(wrong)
+        ended.map(Some).map_err(wrong)
     }
 
     /// Returns the events of a claim: it is held on a person's word, or waits for its trial.
@@ -232,10 +227,10 @@ impl Remember {
         let (id, by) = (id::fresh(), claim.source.by.shown().to_owned());
         let place = (&site.space, &site.thread);
         let held = match is_held {
-            true => word::held(&*self.store, place, id, &claim).await,
-            false => Ok(None),
+            true => word::held(&*self.store, place, id, &claim).await?,
+            false => None,
         };
-        let (id, drafts, status, note) = match held.map_err(unreadable)? {
+        let (id, drafts, status, note) = match held {
             Some(Held { id, drafts }) => {
                 let note = format!("held: {}", mark(Status::Surviving, &by));
                 (id, drafts, Status::Surviving, note)
@@ -246,7 +241,15 @@ impl Remember {
                     true => format!("kept: {mark}; held once it survives a test"),
                     false => "it is tested, and held only if it survives".to_owned(),
                 };
-                let drafts = self.waiting(site, id, claim).await?;
+                let most = self.waiting;
+                let waiting = word::waiting(&*self.store, place, (id, claim), most).await?;
+                let full = || {
+                    let text = format!(
+                        "{most} claims wait for their trial already (memory.waiting): claim it later"
+                    );
+                    refused(text, "too-many-claims")
+                };
+                let drafts = waiting.ok_or_else(full)?;
                 (id.to_string(), drafts, Status::Proposed, note)
             }
         };
@@ -255,29 +258,5 @@ impl Remember {
             drafts,
             ..Output::value(value)
         })
-    }
-
-    /// Returns the claim that waits for its trial, if there is room for it.
-    async fn waiting(
-        &self,
-        site: &CallSite,
-        id: Uuid,
-        claim: Claim,
-    ) -> Result<Vec<Draft>, Failure> {
-        let most = self.waiting;
-        let room = self.store.room_for_claim(&site.space, most).await;
-        let room = room.map_err(unreadable)?;
-        if room == Room::None {
-            let text = format!(
-                "{most} claims wait for their trial already (memory.waiting): claim it later"
-            );
-            return Err(refused(text, "too-many-claims"));
-        }
-        let mut drafts = Draft::claimed(&site.thread, id, claim);
-        if room == Room::Scarce {
-            let fewer = Condition::FewerWaiting(most);
-            drafts[0].conditions.push(fewer);
-        }
-        Ok(drafts.into())
     }
 }

@@ -10,7 +10,6 @@ use crate::event::condition::Condition;
 use crate::event::fact::run::{Held, RunKey};
 use crate::event::mission::{MISSION_MAX, MissionBudget, Plan, Value, Wanted};
 use crate::log::kernel::Store;
-use crate::tools::contacts::unreadable;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::{Failure, FailureKind};
@@ -97,13 +96,13 @@ impl Typed for StartMission {
         let same = json!([wanted.mission, wanted.value, wanted.plan]);
         let id = id::about(&format!("the mission {same} of turn {turn} of {thread}"));
         let key = RunKey::of_mission(id);
-        let known = self.store.thread(&site.space, &key.thread).await;
-        if known.map_err(unreadable)?.is_some() {
+        let known = self.store.thread(&site.space, &key.thread).await?;
+        if known.is_some() {
             let note = "this turn has begun the same mission already: it is one, and its answer will come as a message";
             let value = json!({ "mission": key.thread, "note": note });
             return Ok(Output::value(value));
         }
-        let living = self.store.living(&site.space).await.map_err(unreadable)?;
+        let living = self.store.living(&site.space).await?;
         if living >= self.threads {
             let text = format!(
                 "the space has {living} threads that have not ended, and may have no more (limits.threads): wait for one, or end one"

@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use crate::tasks::level::level;
+
 /// Bytes of a text that is cut which are worth showing.
 const LEAST: usize = 200;
 /// Room for the words that say so.
@@ -52,7 +54,7 @@ pub(super) fn fit(values: &mut [(String, String)], room: usize) {
             fixed += value.to_string().len() - cuttable;
             read.push((at, value, is_wanted));
         }
-        let share = share(sizes, room.saturating_sub(fixed));
+        let share = level(room.saturating_sub(fixed), sizes);
         if (share < LEAST || fixed > room) && (most, all) != WAYS[WAYS.len() - 1] {
             continue;
         }
@@ -63,19 +65,6 @@ pub(super) fn fit(values: &mut [(String, String)], room: usize) {
         }
         return;
     }
-}
-
-/// Returns the most bytes that each of these may have for all of them to have so many together.
-pub(super) fn share(mut sizes: Vec<usize>, mut room: usize) -> usize {
-    sizes.sort_unstable();
-    for (at, size) in sizes.iter().enumerate() {
-        let share = room / (sizes.len() - at);
-        if *size > share {
-            return share;
-        }
-        room -= size;
-    }
-    usize::MAX
 }
 
 /// Returns a text of at most so many bytes as JSON, cut in the middle with a word on that.
@@ -237,10 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_as_large_as_can_be() {
-        assert_eq!(share(vec![5, 100, 100], 55), 25);
-        assert_eq!(share(vec![5, 10], 55), usize::MAX);
-        assert_eq!(share(vec![9; 4], 3), 0);
+    fn a_text_that_fits_is_whole() {
         assert_eq!(cut_middle("short", 5), "short");
     }
 }

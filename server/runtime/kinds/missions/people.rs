@@ -137,8 +137,7 @@ async fn hear_behind(desk: &Desk, seen: Seq) -> Result<Seq, StoreError> {
         hear(desk, &event);
         true
     })
-    .await?;
-    Ok(head)
+    .await
 }
 
 fn hear(desk: &Desk, event: &Event) {

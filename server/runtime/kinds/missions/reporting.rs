@@ -8,11 +8,12 @@ use unhurried::{Context, NodeExecutionError, node};
 use super::asking::{Ask, Came, ask, others};
 use super::board::Board;
 use super::desk::Desk;
-use super::fitting::{cut_middle, share, size};
+use super::fitting::{cut_middle, size};
 use super::said::{Report, filled};
 use crate::event::mission::{ANSWER_MAX, REPORT_MAX, TaskId};
 use crate::event::statement::cut;
 use crate::runtime::kinds::typed_question::Form;
+use crate::tasks::level::level;
 
 /// Bytes for a word on the tasks that stand elsewhere.
 const NOTE: usize = 256;
@@ -43,7 +44,7 @@ pub(super) async fn report(desk: &Desk) -> Result<Option<String>, NodeExecutionE
         texts.push(what_there_is(&board, None, |task| rest.contains(&task)));
         break;
     }
-    let share = share(texts.iter().map(|it| size(it)).collect(), REPORT_MAX);
+    let share = level(REPORT_MAX, texts.iter().map(|it| size(it)).collect());
     let texts: Vec<String> = texts.iter().map(|it| cut_middle(it, share)).collect();
     Ok(Some(texts.join("\n\n")))
 }
@@ -119,7 +120,7 @@ pub(super) fn what_there_is(
     // Of some of them there is a part of the whole answer.
     let heads: usize = said.iter().map(|(head, _)| head.len() + 2).sum();
     let room = (REPORT_MAX * said.len() / own).saturating_sub(heads);
-    let share = share(said.iter().map(|(_, words)| size(words)).collect(), room);
+    let share = level(room, said.iter().map(|(_, words)| size(words)).collect());
     for (head, words) in said {
         let line = format!("{head} {}", cut_middle(words, share));
         text.push_str(line.trim_end());

@@ -30,28 +30,16 @@ pub(super) async fn contradicting(
 ) -> Stored<Vec<StatementRow>> {
     let own = Value::of(triple, valid);
     let is_against = |row: &StatementRow| value(row).is_some_and(|it| it.contradicts(&own, names));
-    let mut asked = about(names, triple, status);
-    for asked in &mut asked {
+    let asked = Asked {
         // What may have many objects is contradicted only by what may have one.
-        asked.single = (!triple.single).then_some(true);
-    }
+        single: (!triple.single).then_some(true),
+        ..Asked::of(status)
+    };
+    let asked = asked.about(triple, names);
     let mut found = journal.found(asked, enough, is_against).await?;
     found.sort_by_key(|row| row.number);
     found.truncate(enough);
     Ok(found)
-}
-
-/// Returns how to ask after what is said of the subject and the relation of a triple, by every name
-/// of the subject.
-fn about(names: &Names, triple: &Triple, status: Status) -> Vec<Asked> {
-    let asked = |form| Asked {
-        status: Some(status),
-        subject: Some(form),
-        relation: Some(triple.relation.clone()),
-        ..Asked::default()
-    };
-    let forms = names.forms(&triple.subject);
-    forms.into_iter().map(asked).collect()
 }
 
 fn value(row: &StatementRow) -> Option<Value> {
@@ -99,7 +87,7 @@ pub(super) async fn uncontested(journal: Journal<'_>, leaving: &[&StatementRow])
         let (Some(triple), Some(own)) = (&row.triple, value(row)) else {
             continue;
         };
-        let asked = about(&names, triple, Status::Contested);
+        let asked = Asked::of(Status::Contested).about(triple, &names);
         let is_staying = |row: &StatementRow| !gone.contains(row.id.as_str());
         let staying = journal.found(asked, usize::MAX, is_staying).await?;
         let staying = staying.iter().filter_map(|row| Some((row, value(row)?)));
@@ -165,10 +153,9 @@ async fn held_with(
     for form in forms {
         for status in Status::HELD {
             let with = |subject, object| Asked {
-                status: Some(status),
                 subject,
                 object,
-                ..Asked::default()
+                ..Asked::of(status)
             };
             asked.push(with(Some(form.clone()), None));
             asked.push(with(None, Some(form.clone())));
@@ -195,7 +182,7 @@ async fn held_about(
     names: &Names,
     triple: &Triple,
 ) -> Stored<Vec<(Seq, Value)>> {
-    let asked = Status::HELD.map(|status| about(names, triple, status));
+    let asked = Status::HELD.map(|status| Asked::of(status).about(triple, names));
     let mut rows = journal.found(asked.concat(), usize::MAX, |_| true).await?;
     let is_single = |row: &StatementRow| row.triple.as_ref().is_some_and(|it| it.single);
     // Two that may have many objects do not contradict each other: where all may, there is nothing

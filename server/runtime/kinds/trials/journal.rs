@@ -8,12 +8,12 @@ use crate::event::fact::Fact;
 use crate::event::fact::statement::{self, Said};
 use crate::event::statement::{Judged, Outcome, Status};
 use crate::event::trial::{News, Trial};
-use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::statements::{Asked, StatementRow};
 use crate::log::query::{Order, Query};
 use crate::mind::turn_writer::Lost;
+use crate::runtime::append::append_told;
 use crate::runtime::ground::Ground;
 use crate::runtime::memory;
 use crate::words::id::{Seq, Space};
@@ -158,14 +158,9 @@ impl<'a> Journal<'a> {
 
     /// Appends under no lease.
     pub async fn append(&self, drafts: Vec<Draft>) -> Stored<()> {
-        let append = Append::free(self.space, drafts);
-        if let Appended::Stored(placed) = self.store().append(append).await? {
-            let on_stored = self.ground.waker.on_stored();
-            for placed in placed {
-                on_stored(self.space, &placed.shown.event);
-            }
-        }
-        Ok(())
+        let on_stored = self.ground.waker.on_stored();
+        let appended = append_told(self.store(), &on_stored, self.space, drafts);
+        appended.await.map(drop)
     }
 
     /// Appends. Returns false if something became of a statement, or of names, meanwhile.
@@ -198,13 +193,10 @@ pub(super) fn under(drafts: &mut [Draft], conditions: impl IntoIterator<Item = C
 
 /// Returns the statement that an event judges, and the verdict.
 pub(super) fn verdict(event: &Event) -> Option<(String, Judged)> {
-    if let Fact::Statement(fact) = event.fact()
-        && let Said::News(news) = fact.what
-        && let News::Judged(judged) = *news
-    {
-        return Some((fact.statement.to_owned(), judged));
+    match event.fact().news()? {
+        (statement, News::Judged(judged)) => Some((statement.to_owned(), judged.clone())),
+        _ => None,
     }
-    None
 }
 
 /// Returns the word on a statement without a trial: all but this stays as it is.

@@ -46,7 +46,7 @@ pub async fn merge(journal: Journal<'_>, merge: Merge) -> Result<Vec<MergeRow>, 
         return Err(Refused::Unprocessable(why.into()));
     }
     for _ in 0..TRIES {
-        let (before, seq) = merges_now(journal).await?;
+        let (before, seq) = journal.store().merges_now(journal.space).await?;
         let is_same =
             |row: &&MergeRow| row.merge.statement.is_none() && forms == forms_of(&row.merge);
         if let Some(row) = before.iter().find(is_same) {
@@ -87,7 +87,7 @@ pub async fn unmerge(
 ) -> Result<Vec<MergeRow>, Refused> {
     let form = normal(name);
     for _ in 0..TRIES {
-        let (before, seq) = merges_now(journal).await?;
+        let (before, seq) = journal.store().merges_now(journal.space).await?;
         let has_it = |row: &MergeRow| forms_of(&row.merge).contains(&form);
         let (undone, kept): (Vec<MergeRow>, Vec<MergeRow>) =
             before.iter().cloned().partition(has_it);
@@ -131,7 +131,7 @@ pub(super) async fn with_merges(
     if !drafts.iter().filter_map(judged_in).any(can_merge) {
         return Ok((drafts, Forms::new()));
     }
-    let (before, seq) = merges_now(journal).await?;
+    let (before, seq) = journal.store().merges_now(journal.space).await?;
     let mut after: Vec<Merge> = before.iter().map(|row| row.merge.clone()).collect();
     let mut change = Change::default();
     for mut draft in drafts {
@@ -261,13 +261,6 @@ fn has_room(
     let names = "names of one entity (memory.entity_names)";
     let count = after.forms(&merge.names[0]).len();
     check(count, limits.entity_names, names)
-}
-
-/// Returns the merges that stand, and an event behind which that was looked up.
-async fn merges_now(journal: Journal<'_>) -> Stored<(Vec<MergeRow>, Seq)> {
-    let (store, space) = (journal.store(), journal.space);
-    let seq = store.head(space).await?.seq;
-    Ok((store.merges(space).await?, seq))
 }
 
 /// All names of the entities of some, by any of these.
