@@ -256,7 +256,7 @@ pub(in crate::log) async fn put_index(
 }
 
 /// What writes a row of a projection that is not searched by words, or removes it: the text, and its arguments.
-fn single(((table, key), row): Single<'_>) -> (String, Vec<Cell>) {
+fn single(((table, key), row): RowOf<'_>) -> (String, Vec<Cell>) {
     match row {
         Some(row) if !table.is_whole(row) => table.alter_text(row),
         Some(row) => (table.put_text(), row.cells(table.columns())),
@@ -315,7 +315,7 @@ async fn put_each_searched(
 /// Writes a row with its words, or removes both: a row that is written anew has another number.
 async fn put_searched(
     connection: &mut SqliteConnection,
-    ((table, key), row): Single<'_>,
+    ((table, key), row): RowOf<'_>,
 ) -> Result<(), StoreError> {
     let Some(words) = &table.words else {
         return Ok(());

@@ -1,12 +1,12 @@
 //! Claims that say what is said already: their sources become those of the statement that says it,
 //! what is derived from them is derived from that one, and what was given up may be tried again.
 
-use super::REACH;
 use super::bench::{OnTrial, look_again};
 use super::ground::{gone, ground, grounded, naming, only_said, standing_on};
 use super::journal::{Journal, Stored, again, under, word};
 use super::retesting::has_new_instrument;
 use super::settling::{fallen, settle};
+use super::{REACH, TRIES};
 use crate::event::draft::Draft;
 use crate::event::entity::normal;
 use crate::event::method;
