@@ -83,6 +83,9 @@ export type ChatMessage = {
   user: string;
 };
 
+/** Returned with a quote. */
+export type Checked = "checked" | "unchecked";
+
 /** Whether a task is to be solved with a framework. */
 export type Choice = {
   /** Why. */
@@ -550,6 +553,8 @@ export type NewStatement = {
   derived_from?: string[] | null;
   /** The words that it rests on. */
   quote?: string | null;
+  /** The event in which the quote stands, as a person or a tool said it. Without it, the quote is not checked. */
+  seq?: number | null;
   /** The statement: one that could be true or false. */
   statement: string;
   /** The thread that it belongs to; `main` when absent. */
@@ -822,6 +827,7 @@ export type RecurrenceKind = "once" | "every" | "daily" | "weekly" | "monthly";
 export type Remembered = {
   /** The statement's id. */
   id: string;
+  quote?: Checked | null;
   /** `proposed`: its trial has not begun. `surviving`: it is held on its claimant's word. */
   status: Status;
 };

@@ -1,8 +1,6 @@
 //! A fair semaphore: spaces share places of one kind (turns, readers, pages for catching up, streams). A space holds at most its
 //! share of them, and waiters are served space by space, so that a crowd of one tenant costs another at most one place's turn.
 
-use std::collections::btree_map::BTreeMap;
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -11,8 +9,10 @@ use tokio::sync::oneshot;
 use crate::words::id::Space;
 
 mod processors;
+mod state;
 
 pub use processors::{Processors, Work};
+use state::State;
 
 /// The fraction of the places that one space may hold: above 0, at most 1.
 pub const SPACE_SHARE: f64 = 0.75;
@@ -32,34 +32,6 @@ struct Inner {
     share: f64,
     // A plain mutex: held to count, never across an await.
     state: Mutex<State<oneshot::Sender<Place>>>,
-}
-
-/// Places, counted by space, and those who wait for one: each is told with a `W`.
-struct State<W> {
-    all: u32,
-    most: u32,
-    taken: u32,
-    tickets: u64,
-    spaces: HashMap<Space, Held<W>>,
-    /// A space is kept that has nothing: they are few, and come again soon.
-    keeps: bool,
-    /// The spaces in which somebody waits; the first is served next.
-    round: VecDeque<Space>,
-}
-
-/// The places of a space, and its waiters, the lowest rank first.
-struct Held<W> {
-    taken: u32,
-    waiting: BTreeMap<(i64, u64), W>,
-}
-
-impl<W> Default for Held<W> {
-    fn default() -> Self {
-        Self {
-            taken: 0,
-            waiting: BTreeMap::new(),
-        }
-    }
 }
 
 /// One place; dropping it gives it back.
@@ -139,92 +111,6 @@ impl Waits {
 impl Drop for Waits {
     fn drop(&mut self) {
         metrics::gauge!("thinkd_places_awaited", "of" => self.0).decrement(1.0);
-    }
-}
-
-impl<W> State<W> {
-    fn new(places: u32, share: f64, keeps: bool) -> Self {
-        let mut state = Self {
-            all: 0,
-            most: 0,
-            taken: 0,
-            tickets: 0,
-            spaces: HashMap::new(),
-            keeps,
-            round: VecDeque::new(),
-        };
-        state.resize(places, share);
-        state
-    }
-
-    fn resize(&mut self, places: u32, share: f64) {
-        self.all = places.max(1);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "within 1..=all"
-        )]
-        let most = (f64::from(self.all) * share)
-            .floor()
-            .clamp(1.0, f64::from(self.all)) as u32;
-        // A share that is no number is none.
-        self.most = most.max(1);
-    }
-
-    fn take(&mut self, space: &Space) -> bool {
-        // Whoever waits while one is free has its share already.
-        if self.taken >= self.all {
-            return false;
-        }
-        let held = match self.spaces.get_mut(space) {
-            Some(held) => held,
-            None => self.spaces.entry(space.clone()).or_default(),
-        };
-        let may = held.taken < self.most;
-        held.taken += u32::from(may);
-        self.taken += u32::from(may);
-        may
-    }
-
-    fn wait(&mut self, space: &Space, rank: i64, waiter: W) {
-        let held = self.spaces.entry(space.clone()).or_default();
-        if held.waiting.is_empty() {
-            self.round.push_back(space.clone());
-        }
-        self.tickets += 1;
-        held.waiting.insert((rank, self.tickets), waiter);
-    }
-
-    fn give_back(&mut self, space: &Space) {
-        self.taken -= 1;
-        let Some(held) = self.spaces.get_mut(space) else {
-            return;
-        };
-        held.taken -= 1;
-        if held.taken == 0 && held.waiting.is_empty() && !self.keeps {
-            self.spaces.remove(space);
-        }
-    }
-
-    /// Gives a free place to who is next, space by space; none to a space that has its share.
-    fn next(&mut self) -> Option<(Space, W)> {
-        if self.taken >= self.all {
-            return None;
-        }
-        let (spaces, most) = (&self.spaces, self.most);
-        let at = self
-            .round
-            .iter()
-            .position(|space| spaces.get(space).is_none_or(|held| held.taken < most))?;
-        let space = self.round.remove(at)?;
-        let held = self.spaces.get_mut(&space)?;
-        let (_, waiter) = held.waiting.pop_first()?;
-        if !held.waiting.is_empty() {
-            self.round.push_back(space.clone());
-        }
-        held.taken += 1;
-        self.taken += 1;
-        Some((space, waiter))
     }
 }
 

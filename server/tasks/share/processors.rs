@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 
-use super::State;
+use super::state::State;
 use crate::words::id::Space;
 
 /// Processors that spaces share; cheap to clone.

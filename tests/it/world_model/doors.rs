@@ -311,7 +311,7 @@ on_both!(
         let app = App::start(medium, &stub).await;
         app.tell("The mill  is at Tarn, I hear.").await;
         let log = app.public_log().await;
-        let (said, replied) = (seq(one(&log, &["input"])), seq(one(&log, &["reply"])));
+        let (said, replied) = (seq(one(&log, &["input"])), seq(one(&log, &["response"])));
         let claim = async |quote: Value, seq: Value| {
             let body = json!({ "statement": "The mill is at Tarn.", "quote": quote, "seq": seq });
             app.post("/world-model", body).await
