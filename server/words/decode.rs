@@ -21,9 +21,9 @@ static HOLE: LazyLock<Value> = LazyLock::new(|| Value::from("\0"));
 pub struct Wrong {
     /// The members and indexes that lead there.
     path: Vec<String>,
-    /// What is wrong, for whoever wrote it.
+    /// Its text, for the writer of the document.
     pub detail: String,
-    /// What kind of wrong it is.
+    /// Its kind.
     pub fault: Fault,
 }
 
@@ -126,7 +126,7 @@ impl Wrong {
         self
     }
 
-    /// Where it is, as a JSON pointer (RFC 6901).
+    /// Its place, as a JSON pointer (RFC 6901).
     pub fn pointer(&self) -> String {
         self.path.iter().map(|name| step(name)).collect()
     }

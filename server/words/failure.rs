@@ -48,7 +48,7 @@ pub enum Who {
     Pipeline(Name),
     /// The trial of a statement.
     Trial,
-    /// What sums up the past of a conversation.
+    /// The summaries of conversations.
     Summary,
     /// A node of a mission, by name.
     Mission(Name),
@@ -76,7 +76,7 @@ pub enum By<'a> {
     Pipeline(&'a str),
     /// The trial of a statement.
     Trial,
-    /// What sums up the past of a conversation.
+    /// The summaries of conversations.
     Summary,
     /// A node of a mission, by name.
     Mission(&'a str),
@@ -146,9 +146,9 @@ impl Who {
 pub struct Failure {
     /// The sort of failure.
     pub kind: FailureKind,
-    /// What went wrong, with what, and what to do.
+    /// The cause, its object, and the remedy.
     pub text: String,
-    /// Whether the same thing may succeed later.
+    /// True if the same thing may succeed later.
     pub retryable: bool,
     /// Further facts (status, limits, …); null when there are none.
     pub detail: Value,
@@ -172,7 +172,7 @@ impl Failure {
         self
     }
 
-    /// Whether the provider refused the request as too long.
+    /// Returns true if the provider refused the request as too long.
     pub fn is_too_long(&self) -> bool {
         self.reason() == Some(TOO_LONG)
     }
