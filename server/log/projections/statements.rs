@@ -386,11 +386,8 @@ impl Asked {
             relation: Some(triple.relation.clone()),
             ..self.clone()
         };
-        names
-            .forms(&triple.subject)
-            .into_iter()
-            .map(about)
-            .collect()
+        let forms = names.forms(&triple.subject).into_iter();
+        forms.map(about).collect()
     }
 }
 
