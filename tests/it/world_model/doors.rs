@@ -309,7 +309,7 @@ on_both!(
         let stub = agreeable().await;
         stub.on(decision, reply("The hill is at Bodo."));
         let app = App::start(medium, &stub).await;
-        app.tell("The mill  is at Tarn, I hear.").await;
+        app.tell("I hear the mill  is at Tarn.").await;
         let log = app.public_log().await;
         let (said, replied) = (seq(one(&log, &["input"])), seq(one(&log, &["response"])));
         let claim = async |quote: Value, seq: Value| {
