@@ -32,7 +32,9 @@ impl<K: Eq + Hash, V, const MAX: usize> Cache<K, V, MAX> {
 
     /// Keeps a value.
     pub fn insert(&self, key: K, value: V) {
-        self.with(key, |entry| drop(entry.insert_entry(value)));
+        self.with(key, |entry| {
+            entry.insert_entry(value);
+        });
     }
 
     /// Changes a value, which begins as the default.

@@ -548,11 +548,14 @@ fn circles(files: &[(String, String)]) -> Vec<(String, Vec<String>)> {
 
 /// What uses one another in a circle.
 fn circles_in(uses: &Uses) -> Vec<Vec<String>> {
+    let reached = uses.keys().map(|file| (file, reached_from(uses, file)));
+    let reached: BTreeMap<&String, BTreeSet<&String>> = reached.collect();
     let mut found = Vec::new();
     let mut left: BTreeSet<&String> = uses.keys().collect();
     while let Some(first) = left.pop_first() {
-        let within = |it: &&String| reaches(uses, first, it) && reaches(uses, it, first);
-        let circle: Vec<String> = uses.keys().filter(within).cloned().collect();
+        let leads_back = |it: &&&String| reached.get(**it).is_some_and(|it| it.contains(first));
+        let circle = reached[first].iter().filter(leads_back);
+        let circle: Vec<String> = circle.map(|it| (*it).clone()).collect();
         left.retain(|it| !circle.contains(it));
         if !circle.is_empty() {
             found.push(circle);
@@ -631,20 +634,18 @@ fn beside(file: &str, path: &str) -> String {
     parts.join("/")
 }
 
-/// Whether one file uses another, itself or through others.
-fn reaches(uses: &Uses, from: &str, to: &str) -> bool {
-    let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
+/// Returns the files that one uses, itself or through others.
+fn reached_from<'a>(uses: &'a Uses, from: &str) -> BTreeSet<&'a String> {
+    let mut seen = BTreeSet::new();
+    let mut next = vec![from];
     while let Some(file) = next.pop() {
         for used in uses.get(file).into_iter().flatten() {
-            if used == to {
-                return true;
-            }
             if seen.insert(used) {
                 next.push(used);
             }
         }
     }
-    false
+    seen
 }
 
 fn speaks_sql(code: &str) -> bool {
