@@ -96,7 +96,7 @@ struct Extent {
 }
 
 impl Extent {
-    /// That of the tag of this index, which ends here.
+    /// Returns the extent of the tag of this index, which ends here.
     fn empty(end: usize, index: usize) -> Self {
         Self {
             content: end..end,
@@ -220,7 +220,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// What has its end before the limit: a tag that stands alone, or one whose end tag comes.
+    /// Returns the extent of a tag that ends before the limit: it stands alone, or its end tag comes.
     fn closed(&self, index: usize, limit: usize) -> Option<Extent> {
         let tag = &self.tags[index];
         let begin = tag.range.end;

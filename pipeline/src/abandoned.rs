@@ -26,7 +26,7 @@ impl Abandoned {
         self.calls.with(|calls| calls.is_empty())
     }
 
-    /// Those that had ended when the call of this number was made: for its record they stand in the way that was taken.
+    /// Branches that had ended when the call of this number was made: for its record they are part of the way taken.
     pub(crate) fn before(&self, number: Option<usize>) -> Vec<Record> {
         let before = |call: &&Call| number.is_some_and(|number| call.next <= number);
         self.calls.with(|calls| {

@@ -107,15 +107,15 @@ impl<T> Drop for Task<T> {
     }
 }
 
-/// Where the code that is running is.
+/// Place of the running code.
 #[derive(Clone, Default)]
 pub(crate) struct Here {
     pub(crate) scope: Option<Arc<Scope>>,
-    /// How many node bodies lie beneath on this stack.
+    /// Number of node bodies beneath on this stack.
     pub(crate) depth: usize,
-    /// What the bodies around hold of what there is a limited number of.
+    /// Limited places that the bodies around hold.
     pub(crate) held: Option<Arc<Held>>,
-    /// Whose body runs.
+    /// The node whose body runs.
     pub(crate) node: Option<Arc<dyn Called>>,
 }
 

@@ -8,22 +8,22 @@ use serde_json::Value as Json;
 
 use crate::data::{ArgumentError, Arguments};
 
-/// What a journal keeps of one node.
+/// Record of one node in a journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Where in the run: `2.1` is the first call in the body of the run's second, `/a.1` the first in the branch `a`.
+    /// Place in the run: `2.1` is the first call in the body of the run's second, `/a.1` the first in the branch `a`.
     pub place: String,
     /// The node's name. Another one at the same place means that the run took another way.
     pub node: String,
-    /// What it was called with. None in records of before arguments were recorded, which are refused.
+    /// Arguments of the call. None in records of before arguments were recorded, which are refused.
     #[serde(default)]
     pub arguments: Option<Arguments>,
-    /// Which version of the node's body it was.
+    /// Version of the node's body.
     #[serde(default = "first")]
     pub version: u32,
-    /// What it gave.
+    /// Its value.
     pub value: Json,
-    /// Whether it gave nothing: it failed, or nobody waited for it, and the run went on. Then it says only which call had this
+    /// True if it gave nothing: it failed, or nobody waited for it, and the run went on. Then it says only which call had this
     /// place, and the call is run again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub abandoned: bool,
@@ -34,7 +34,7 @@ fn first() -> u32 {
 }
 
 impl Record {
-    /// Whether this record, found at its place, is one of the call that has the place now.
+    /// Returns true if this record, found at its place, is one of the call that has the place now.
     pub(crate) fn check(&self, now: &Record) -> Result<(), JournalError> {
         let (place, node, recorded) = (now.place.clone(), now.node.clone(), self.version);
         let another_way = |recorded: String, now: String| JournalError::AnotherWay {
@@ -88,9 +88,9 @@ pub enum JournalError {
          {place}: give each flow a name of its own, `Run::branch(\"…\", …)`"
     )]
     NoName {
-        /// Where it would be.
+        /// Expected place.
         place: String,
-        /// Which node.
+        /// Its node.
         node: String,
     },
     /// The type has no form as data.
@@ -104,11 +104,11 @@ pub enum JournalError {
     /// The code has changed since, or the way depends on something that is not recorded.
     #[error("the run took another way: at {place} `{recorded}` is recorded, and now it is `{now}`")]
     AnotherWay {
-        /// Where.
+        /// Its place.
         place: String,
-        /// Which node was there.
+        /// Node of the record.
         recorded: String,
-        /// Which node is there now.
+        /// Node of the code.
         now: String,
     },
     /// The run was begun with another input, or the way depends on something that is not recorded.
@@ -118,9 +118,9 @@ pub enum JournalError {
         arguments.join("`, `")
     )]
     OtherArguments {
-        /// Where.
+        /// Its place.
         place: String,
-        /// Which node.
+        /// Its node.
         node: String,
         /// The arguments that differ.
         arguments: Vec<String>,
@@ -130,9 +130,9 @@ pub enum JournalError {
         "at {place} `{node}` is recorded in version {recorded}, and now it is of version {now}"
     )]
     OtherVersion {
-        /// Where.
+        /// Its place.
         place: String,
-        /// Which node.
+        /// Its node.
         node: String,
         /// The version then.
         recorded: u32,
@@ -145,9 +145,9 @@ pub enum JournalError {
          run begin anew, under a new id or after `JournalStore::forget`"
     )]
     OldForm {
-        /// Where.
+        /// Its place.
         place: String,
-        /// Which node.
+        /// Its node.
         node: String,
     },
     /// The run took another way before this call: where it is now, places mean nothing.
@@ -156,9 +156,9 @@ pub enum JournalError {
     /// The value does not become data, or the data no value.
     #[error("the record at {place} cannot be written or read: {source}")]
     Data {
-        /// Where.
+        /// Its place.
         place: String,
-        /// What was wrong with it.
+        /// Its fault.
         source: serde_json::Error,
     },
     /// The store itself.
@@ -167,7 +167,7 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// Whether it is about which call this is.
+    /// Returns true if it concerns the identity of the call.
     pub(crate) fn is_another_way(&self) -> bool {
         use JournalError::{AnotherWay, NoName, OldForm, OtherArguments, OtherVersion};
         matches!(

@@ -138,7 +138,7 @@ pub(crate) trait Called: Send + Sync {
     /// Its place in the run, if it was called inside of one.
     fn birth(&self) -> Option<&Birth>;
 
-    /// What it is called with, as long as it is pending and once its parents are done.
+    /// Arguments of the call, while it is pending and once its parents are done.
     fn arguments(&self) -> Result<Arguments, ArgumentError>;
 
     /// Says a piece of its value, as long as it is pending.
@@ -148,7 +148,7 @@ pub(crate) trait Called: Send + Sync {
     fn run(self: Arc<Self>) -> BoxFuture<'static, Outcome>;
 }
 
-/// What an argument of a call comes from.
+/// Origin of an argument of a call.
 pub(crate) struct Parent {
     pub(crate) past: Arc<Past>,
     pub(crate) birth: Option<Birth>,
@@ -165,14 +165,14 @@ impl Call {
         &self.run
     }
 
-    /// Where in the run the node was called: `2` for the second call of the run, `2.1` for the first in its body,
+    /// Place in the run of the call: `2` for the second call of the run, `2.1` for the first in its body,
     /// `/apples.1` for the first in the [branch](crate::Run::branch) `apples`. The same in every run that takes the same
     /// way, whatever the timing. None if it was called outside of the run.
     pub fn place(&self) -> Option<&str> {
         self.place.as_deref()
     }
 
-    /// Where it was called, or one of its arguments was made, if in a run.
+    /// Place of the call, or of one of its arguments, if in a run.
     pub(crate) fn birth(&self) -> Option<&Birth> {
         self.node.birth()
     }
@@ -185,7 +185,7 @@ impl Call {
     /// The [places](Self::place) of the calls whose values flow into this one, each once, in the order of the arguments. A value that
     /// was given has no place, unless it was [taken](crate::Context::taken) from one that has; nor has what another run computed.
     ///
-    /// What the code around has read and went by is not known here: that is no argument.
+    /// Values that the code around has read are unknown here: they are no arguments.
     pub fn needs(&self) -> impl Iterator<Item = String> {
         let mut seen = HashSet::new();
         let births = self
@@ -198,23 +198,23 @@ impl Call {
         places.filter(move |place| seen.insert(place.clone()))
     }
 
-    /// Whether the node asked not to be recorded, by `#[node(transient)]`.
+    /// True if the node is not to be recorded, by `#[node(transient)]`.
     pub fn is_transient(&self) -> bool {
         self.node.kind().is_some_and(|kind| kind.transient)
     }
 
-    /// Which version of the node's body this is, by `#[node(version = 2)]`; the first if not said.
+    /// Version of the node's body, by `#[node(version = 2)]`; the first if not said.
     pub fn version(&self) -> u32 {
         self.node.kind().map_or(1, |kind| kind.version)
     }
 
-    /// What it was called with, contexts by their values, as far as `#[node(ignore(…))]` does not leave it out. Known before
+    /// Arguments of the call, contexts by their values, as far as `#[node(ignore(…))]` does not leave it out. Known before
     /// the node has run.
     pub fn arguments(&self) -> Result<Arguments, ArgumentError> {
         self.node.arguments()
     }
 
-    /// Whether its value has a form as data.
+    /// Returns true if its value has a form as data.
     pub fn is_data(&self) -> bool {
         self.codec().is_some()
     }
@@ -229,7 +229,7 @@ impl Call {
         Some((self.codec()?.decode)(data))
     }
 
-    /// Whether this could be the node's value.
+    /// Returns true if this could be the node's value.
     pub(crate) fn accepts(&self, output: &Output) -> bool {
         self.node.kind().is_none_or(|kind| (kind.is)(output))
     }

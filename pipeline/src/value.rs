@@ -33,7 +33,7 @@ impl<T: Clone + Send + Sync + Unpin + 'static> Value for T {}
 #[derive(Clone)]
 pub struct Output(Arc<dyn Any + Send + Sync>);
 
-/// What came of a node: its value, or why there is none.
+/// Outcome of a node: its value, or the reason why there is none.
 pub type Outcome = Result<Output, Cause>;
 
 impl Output {
@@ -60,7 +60,7 @@ impl Output {
     }
 }
 
-/// What must be known of a value's type once the type is erased.
+/// Operations of a value's type once the type is erased.
 #[derive(Clone, Copy)]
 pub struct Kind {
     pub(crate) is: fn(&Output) -> bool,
@@ -71,7 +71,7 @@ pub struct Kind {
     pub(crate) limits: Option<&'static Limits>,
 }
 
-/// How a value becomes data and returns.
+/// Conversion of a value to data and back.
 #[derive(Clone, Copy)]
 pub struct Codec {
     pub(crate) encode: fn(&Output) -> serde_json::Result<serde_json::Value>,

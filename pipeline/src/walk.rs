@@ -7,13 +7,13 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Some of what is beneath others, and themselves: every parent before its children, arguments in their order.
 pub(crate) struct Walk<N> {
     pub(crate) order: Vec<N>,
-    /// Where in that order each is, by its [key](Walked::key).
+    /// Position of each in that order, by its [key](Walked::key).
     pub(crate) places: Places,
 }
 
 pub(crate) type Places = HashMap<usize, usize, BuildHasherDefault<Spread>>;
 
-/// What a walk goes by.
+/// A thing that a walk visits, told apart by a key.
 pub(crate) trait Walked: Clone {
     /// The same for the same node.
     fn key(&self) -> usize;

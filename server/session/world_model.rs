@@ -66,7 +66,6 @@ impl Session {
     ) -> Result<(String, Status), Error> {
         let trials = &self.kinds(Right::Speak)?.trials;
         let (store, space) = self.reading()?;
-        let seqs = self.quoted(quote.as_ref()).await?;
         if !thread.is_main() && store.thread(space, thread).await?.is_none() {
             return Err(Refused::NotFound(format!("thread {thread}")).into());
         }
@@ -75,6 +74,7 @@ impl Session {
                 return Err(Refused::NotFound(format!("statement {id}")).into());
             }
         }
+        let seqs = self.quoted(quote.as_ref()).await?;
         let by = self.claimant();
         let word = premises.is_empty()
             && is_of_self(&text, &by, true)

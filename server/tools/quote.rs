@@ -65,11 +65,8 @@ pub async fn checked(
     seq: Seq,
 ) -> Result<Option<Vec<Seq>>, StoreError> {
     let at = Query {
-        after: Some(seq.saturating_sub(1)),
-        before: Some(seq.saturating_add(1)),
         show: Show::Visible,
-        limit: 1,
-        ..Query::default()
+        ..Query::at(seq)
     };
     let found = store.events(space, &at).await?;
     let shown = shown_to_models(store, space, found).await?;

@@ -36,14 +36,51 @@ const USUAL: f32 = 5e-4;
 /// Letters by which persons of a verb differ, and the least that stays of a word without them.
 const ENDINGS: [char; 8] = ['a', 'e', 'i', 'o', 'u', 's', 'n', 't'];
 const STEM_MIN: usize = 3;
-/// Words that deny, of the languages that are spoken most: in Latin letters, and in Cyrillic ones.
-const DENIALS: [&str; 39] = [
-    "cannot", "geen", "jamais", "jamás", "kein", "keine", "keinem", "keinen", "keiner", "keines",
-    "ne", "neither", "never", "nem", "nenhum", "nessun", "nessuna", "nessuno", "nicht", "nie",
-    "niemals", "niet", "ningún", "ninguna", "no", "non", "nooit", "nor", "not", "nothing", "nunca",
-    "não", "ohne", "pas", "sans", "sem", "senza", "sin", "without",
+/// Words that deny, of the languages that are spoken most.
+const DENIALS: [&str; 42] = [
+    "cannot",
+    "geen",
+    "jamais",
+    "jamás",
+    "kein",
+    "keine",
+    "keinem",
+    "keinen",
+    "keiner",
+    "keines",
+    "ne",
+    "neither",
+    "never",
+    "nem",
+    "nenhum",
+    "nessun",
+    "nessuna",
+    "nessuno",
+    "nicht",
+    "nie",
+    "niemals",
+    "niet",
+    "ningún",
+    "ninguna",
+    "no",
+    "non",
+    "nooit",
+    "nor",
+    "not",
+    "nothing",
+    "nunca",
+    "não",
+    "ohne",
+    "pas",
+    "sans",
+    "sem",
+    "senza",
+    "sin",
+    "without",
+    "не",
+    "нет",
+    "никогда",
 ];
-const CYRILLIC_DENIALS: [&str; 3] = ["не", "нет", "никогда"];
 /// The same of languages without spaces.
 const UNSPACED_DENIALS: [&str; 8] = ["不", "没", "沒", "ない", "ません", "なかった", "無い", "未"];
 
@@ -212,8 +249,7 @@ fn stem(form: &str) -> &str {
 fn denies(text: &str) -> bool {
     let text = folded(text).replace('’', "'");
     let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
-    let denies = |word: &str| DENIALS.contains(&word) || CYRILLIC_DENIALS.contains(&word);
-    words.any(|word| word.ends_with("n't") || denies(word))
+    words.any(|word| word.ends_with("n't") || DENIALS.contains(&word))
         || UNSPACED_DENIALS.iter().any(|it| text.contains(it))
 }
 

@@ -26,22 +26,22 @@ pub trait Instance: Any + Send + Sync {
     fn call(self: Arc<Self>, method: String, arguments: Data) -> Eventually<Data>;
 }
 
-/// What a declaration says of a replica.
+/// Declaration of a replica.
 #[non_exhaustive]
 pub struct Spec {
     /// The full path of the type.
     pub name: &'static str,
-    /// How many instances it shall have.
+    /// Number of instances wanted.
     pub n: usize,
-    /// Which of them a caller gets.
+    /// Choice of the instance that a caller gets.
     pub pick: Pick,
-    /// What can be called.
+    /// Methods that can be called.
     pub methods: &'static [&'static str],
     /// Builds an instance from the arguments of its constructor, as data, and calls its initialiser.
     pub construct: fn(Data) -> Eventually<Arc<dyn Instance>>,
 }
 
-/// Which instance a caller gets.
+/// Choice of the instance that a caller gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pick {

@@ -35,7 +35,7 @@ const KEEP_ALIVE_WAIT: Duration = Duration::from_secs(5);
 struct Options {
     /// `http://` or `https://`, with a port.
     url: String,
-    /// What the server wants to see.
+    /// Token that the server wants.
     token: Option<String>,
     /// The authority of the server's certificate, a file in PEM.
     ca_file: Option<String>,
@@ -88,7 +88,7 @@ struct Link {
     session: String,
     /// Made at the first use, and anew after it broke: it lives on the runtime that was current then.
     channel: Mutex<Option<Channel>>,
-    /// What there should be, and be again on a server that comes back without it.
+    /// Deployments wanted, made again on a server that comes back without them.
     deployed: Mutex<HashMap<&'static str, Fleet>>,
     /// Held by whoever tells the server of a change: two such messages must not overtake each other. The number of the
     /// next instance; none is given twice, so that who holds one that is gone does not find another in its place.
@@ -100,9 +100,9 @@ struct Fleet {
     arguments: Data,
     /// All that somebody here may still call: the pool's, and those it gave up while a caller held them.
     alive: BTreeSet<u64>,
-    /// How many the server has, as far as it was told.
+    /// Number that the server was told.
     told: usize,
-    /// Whether there is a task already that will tell it.
+    /// True if a task that will tell it runs already.
     telling: bool,
 }
 

@@ -142,7 +142,7 @@ impl Block {
     }
 
     /// Without waiting: local instances end here, others on a task of their own, or before the pool is deployed again.
-    /// What is being deployed just now finds itself forgotten when it is done, and is deployed anew by the backend there
+    /// A replica that is being deployed finds itself forgotten when it is done, and is deployed anew by the backend there
     /// is by then.
     fn abandon(&self) {
         for pool in self.manager.replicas() {

@@ -29,7 +29,7 @@ use crate::replica::manager::Manager;
 use crate::replica::wire::{Ask, MESSAGE_BYTES_MAX, PATH, Packed, Reply, packed, unpacked};
 use crate::sync::Mutex;
 
-/// How long calls that run may take to finish after the server was told to stop.
+/// Time for running calls to finish after the server was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
 /// Characters of a token, at least, where others than this machine can try some.
 const TOKEN_MIN: usize = 16;
@@ -134,7 +134,7 @@ pub struct BoundServer {
 }
 
 impl BoundServer {
-    /// Where it listens: the port, if none was said.
+    /// Address that it listens on, with the chosen port if none was given.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -178,10 +178,10 @@ impl BoundServer {
     }
 }
 
-/// What the server holds.
+/// State of the server.
 struct Desk {
     server: ReplicaServer,
-    /// How many instances there may still be.
+    /// Number of instances that may still be made.
     places: Arc<Semaphore>,
     sessions: Mutex<HashMap<String, Session>>,
 }
@@ -363,7 +363,7 @@ async fn call(
     guarded(calling, replica, &method).await
 }
 
-/// How many numbers these are.
+/// Returns the count of these numbers.
 fn count(ranges: &[Range<u64>]) -> Option<usize> {
     let lengths = ranges
         .iter()

@@ -18,7 +18,7 @@ pub(crate) const PATH: &str = "/unhurried.Replicas/Ask";
 /// No call or answer is larger, if nothing is said.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
-/// What a client asks of a server. `session` is the client: two of them never share an instance.
+/// Request of a client. `session` is the client: two of them never share an instance.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ask {
@@ -55,7 +55,7 @@ impl Ask {
     }
 }
 
-/// What a server answers: data, or what went wrong with the replica. Trouble with the connection is a gRPC status.
+/// Answer of a server: data, or the fault of the replica. Trouble with the connection is a gRPC status.
 pub(crate) type Reply = Result<Data, ReplicaError>;
 
 /// A message as bytes, unless there are more of them than `limit`.

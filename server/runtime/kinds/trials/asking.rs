@@ -16,11 +16,11 @@ use crate::runtime::kinds::typed_question::{Form, typed_answer};
 use crate::words::failure::Who;
 use crate::words::time;
 
-/// What follows from a claim.
+/// Question for the predictions of a claim.
 pub(super) const DERIVE: Form = Form("derive", |it| (&it.trial_derive, &it.trial_claim));
-/// A counterexample.
+/// Question for a counterexample.
 pub(super) const REFLECT: Form = Form("reflect", |it| (&it.trial_reflect, &it.trial_prediction));
-/// What passages say of a prediction.
+/// Question for the verdict of passages on a prediction.
 pub(super) const WEIGH: Form = Form("weigh", |it| (&it.trial_weigh, &it.trial_passages));
 
 /// Asks a model about a statement. `more`: values of the prompt beside the statement. The record of

@@ -1,11 +1,10 @@
-//! What is tried again of the server's own accord, while the trials of a space have nothing else to
-//! do. What nothing but reflection could test is, once another instrument is there: a few statements
-//! at a time, each once for every new instrument (the rule is in `event/method.rs`). And what is
-//! held is tested again where `memory.retest_calls_per_day` allows it: what was recalled most and
-//! not tested for longest first, by an instrument that has not carried it (the rule is in
-//! `event/retest.rs`). The word that a statement is tested again says how many calls that takes at
-//! most, and is counted by the log before any of them is made: no crash and no other server makes
-//! more.
+//! Statements that the server tries again by itself, while the trials of a space have nothing else
+//! to do. Statements that only reflection could test are tried once for each new instrument, a few
+//! at a time (rule: `event/method.rs`). Held statements are tested again where
+//! `memory.retest_calls_per_day` allows it: those first that were recalled most and not tested for
+//! longest, by an instrument that has not carried them (rule: `event/retest.rs`). The event that
+//! begins such a test says how many calls it takes at most, before any is made: a crash or another
+//! server makes no more.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
