@@ -83,7 +83,7 @@ export type ChatMessage = {
   user: string;
 };
 
-/** Returned with a quote. */
+/** Result of the check of a quote. */
 export type Checked = "checked" | "unchecked";
 
 /** Whether a task is to be solved with a framework. */

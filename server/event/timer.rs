@@ -60,5 +60,16 @@ mod tests {
         for purpose in all {
             assert_eq!(Purpose::of(&purpose.to_string()), purpose);
         }
+        // Logs have these names.
+        let written = all.map(|purpose| purpose.to_string());
+        let names = [
+            "t3-3.1",
+            "later!x",
+            "wait!",
+            "gather!g-1-2",
+            "request!0199",
+            "ending!",
+        ];
+        assert_eq!(written, names);
     }
 }

@@ -8,6 +8,7 @@ use super::right::Right;
 use super::statement::Statement;
 use crate::event::entity::{Names, normal};
 use crate::event::envelope::Event;
+use crate::event::evidence::speaks_of;
 use crate::event::method::{Value, current};
 use crate::event::statement::{
     AGAINST_MAX, Claim, Claimant, Judged, Outcome, Source, Status, Triple, folded,
@@ -74,7 +75,7 @@ impl Session {
                 return Err(Refused::NotFound(format!("statement {id}")).into());
             }
         }
-        let seqs = self.quoted(quote.as_ref()).await?;
+        let seqs = self.quoted(&text, quote.as_ref()).await?;
         let by = self.claimant();
         let word = premises.is_empty()
             && is_of_self(&text, &by, true)
@@ -95,7 +96,7 @@ impl Session {
     }
 
     /// Returns the events that a quote rests on; none where it is not checked.
-    async fn quoted(&self, quote: Option<&Quote>) -> Result<Vec<Seq>, Error> {
+    async fn quoted(&self, text: &str, quote: Option<&Quote>) -> Result<Vec<Seq>, Error> {
         let (store, space) = self.reading()?;
         let Some(Quote {
             words,
@@ -104,6 +105,11 @@ impl Session {
         else {
             return Ok(Vec::new());
         };
+        if !speaks_of(words, &[text], None) {
+            let why =
+                "the quote says nothing of the statement: copy the words that do, or leave it out";
+            return Err(Refused::Unprocessable(why.to_owned()).into());
+        }
         let found = checked(&**store, space, words, *seq).await?;
         let refused = || {
             let why = format!(
@@ -151,7 +157,7 @@ impl Session {
         Ok(Some((statement, events)))
     }
 
-    /// Returns the outcome of a claim that is no statement, if it was claimed.
+    /// Returns the verdict on a claim that was refused or joined to another.
     pub async fn fate(&self, id: &str) -> Result<Option<Judged>, Error> {
         let trials = &self.kinds(Right::Read)?.trials;
         let judged = trials.journal(self.space()).folded(id).await?.judged;
@@ -195,7 +201,7 @@ impl Session {
         }
     }
 
-    /// Returns statements that may contradict a triple and are held, or were then.
+    /// Returns statements that may contradict a triple and are held now, or were at `as_of`.
     async fn held_about(
         &self,
         triple: &Triple,

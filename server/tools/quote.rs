@@ -1,4 +1,4 @@
-//! A quote: the events in which its words stand, said by a person or by a tool.
+//! Quotes: finds the events in which a person or a tool said their words.
 
 use crate::event::envelope::{Event, tag};
 use crate::event::evidence::strings;
@@ -13,7 +13,7 @@ use crate::words::id::{Seq, Space};
 /// Events up to a result among which its call is looked for.
 const CALLED: u32 = 500;
 
-/// Tools whose results show words of the mind, or what is held already.
+/// Tools whose results show words of the mind, or of the world model.
 const OF_MIND: [&str; 5] = [
     "tool:recall",
     "tool:remember",
@@ -22,7 +22,7 @@ const OF_MIND: [&str; 5] = [
     "tool:query_events",
 ];
 
-/// Returns true if words (spaces as [`spaced`]) stand in a message or an answer, or in the result of a tool that shows no
+/// Returns true if words that went through [`spaced`] stand in a message or an answer, or in the result of a tool that shows no
 /// words of the mind.
 pub fn says(event: &Event, words: &str) -> bool {
     if person(event).is_some() {
@@ -47,7 +47,7 @@ fn has_words(text: &str, words: &str) -> bool {
     })
 }
 
-/// Returns the positions of an event and of the call that it is the result of, which names the address that was read.
+/// Returns the position of an event, behind that of its call if it is the result of a tool: the call names the address read.
 pub fn with_call(event: &Event, events: &[Event]) -> Vec<Seq> {
     let id = event.payload.get("call_id");
     let id = id.filter(|_| event.has(tag::RESULT));

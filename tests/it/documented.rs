@@ -22,7 +22,7 @@ const ERRORS: [&str; 10] = [
 ];
 
 /// A word of these says what an integer counts or measures.
-const UNITS: [&str; 28] = [
+const UNITS: [&str; 27] = [
     "byte",
     " ms",
     "millisecond",
@@ -40,7 +40,6 @@ const UNITS: [&str; 28] = [
     "token",
     "index",
     "character",
-    "scalar",
     "call",
     "turn",
     "page",

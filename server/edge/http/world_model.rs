@@ -146,10 +146,10 @@ impl Body for NewStatement {
             .seq
             .is_some_and(|seq| !(1..=INTEGER_MAX).contains(&seq))
         {
-            wrongs.add(Slug::InvalidFrame, "/seq", "a seq, from 1");
+            wrongs.add(Slug::InvalidFrame, "/seq", "must be a seq, 1 or more");
         }
         if self.seq.is_some() && quote.trim().is_empty() {
-            let detail = "the event in which the quote stands; there is no quote";
+            let detail = "needs a quote, which stands in that event";
             wrongs.add(Slug::InvalidFrame, "/seq", detail);
         }
         let count = self.derived_from.as_ref().map_or(0, Vec::len);
@@ -190,13 +190,13 @@ pub struct Remembered {
     pub quote: Option<Checked>,
 }
 
-/// Returned with a quote.
+/// Result of the check of a quote.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Checked {
     /// Its words stand in the event that was named.
     Checked,
-    /// No event was named: its words may stand nowhere.
+    /// No event was named: it was not looked up.
     Unchecked,
 }
 

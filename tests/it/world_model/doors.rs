@@ -291,6 +291,13 @@ on_both!(d1_34_a_claim_comes_from_where_its_quote_stands, |medium| {
         source("The tower is at Kello.").await,
         (json!("mind"), json!(of_tool))
     );
+    // The same over HTTP: the call comes with the result.
+    let body = json!({
+        "statement": "The tower is at Kello, they say.", "quote": "the tower is at Kello", "seq": of_tool[1],
+    });
+    let claimed = app.post("/world-model", body).await.expect(202);
+    let claimed = statement(&app, claimed["id"].as_str().unwrap()).await;
+    assert_eq!(claimed["sources"][0]["seqs"], json!(of_tool));
     let concluded = source("Towers are seen from afar.").await;
     assert_eq!(concluded, (json!("mind"), json!([inputs[0]])));
     assert_eq!(source("The way.").await.0, "mind");
@@ -307,7 +314,7 @@ on_both!(
     d1_34_a_quote_over_http_is_checked_where_its_event_is_named,
     |medium| {
         let stub = agreeable().await;
-        stub.on(decision, reply("The hill is at Bodo."));
+        stub.on(decision, reply("So the mill is at Tarn."));
         let app = App::start(medium, &stub).await;
         app.tell("I hear the mill  is at Tarn.").await;
         let log = app.public_log().await;
@@ -328,10 +335,13 @@ on_both!(
         assert_eq!(unchecked.expect(202)["quote"], "unchecked");
         let none = claim(Value::Null, Value::Null).await.expect(202);
         assert!(none.get("quote").is_none(), "{none}");
-        // Other words, words of the mind, and an event that is not there.
+        // Words that say nothing of it, other words, words of the mind, and an event that is not there.
+        let refused = claim(json!("at"), json!(said)).await.expect(422);
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.contains("says nothing"), "{detail}");
         for (quote, seq) in [
             ("the mill is at Kello", said),
-            ("the hill is at Bodo", replied),
+            (quote, replied),
             (quote, said + 1_000_000),
         ] {
             let refused = claim(json!(quote), json!(seq)).await.expect(422);
