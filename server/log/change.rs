@@ -35,20 +35,18 @@ pub struct Spent {
 impl Spent {
     /// A model call that used so many tokens.
     pub const fn call(tokens: u64) -> Self {
-        let (calls, threads) = (1, 0);
         Self {
-            calls,
+            calls: 1,
             tokens,
-            threads,
+            threads: 0,
         }
     }
 
     /// So many threads.
     pub const fn threads(threads: u64) -> Self {
-        let (calls, tokens) = (0, 0);
         Self {
-            calls,
-            tokens,
+            calls: 0,
+            tokens: 0,
             threads,
         }
     }

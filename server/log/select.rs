@@ -137,23 +137,27 @@ impl Select {
 
     /// Only these columns, and every combination once.
     pub fn distinct(self, read: &'static [&'static str]) -> Self {
-        let once = true;
         Self {
-            once,
+            once: true,
             ..self.only(read)
         }
     }
 
     /// Only these columns of every row: a database takes as long to hand over a column as a short text.
     pub fn only(self, read: &'static [&'static str]) -> Self {
-        let once = false;
-        Self { read, once, ..self }
+        Self {
+            read,
+            once: false,
+            ..self
+        }
     }
 
     /// At most so many rows.
     pub fn first(self, limit: u32) -> Self {
-        let limit = Some(limit);
-        Self { limit, ..self }
+        Self {
+            limit: Some(limit),
+            ..self
+        }
     }
 
     /// The one behind so many rows: whether there are more than that is one row to read, however many there are.

@@ -82,8 +82,10 @@ impl RemoteCancel {
         let events = self.store.events(space, &query).await?;
         // The text is not asked for here.
         let shown = |event| {
-            let json = "".into();
-            Arc::new(Shown { event, json })
+            Arc::new(Shown {
+                event,
+                json: "".into(),
+            })
         };
         Ok(events.into_iter().map(shown).collect())
     }

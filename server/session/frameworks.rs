@@ -60,7 +60,8 @@ impl Session {
 
     /// Tells the outcome of a task that a framework is for. Returns how the framework stands then.
     pub async fn framework_outcome(&self, id: &str, came: &Outcome) -> Result<FrameworkRow, Error> {
-        let (store, came) = (self.store(Right::Speak)?, (came, id::fresh()));
+        let store = self.store(Right::Speak)?;
+        let came = (came, id::fresh());
         Ok(frameworks::tell_outcome(&**store, self.space(), id, came).await?)
     }
 }

@@ -306,7 +306,8 @@ pub async fn thoughts(
     Path(mission): Path<ThreadId>,
     mut params: Params,
 ) -> Answer<Page<TaskThought>> {
-    let (part, text) = (Part::take(&mut params)?, params.words()?);
+    let part = Part::take(&mut params)?;
+    let text = params.words()?;
     params.end()?;
     session.tasks(&mission).await?;
     let words = text.as_deref().unwrap_or_default();

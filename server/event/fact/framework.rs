@@ -61,9 +61,14 @@ impl FrameworkFact<'_> {
 /// One of each, for the documents and the tests.
 pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
     let tally = Tally::default().and(false, false).and(true, true);
-    let worked = true;
-    let reason = "it is the better way";
-    let said = [Said::Chosen { reason }, Said::Came { worked, tally }];
+    let chosen = Said::Chosen {
+        reason: "it is the better way",
+    };
+    let came = Said::Came {
+        worked: true,
+        tally,
+    };
+    let said = [chosen, came];
     let fact = |what| FrameworkFact {
         framework: "0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b",
         with: true,

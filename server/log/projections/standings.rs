@@ -4,7 +4,6 @@ use super::statements::{filled, status_of, times, valid_of};
 use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::fact::statement::Said;
 use crate::event::statement::{Instrument, Outcome, Status, Valid};
 use crate::event::trial::News;
 use crate::log::error::StoreError;
@@ -49,13 +48,8 @@ static TABLE: Table = Table {
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let Fact::Statement(fact) = fact else {
-        return None;
-    };
-    let Said::News(news) = &fact.what else {
-        return None;
-    };
-    let (status, valid, carried) = match &**news {
+    let (statement, news) = fact.news()?;
+    let (status, valid, carried) = match news {
         News::Claimed(_) => (Status::Proposed, Valid::default(), Ok(String::new())),
         News::Judged(judged) => match judged.outcome {
             Outcome::Is(status) => (status, judged.valid, json(&judged.carried)),
@@ -65,7 +59,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     };
     let cells: [(&'static str, Cell); 5] = [
         ("space", space.into()),
-        ("id", fact.statement.into()),
+        ("id", statement.into()),
         ("seq", event.seq.into()),
         ("status", status.as_str().into()),
         ("carried", carried.unwrap_or_default().into()),

@@ -324,8 +324,10 @@ pub(super) async fn read(
         let parts: Vec<Vec<u8>> = query_scalar(text).bind(id).fetch_all(connection).await?;
         bytes = parts.concat();
     }
-    let bytes = bytes.into();
-    Ok(Some(Blob { mime, bytes }))
+    Ok(Some(Blob {
+        mime,
+        bytes: bytes.into(),
+    }))
 }
 
 /// The next blob of all spaces after a key.

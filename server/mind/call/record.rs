@@ -18,6 +18,8 @@ pub struct Ready {
     pub(super) prepared: Prepared,
     pub(super) place: TurnPlace,
     pub(super) who: Who,
+    pub(super) purpose: String,
+    pub(super) round: u64,
     pub(super) record: Map<String, Value>,
     pub(super) begin: Instant,
     /// When the first piece of the answer came.
@@ -47,6 +49,8 @@ impl Ready {
         Self {
             who: prepared.module.clone(),
             prepared,
+            purpose: purpose.to_owned(),
+            round,
             place: place.clone(),
             record,
             begin: Instant::now(),
@@ -73,11 +77,7 @@ impl Ready {
 
     /// Says that the call is under way, until what comes back is dropped.
     pub(super) fn working(&self, store: &Arc<dyn Store>, limit_ms: u64) -> Working {
-        let purpose = self.record.get("purpose").and_then(Value::as_str);
-        let purpose = purpose.unwrap_or_default();
-        let round = self.record.get("round").and_then(Value::as_u64);
-        let round = round.unwrap_or_default();
-        let call = (self.who.to_string(), purpose.to_owned(), round);
+        let call = (self.who.to_string(), self.purpose.clone(), self.round);
         Working::begin(store, &self.place, Some(call), Some(limit_ms))
     }
 

@@ -117,10 +117,8 @@ impl ModelClient {
         }
         let query = Query {
             thread: Some(thread.clone()),
-            after: Some(seq - 1),
-            before: Some(seq + 1),
-            limit: 1,
-            ..Query::default()
+            show: Show::default(),
+            ..Query::at(seq)
         };
         let event = self.store.events(space, &query).await?.into_iter().next();
         let Some(written) = event.and_then(|event| Summary::of(&event)).map(Arc::new) else {

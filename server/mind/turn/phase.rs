@@ -187,8 +187,9 @@ impl Turn {
 
     fn before_rounds(&self) -> Phase {
         if !self.granted.is_empty() {
-            let calls = self.granted.clone();
-            return Phase::Granted { calls };
+            return Phase::Granted {
+                calls: self.granted.clone(),
+            };
         }
         if self.recalls {
             return Phase::Recalling;
@@ -313,8 +314,10 @@ impl Turn {
         } else if self.tool_calls >= tool_calls && made > 0 {
             spent("tool calls", tool_calls, "turn.max_tool_calls")
         } else {
-            let round = made;
-            Phase::Deciding { round, repair }
+            Phase::Deciding {
+                round: made,
+                repair,
+            }
         }
     }
 }

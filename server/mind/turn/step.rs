@@ -53,12 +53,16 @@ impl Step {
             Intent::Connect { name, .. } => self.connect.push(name.clone()),
             Intent::Disconnect { name } => self.disconnect.push(name.clone()),
             Intent::Wait { from, .. } => {
-                let from = from.clone();
-                self.wait = Some(Wait { wait: true, from });
+                self.wait = Some(Wait {
+                    wait: true,
+                    from: from.clone(),
+                });
             }
             Intent::GoOn => {
-                let from = None;
-                self.wait = Some(Wait { wait: false, from });
+                self.wait = Some(Wait {
+                    wait: false,
+                    from: None,
+                });
             }
             Intent::SendsDone => self.sends_done = true,
             Intent::ContactsDone => self.contacts_done = true,

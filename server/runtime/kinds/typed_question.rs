@@ -17,16 +17,28 @@ use crate::tools::tool::decoded;
 use crate::words::failure::Who;
 use crate::words::text::Json;
 
-/// A question for one call of a tool: its purpose, which is the name of its only tool, too, and its
-/// prompts: fixed instructions, and what follows them.
+/// A question for one call of a tool.
 #[derive(Clone, Copy)]
-pub struct Form(pub &'static str, pub fn(&Prompts) -> (&Template, &Template));
+pub struct Form {
+    /// Its purpose, and the name of its only tool.
+    pub purpose: &'static str,
+    /// Its prompts: the fixed instructions, and the text that follows them.
+    pub prompts: fn(&Prompts) -> (&Template, &Template),
+}
 
 impl Form {
+    /// Returns the form of a question.
+    pub const fn new(
+        purpose: &'static str,
+        prompts: fn(&Prompts) -> (&Template, &Template),
+    ) -> Self {
+        Self { purpose, prompts }
+    }
+
     /// Returns the question without values, in its first round. Its tool takes a `T`.
     pub fn question<T: JsonSchema>(self, who: Who, tier: Tier, prompts: &Prompts) -> Question {
-        let Self(name, prompt) = self;
-        let (system, tail) = prompt(prompts);
+        let name = self.purpose;
+        let (system, tail) = (self.prompts)(prompts);
         Question {
             who,
             purpose: name,

@@ -32,8 +32,9 @@ impl Requests {
                 RequestState::Approval | RequestState::Question
                     if has_ended && !row.is_of_trial() =>
                 {
-                    let reason = "the thread has ended";
-                    let withdrawn = Settled::Withdrawn { reason };
+                    let withdrawn = Settled::Withdrawn {
+                        reason: "the thread has ended",
+                    };
                     self.settle(space, &row, withdrawn).await?;
                 }
                 RequestState::Granted | RequestState::Started

@@ -52,22 +52,25 @@ impl<T> Came<T> {
 
 /// The questions that missions ask.
 impl Form {
-    pub(super) const DECOMPOSE: Self = Self("decompose", |it| {
+    pub(super) const DECOMPOSE: Self = Self::new("decompose", |it| {
         (&it.mission_decompose, &it.mission_wanted)
     });
     pub(super) const SPLIT: Self =
-        Self("decompose", |it| (&it.mission_decompose, &it.mission_split));
+        Self::new("decompose", |it| (&it.mission_decompose, &it.mission_split));
     pub(super) const CONSIDER: Self =
-        Self("consider", |it| (&it.mission_consider, &it.mission_task));
-    pub(super) const SOLVE: Self = Self("solve", |it| (&it.mission_solve, &it.mission_try));
-    pub(super) const APPLY: Self = Self("apply", |it| (&it.mission_apply, &it.mission_known));
+        Self::new("consider", |it| (&it.mission_consider, &it.mission_task));
+    pub(super) const SOLVE: Self = Self::new("solve", |it| (&it.mission_solve, &it.mission_try));
+    pub(super) const APPLY: Self = Self::new("apply", |it| (&it.mission_apply, &it.mission_known));
     pub(super) const FRAMEWORK: Self =
-        Self("framework", |it| (&it.mission_framework, &it.mission_make));
+        Self::new("framework", |it| (&it.mission_framework, &it.mission_make));
     pub(super) const GUIDELINE: Self =
-        Self("guideline", |it| (&it.mission_guideline, &it.mission_runs));
-    pub(super) const JUDGE: Self = Self("judge", |it| (&it.mission_judge, &it.mission_verdict));
-    pub(super) const REPLAN: Self = Self("replan", |it| (&it.mission_replan, &it.mission_behind));
-    pub(super) const ANSWER: Self = Self("answer", |it| (&it.mission_answer, &it.mission_tasks));
+        Self::new("guideline", |it| (&it.mission_guideline, &it.mission_runs));
+    pub(super) const JUDGE: Self =
+        Self::new("judge", |it| (&it.mission_judge, &it.mission_verdict));
+    pub(super) const REPLAN: Self =
+        Self::new("replan", |it| (&it.mission_replan, &it.mission_behind));
+    pub(super) const ANSWER: Self =
+        Self::new("answer", |it| (&it.mission_answer, &it.mission_tasks));
 }
 
 /// What is asked.
@@ -122,7 +125,7 @@ impl Ask {
 
     /// Returns the question without its values.
     fn question<T: JsonSchema>(&self, prompts: &Prompts, round: u64) -> Result<Question, Failure> {
-        let node = Name::parse(self.form.0)
+        let node = Name::parse(self.form.purpose)
             .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         let question = self
             .form
@@ -145,7 +148,7 @@ pub(super) async fn ask<T: DeserializeOwned + JsonSchema>(
     let mut wrong = String::new();
     for nudge in 0..2 {
         if nudge > 0 {
-            let told = &[("tool", ask.form.0), ("wrong", &wrong)];
+            let told = &[("tool", ask.form.purpose), ("wrong", &wrong)];
             ask = ask.with("nudge", desk.prompts().mission_nudge.fill(told));
         }
         match ask_once::<T>(desk, &ask, nudge).await {

@@ -28,13 +28,17 @@ pub(super) struct Ended {
 
 impl Ended {
     pub fn closed(answer: String) -> Self {
-        let (answer, reason) = (Some(answer), None);
-        Self { answer, reason }
+        Self {
+            answer: Some(answer),
+            reason: None,
+        }
     }
 
     pub fn failed(reason: String) -> Self {
-        let (answer, reason) = (None, Some(cut(&reason, TEXT_MAX)));
-        Self { answer, reason }
+        Self {
+            answer: None,
+            reason: Some(cut(&reason, TEXT_MAX)),
+        }
     }
 }
 

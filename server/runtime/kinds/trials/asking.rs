@@ -17,11 +17,12 @@ use crate::words::failure::Who;
 use crate::words::time;
 
 /// Question for the predictions of a claim.
-pub(super) const DERIVE: Form = Form("derive", |it| (&it.trial_derive, &it.trial_claim));
+pub(super) const DERIVE: Form = Form::new("derive", |it| (&it.trial_derive, &it.trial_claim));
 /// Question for a counterexample.
-pub(super) const REFLECT: Form = Form("reflect", |it| (&it.trial_reflect, &it.trial_prediction));
+pub(super) const REFLECT: Form =
+    Form::new("reflect", |it| (&it.trial_reflect, &it.trial_prediction));
 /// Question for the verdict of passages on a prediction.
-pub(super) const WEIGH: Form = Form("weigh", |it| (&it.trial_weigh, &it.trial_passages));
+pub(super) const WEIGH: Form = Form::new("weigh", |it| (&it.trial_weigh, &it.trial_passages));
 
 /// Asks a model about a statement. `more`: values of the prompt beside the statement. The record of
 /// the call waits with the statement.

@@ -206,18 +206,17 @@ async fn with_rest(
     Ok((drafts, forms))
 }
 
-/// Looks through all spaces once, after a start: what follows from a merge for many statements may
-/// have been cut off, and what was judged by the names of before while one was undone is not looked
-/// at again by whoever died behind it. Of those that were undone the last are looked at.
+/// Contests statements of a space anew, after a start, by its merges and by the last ones that were
+/// undone: a crash may have cut off the consequences of a merge, or the second look at statements
+/// that were judged by names of before.
 pub(super) async fn contest_by_merges(journal: Journal<'_>) -> Stored<()> {
     let (store, space) = (journal.store(), journal.space);
     let merges = store.merges(space).await?;
     let mut undone = store.merges_undone(space).await?;
-    undone.drain(
-        ..undone
-            .len()
-            .saturating_sub(journal.memory().merges as usize),
-    );
+    let older = undone
+        .len()
+        .saturating_sub(journal.memory().merges as usize);
+    undone.drain(..older);
     let all = merges.iter().chain(&undone);
     let forms = all.flat_map(|row| forms_of(&row.merge)).collect();
     contest_anew(journal, &forms).await

@@ -27,10 +27,10 @@ use crate::words::id::{self, Seq, Space, ThreadId};
 const RECALLS_MAX: usize = 2000;
 
 /// The status of a statement, the event since which it has it, and true if it was held before.
-type Turn = (Status, Seq, bool);
+type Standing = (Status, Seq, bool);
 
 /// Returns the failure that not all threads are told, in the thread of the trials.
-fn not_all(statement: &str, (status, since, _): Turn) -> Draft {
+fn not_all(statement: &str, (status, since, _): Standing) -> Draft {
     let status = status.as_str();
     let text = format!(
         "the statement {statement} is {status} since event {since}, and of the recalls that returned it only the newest {RECALLS_MAX} were looked at: threads \
@@ -191,7 +191,7 @@ async fn late_corrections(journal: Journal<'_>, id: &str, named: Seq) -> Stored<
 async fn told_to_all(
     journal: Journal<'_>,
     row: &StatementRow,
-    (status, since, was_held): Turn,
+    (status, since, was_held): Standing,
     told: impl Fn(&ThreadId, &[Correction], Correction) -> Option<Draft>,
 ) -> Stored<(Vec<Draft>, bool)> {
     let (concerned, is_cut) = concerned(journal, row).await?;
