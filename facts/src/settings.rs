@@ -213,9 +213,9 @@ impl Settings {
         let [of, default] = [of, default].map(|name| Ident::new(name, Span::call_site()));
         let is_name = |it: &Ident| it.to_string().starts_with(char::is_uppercase);
         match self.get(name) {
-            None => quote!(crate::event::envelope::#of::#default),
+            None => quote!(crate::envelope::#of::#default),
             Some(Expr::Path(path)) if path.path.get_ident().is_some_and(is_name) => {
-                quote!(crate::event::envelope::#of::#path)
+                quote!(crate::envelope::#of::#path)
             }
             Some(value) => quote!(#value),
         }

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::log::appended::Placed;
-use crate::runtime::kinds::turns::input::Received;
-use crate::words::id::{Seq, ThreadId};
+use thinkd_log::appended::Placed;
+use thinkd_runtime::kinds::turns::input::Received;
+use thinkd_words::id::{Seq, ThreadId};
 
 /// A frame was taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

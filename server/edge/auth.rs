@@ -10,9 +10,9 @@ use super::jwt::claims::Unfit;
 use super::jwt::{Refused, Tokens};
 use super::keys::Keys;
 use super::problem::{Problem, Slug};
-use crate::words::id::Space;
-use crate::words::principal::{Credential, Principal, Role};
-use crate::words::time;
+use thinkd_words::id::Space;
+use thinkd_words::principal::{Credential, Principal, Role};
+use thinkd_words::time;
 
 /// What a client showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

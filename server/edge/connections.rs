@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::limits::Limits;
 use super::problem::{Problem, Slug};
-use crate::tasks::share::{Place, Places};
-use crate::words::id::Space;
+use thinkd_tasks::share::{Place, Places};
+use thinkd_words::id::Space;
 
 /// The connections of a server.
 pub struct Connections {

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 
 use super::problem::Problem;
-use crate::words::text::sha256;
+use thinkd_words::text::sha256;
 
 mod files;
 

@@ -21,9 +21,9 @@ use super::problem::{Problem, Slug};
 use super::rate_limit::RateLimits;
 use super::stay::Stay;
 use super::stream_limits::StreamLimits;
-use crate::session::handle::{Error, Session, Sessions};
-use crate::tasks::share::Places;
-use crate::words::id::Space;
+use thinkd_session::handle::{Error, Session, Sessions};
+use thinkd_tasks::share::Places;
+use thinkd_words::id::Space;
 
 /// Blobs that are uploaded at a time: each is held in memory.
 const UPLOADS: u32 = 8;

@@ -9,11 +9,11 @@ use super::ids;
 use super::json::{self, Body};
 use super::limits::Limits;
 use super::problem::{Pointed, Problem, Slug, Wrongs};
-use crate::event::draft::InputKind;
-use crate::event::envelope::Payload;
-use crate::session::handle::Session;
-use crate::session::right::Right;
-use crate::words::id::{Name, Seq};
+use thinkd_event::draft::InputKind;
+use thinkd_event::envelope::Payload;
+use thinkd_session::handle::Session;
+use thinkd_session::right::Right;
+use thinkd_words::id::{Name, Seq};
 
 /// The socket's protocol, as a subprotocol and in `hello`.
 pub const PROTOCOL: &str = "thinkd.v1";

@@ -31,7 +31,7 @@ macro_rules! resource {
         $(bounds: $bounds:expr;)?
     ) => {
         $(#[$says])*
-        pub const $name: $crate::edge::http::Resource = {
+        pub const $name: $crate::http::Resource = {
             #[derive(utoipa::OpenApi)]
             #[openapi(
                 paths($($($($handler)::+),+),+),
@@ -40,7 +40,7 @@ macro_rules! resource {
             )]
             struct Document;
 
-            $crate::edge::http::Resource {
+            $crate::http::Resource {
                 routes: || {
                     axum::Router::new()
                         $(.route($address, axum::routing::MethodRouter::new()$(.$method($($handler)::+))+))+

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::problem::{Problem, Slug, Wrongs};
-use crate::words::id::{InvalidId, Key, ThreadId};
+use thinkd_words::id::{InvalidId, Key, ThreadId};
 
 /// The thread of a frame; `main` when none is named.
 pub fn thread(text: Option<&str>) -> Result<ThreadId, Problem> {

@@ -6,11 +6,11 @@ use super::frame::{Said, Trigger};
 use super::limits::Limits;
 use super::problem::{Problem, Wrongs};
 use super::{ids, media};
-use crate::event::draft::{InputKind, Part};
-use crate::event::envelope::Modality;
-use crate::runtime::kinds::turns::input::InputContent;
-use crate::session::handle::Session;
-use crate::words::id::{Key, Name, ThreadId};
+use thinkd_event::draft::{InputKind, Part};
+use thinkd_event::envelope::Modality;
+use thinkd_runtime::kinds::turns::input::InputContent;
+use thinkd_session::handle::Session;
+use thinkd_words::id::{Key, Name, ThreadId};
 
 /// Stores something said or perceived.
 pub async fn submit_said(

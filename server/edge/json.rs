@@ -13,10 +13,10 @@ use serde_json::{Map, Value};
 
 use super::limits::Limits;
 use super::problem::{Problem, Slug, Wrongs};
-use crate::words::decode::{self, Fault};
-use crate::words::digits;
-use crate::words::id::INTEGER_MAX;
-use crate::words::text::unmarked;
+use thinkd_words::decode::{self, Fault};
+use thinkd_words::digits;
+use thinkd_words::id::INTEGER_MAX;
+use thinkd_words::text::unmarked;
 
 /// A body or frame: what is read of it, and what has to hold of that besides its shape.
 pub trait Body: DeserializeOwned {

@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::keys::cancelled;
 use super::limits::ms;
-use crate::words::principal::Principal;
-use crate::words::time::Timestamp;
 use claims::{Claims, Unfit};
 use key_set::{Key, KeySet};
 use options::JwtOptions;
+use thinkd_words::principal::Principal;
+use thinkd_words::time::Timestamp;
 
 pub mod claims;
 mod key_set;

@@ -12,9 +12,9 @@ use sha2::{Digest, Sha256};
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use tokio_util::sync::CancellationToken;
 
-use crate::words::id::Space;
-use crate::words::principal::Role;
-use crate::words::secret::redacted;
+use thinkd_words::id::Space;
+use thinkd_words::principal::Role;
+use thinkd_words::secret::redacted;
 
 /// The token as an operator finds it.
 const TOKEN: &str = "token (THINKD_TOKEN)";

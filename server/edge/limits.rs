@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::tasks::share::SPACE_SHARE;
-use crate::words::defaults::with_defaults;
+use thinkd_tasks::share::SPACE_SHARE;
+use thinkd_words::defaults::with_defaults;
 
 with_defaults! {
     /// The limits of the contract. Bytes, counts and milliseconds.

@@ -7,11 +7,11 @@ use bytes::Bytes;
 
 use super::frame::Media;
 use super::problem::{Problem, Slug};
-use crate::event::draft::Part;
-use crate::event::envelope::Modality;
-use crate::log::blob::Blob;
-use crate::session::handle::Session;
 use size::size;
+use thinkd_event::draft::Part;
+use thinkd_event::envelope::Modality;
+use thinkd_log::blob::Blob;
+use thinkd_session::handle::Session;
 
 mod size;
 

@@ -7,11 +7,11 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
-use crate::log::error::StoreError;
-use crate::runtime::refused::Refused;
-use crate::session::handle::Error;
-use crate::words::decode::WRONGS_MAX;
-use crate::words::id::InvalidId;
+use thinkd_log::error::StoreError;
+use thinkd_runtime::refused::Refused;
+use thinkd_session::handle::Error;
+use thinkd_words::decode::WRONGS_MAX;
+use thinkd_words::id::InvalidId;
 
 /// Declares the slugs: each with its word, its status and its title.
 macro_rules! slugs {

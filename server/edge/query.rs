@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::limits::Limits;
 use super::problem::{Problem, Slug};
-use crate::log::query::Query;
+use thinkd_log::query::Query;
 
 /// A question with its tags as they are compared (blank ones and repetitions left out), if they are not too many.
 pub fn within_tags(query: Query, limits: &Limits) -> Result<Query, String> {

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use super::problem::{Problem, Slug};
-use crate::words::principal::Holder;
+use thinkd_words::principal::Holder;
 
 /// A burst is what comes in this time.
 const BURST: Duration = Duration::from_secs(1);

@@ -7,8 +7,8 @@ use tokio::time::sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::auth::Authority;
-use crate::words::principal::{Credential, Principal};
-use crate::words::time::{self, Timestamp};
+use thinkd_words::principal::{Credential, Principal};
+use thinkd_words::time::{self, Timestamp};
 
 /// How long somebody may stay.
 pub struct Stay {

@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 
 use super::limits::Limits;
 use super::problem::{Problem, Slug};
-use crate::tasks::share::{Place, Places};
-use crate::words::principal::{Holder, Principal};
+use thinkd_tasks::share::{Place, Places};
+use thinkd_words::principal::{Holder, Principal};
 
 /// The seats of a server.
 pub struct StreamLimits {

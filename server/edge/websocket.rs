@@ -23,9 +23,9 @@ use super::guesses::Peer;
 use super::limits::ms;
 use super::problem::{Problem, Slug};
 use super::stream_limits::StreamPermit;
-use crate::session::handle::Session;
 use client::{Client, Entrance};
 use socket::{Came, End, Socket};
+use thinkd_session::handle::Session;
 
 pub mod asyncapi;
 mod client;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::mission::TaskId;
-use crate::words::id::{Name, Seq, ThreadId};
-use crate::words::spelling::words;
-use crate::words::time::Timestamp;
+use thinkd_words::id::{Name, Seq, ThreadId};
+use thinkd_words::spelling::words;
+use thinkd_words::time::Timestamp;
 
 /// See the module. Where it is not so, nothing of the append is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::statement::Status;
-use crate::words::defaults::{is_yes, yes};
-use crate::words::id::Seq;
+use thinkd_words::defaults::{is_yes, yes};
+use thinkd_words::id::Seq;
 
 /// Most corrections that a thread keeps, the newest.
 pub const CORRECTIONS_MAX: usize = 32;

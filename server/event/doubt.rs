@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::statement::{Instrument, Judged, Status};
-use crate::words::spelling::words;
-use crate::words::time::Timestamp;
+use thinkd_words::spelling::words;
+use thinkd_words::time::Timestamp;
 
 words! {
     /// A doubt about a statement.

@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 use super::condition::Condition;
 use super::envelope::{Event, Meta, Modality, Payload, Source, tag, wakes};
-use crate::words::id::ThreadId;
-use crate::words::spelling::words;
-use crate::words::time::Timestamp;
+use thinkd_words::id::ThreadId;
+use thinkd_words::spelling::words;
+use thinkd_words::time::Timestamp;
 
 /// An event to be: everything but what the store stamps.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::words::id::{Seq, ThreadId};
-pub(crate) use crate::words::spelling::words;
-use crate::words::time::Timestamp;
+use thinkd_words::id::{Seq, ThreadId};
+use thinkd_words::spelling::words;
+use thinkd_words::time::Timestamp;
 
 words! {
     /// Where an event comes from.

@@ -9,8 +9,6 @@ use super::draft::Draft;
 use super::envelope::tag;
 use super::raw::Raw;
 use super::spec::Spec;
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::{Name, ThreadId};
 use approval::{Pending, Started, Verdict};
 use calls::{Action, Outcome, Record, Reply};
 use corrected::Corrected;
@@ -28,6 +26,8 @@ use set::Set;
 use statement::{StatementFact, Trials};
 use summary::{Summaries, Summary};
 use task::TaskFact;
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::id::{Name, ThreadId};
 use told::{Message, Told};
 use withdrawn::Withdrawn;
 

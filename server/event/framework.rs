@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::id::{Seq, ThreadId};
+use thinkd_words::id::{Seq, ThreadId};
 
 /// Most characters of a name.
 pub const NAME_MAX: usize = 200;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::words::text;
+use thinkd_words::text;
 
 /// See the module. Kept in the row of the thread that gathers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::draft::Draft;
-use crate::words::id::{Name, ThreadId};
+use thinkd_words::id::{Name, ThreadId};
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

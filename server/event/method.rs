@@ -9,7 +9,7 @@ use super::evidence::computes;
 use super::statement::{
     Claimant, Instrument, Judged, Later, PREDICTIONS_MAX, Prediction, Status, Triple, Valid, folded,
 };
-use crate::words::time::Timestamp;
+use thinkd_words::time::Timestamp;
 
 /// Returns the instrument for a prediction: an experiment where one can say something, and none
 /// that has carried the statement where another one can; after a trial in vain the next one.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use thinkd_facts::Members;
 use utoipa::ToSchema;
 
-use crate::words::id::{Seq, ThreadId};
-use crate::words::spelling::words;
+use thinkd_words::id::{Seq, ThreadId};
+use thinkd_words::spelling::words;
 
 /// Most characters of a mission.
 pub const MISSION_MAX: usize = 16_000;

@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::words::defaults::with_defaults;
-use crate::words::id::{Space, ThreadId};
+use thinkd_words::defaults::with_defaults;
+use thinkd_words::id::{Space, ThreadId};
 
 with_defaults! {
     /// How a mood moves: `[mood]` in thinkd.toml.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::spelling::words;
+use thinkd_words::spelling::words;
 
 words! {
     /// The outcome of work.

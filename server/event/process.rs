@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::draft::{Draft, tags};
 use super::envelope::{Event, Modality, Payload, Source, tag};
-use crate::words::id::ThreadId;
-use crate::words::spelling::words;
-use crate::words::time::Timestamp;
+use thinkd_words::id::ThreadId;
+use thinkd_words::spelling::words;
+use thinkd_words::time::Timestamp;
 
 /// Who woke a thread, as far as it matters to one that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::draft::Draft;
 use super::envelope::{Event, Modality, Payload, Source};
-use crate::words::id::{Seq, ThreadId};
-use crate::words::time::Timestamp;
+use thinkd_words::id::{Seq, ThreadId};
+use thinkd_words::time::Timestamp;
 
 /// See the module. Borrowed, so that reading a fact copies no text.
 #[derive(Debug, Clone, Copy, PartialEq)]

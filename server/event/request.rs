@@ -13,9 +13,9 @@ use super::fact::question::{Answer, Answered};
 use super::fact::statement::Trials;
 use super::statement::OfTrial;
 use super::trial::News;
-use crate::event::timer::Purpose;
-use crate::words::failure::{Failure, FailureKind, Who, cut_off, not_run};
-use crate::words::id::ThreadId;
+use crate::timer::Purpose;
+use thinkd_words::failure::{Failure, FailureKind, Who, cut_off, not_run};
+use thinkd_words::id::ThreadId;
 
 /// The tool of questions.
 pub const ASK_USER: &str = "ask_user";

@@ -6,9 +6,9 @@ use super::draft::Draft;
 use super::envelope::Event;
 use super::fact::Fact;
 use super::fact::set::{Change, Set, Timer};
-use crate::event::timer::Purpose;
-use crate::words::id::{self, ThreadId};
-use crate::words::time::Timestamp;
+use crate::timer::Purpose;
+use thinkd_words::id::{self, ThreadId};
+use thinkd_words::time::Timestamp;
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

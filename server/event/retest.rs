@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::statement::{Instrument, Judged, Status};
-use crate::words::time::Timestamp;
+use thinkd_words::time::Timestamp;
 
 /// The experiment by which what is held can be tested again: one that is there, can say something of it, and has not carried it, for what an instrument
 /// has carried the same one does not refute. People are not asked of the server's own accord. `testable`: those that can say something of it.

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::envelope::Payload;
-use crate::words::id::{Name, Seq, ThreadId};
-use crate::words::recurrence::{Times, When};
-use crate::words::time::{SKEW, Timestamp};
+use thinkd_words::id::{Name, Seq, ThreadId};
+use thinkd_words::recurrence::{Times, When};
+use thinkd_words::time::{SKEW, Timestamp};
 
 /// The member of a trigger's payload in which a schedule says why it fires.
 pub const MEMBER: &str = "schedule";

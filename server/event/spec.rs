@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::draft::Draft;
 use super::envelope::{Modality, Source};
 use super::raw::Raw;
-use crate::words::id::ThreadId;
+use thinkd_words::id::ThreadId;
 
 /// One kind of fact.
 #[derive(Debug, Clone)]
@@ -34,12 +34,12 @@ macro_rules! spec {
         $(#[doc = $about:literal])+ $name:literal, [$($tag:expr),* $(,)?];
         $($(#[doc = $means:literal])* $($key:literal => $kind:literal)? $($shared:ident)?,)*
     ) => {
-        crate::event::spec::Spec {
+        crate::spec::Spec {
             name: $name,
             about: concat!($($about),+).trim_ascii_start(),
             tags: vec![$($tag),*],
             members: vec![$(
-                crate::event::spec::spec!(@ [$($means),*] $($key => $kind)? $($shared)?)
+                crate::spec::spec!(@ [$($means),*] $($key => $kind)? $($shared)?)
             ),*],
             open: false,
         }

@@ -6,9 +6,9 @@ use thinkd_facts::Members;
 use unicode_normalization::UnicodeNormalization as _;
 use utoipa::ToSchema;
 
-use crate::words::id::Seq;
-use crate::words::spelling::words;
-use crate::words::time::Timestamp;
+use thinkd_words::id::Seq;
+use thinkd_words::spelling::words;
+use thinkd_words::time::Timestamp;
 
 pub mod people;
 

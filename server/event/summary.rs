@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 use thinkd_facts::Members;
 
-use crate::words::defaults::is_zero;
-use crate::words::id::Seq;
+use thinkd_words::defaults::is_zero;
+use thinkd_words::id::Seq;
 
 /// So many summaries of a level stand beside each other; with one more the oldest so many are joined into one of the next level.
 pub const GROUP: usize = 8;

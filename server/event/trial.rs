@@ -11,7 +11,7 @@ use super::statement::{
     Answer, Claim, Derived, Instrument, Judged, Later, Outcome, Prediction, Reading, Status,
     Triple, Valid,
 };
-use crate::words::time::Timestamp;
+use thinkd_words::time::Timestamp;
 
 mod verdict;
 

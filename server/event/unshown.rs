@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::words::id::Seq;
+use thinkd_words::id::Seq;
 
 /// Most inputs of a thread that can be taken back after their turn.
 pub const BACK_MAX: usize = 500;

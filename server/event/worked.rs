@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fact::Fact;
 use super::fact::run::RunNews;
-use crate::words::time::Timestamp;
+use thinkd_words::time::Timestamp;
 
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

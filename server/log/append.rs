@@ -25,9 +25,9 @@ use super::index::Index;
 use super::options::Options;
 use super::shown::Shown;
 use super::thread_row::ThreadRow;
-use crate::event::envelope::Event;
-use crate::tasks::supervisor;
-use crate::words::id::{Space, ThreadId};
+use thinkd_event::envelope::Event;
+use thinkd_tasks::supervisor;
+use thinkd_words::id::{Space, ThreadId};
 
 mod condition;
 mod group;
@@ -480,7 +480,7 @@ impl<B: Backend> Task<B> {
         } else {
             self.backend.asked(&asked).await?
         };
-        let mut plan = Plan::new(found, before, crate::words::time::now())?;
+        let mut plan = Plan::new(found, before, thinkd_words::time::now())?;
         for item in group {
             plan.add(item, self.project)?;
         }

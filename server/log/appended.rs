@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::fence::Fence;
 use super::shown::Shown;
-use crate::event::draft::Draft;
-use crate::words::id::Space;
+use thinkd_event::draft::Draft;
+use thinkd_words::id::Space;
 
 /// Events to be appended together, or not at all.
 #[derive(Debug, Clone)]

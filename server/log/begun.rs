@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::hint::{Delta, Hint, Hinted};
-use crate::words::id::{Seq, Space, ThreadId};
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// The replies of all spaces, the oldest first.
 #[derive(Default)]

@@ -12,9 +12,9 @@ use super::columns::Unreadable;
 use super::error::{StoreError, within};
 use super::feed::Feed;
 use super::shown::shown;
-use crate::event::envelope::Event;
-use crate::words::id::{Seq, Space, ThreadId};
-use crate::words::time::now;
+use thinkd_event::envelope::Event;
+use thinkd_words::id::{Seq, Space, ThreadId};
+use thinkd_words::time::now;
 
 /// How long a question to the database may take.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -177,8 +177,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::event::draft::Draft;
-    use crate::log::feed::{Follower, Tail};
+    use crate::feed::{Follower, Tail};
+    use thinkd_event::draft::Draft;
 
     /// A log that another server writes: event n is of the n-th of these threads.
     struct Log {

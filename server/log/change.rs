@@ -1,10 +1,10 @@
-//! The sums of what is used, and what an event adds to them. `thread/projection.rs` says which event
+//! The sums of what is used, and what an event adds to them. `log/thread_fold.rs` says which event
 //! does what; `projections/` says it of other tables.
 
 use super::thread_row::ThreadRow;
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::words::id::Seq;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_words::id::Seq;
 
 /// The effects of an event besides the change of its thread's row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -10,9 +10,9 @@ use super::shown::{Parts, Written};
 use super::status::Status;
 use super::thread_row::{ThreadRow, Wait};
 use super::thread_state::ThreadState;
-use crate::event::envelope::{Event, Meta, Modality, Source};
-use crate::words::id::{Name, Seq, Space, ThreadId};
-use crate::words::time::Timestamp;
+use thinkd_event::envelope::{Event, Meta, Modality, Source};
+use thinkd_words::id::{Name, Seq, Space, ThreadId};
+use thinkd_words::time::Timestamp;
 
 macro_rules! event_columns {
     () => {
@@ -30,7 +30,7 @@ macro_rules! select_threads {
     ($where:literal) => {
         concat!(
             "select space, ",
-            crate::log::columns::thread_columns!(),
+            crate::columns::thread_columns!(),
             " from threads ",
             $where
         )

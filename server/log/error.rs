@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::event::condition::Condition;
+use thinkd_event::condition::Condition;
+use thinkd_words::failure::{Failure, FailureKind};
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -28,6 +29,13 @@ pub enum StoreError {
     /// What is stored cannot be read, or the database refuses what it should take. A person must look.
     #[error("the database failed: {0}")]
     Broken(String),
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let text = format!("the log could not be read: {error}");
+        Self::new(FailureKind::Store, text).retryable()
+    }
 }
 
 impl StoreError {

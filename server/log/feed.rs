@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::begun::{Begun, BegunReply};
 use super::hint::{Hint, Hinted};
 use super::shown::Shown;
-use crate::words::id::{Seq, Space, ThreadId};
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// What a tail has for a reader.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use super::error::StoreError;
 use super::thread_row::ThreadRow;
-use crate::words::id::{Space, ThreadId};
+use thinkd_words::id::{Space, ThreadId};
 
 /// The right to append to a thread: given by a lease, checked inside every append.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

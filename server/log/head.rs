@@ -2,9 +2,9 @@
 
 use uuid::Uuid;
 
-use crate::event::envelope::Event;
-use crate::words::id::Seq;
-use crate::words::time::Timestamp;
+use thinkd_event::envelope::Event;
+use thinkd_words::id::Seq;
+use thinkd_words::time::Timestamp;
 
 /// A space's log as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

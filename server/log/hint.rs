@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::work::Work;
-use crate::words::id::{Seq, ThreadId};
+use thinkd_words::id::{Seq, ThreadId};
 
 /// News for followers, never stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +21,7 @@ pub enum Hint {
         /// The thread.
         thread: ThreadId,
         /// Its status now.
-        status: crate::log::status::Status,
+        status: crate::status::Status,
         /// The number of inputs that wait.
         queued: u32,
     },

@@ -15,8 +15,8 @@ use tokio::time::timeout;
 use super::error::StoreError;
 use super::indexed::{Gap, IndexColumns, Indexed};
 use super::unserved::{Unserved, Work};
-use crate::tasks::supervisor::Supervisor;
-use crate::words::id::{Seq, Space};
+use thinkd_tasks::supervisor::Supervisor;
+use thinkd_words::id::{Seq, Space};
 
 mod state;
 

@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use super::columns::{parse, readable, space, thread_id, unreadable};
 use super::error::StoreError;
 use super::{terms, words};
-use crate::event::envelope::{Event, Modality, Source};
-use crate::words::id::{Seq, Space};
+use thinkd_event::envelope::{Event, Modality, Source};
+use thinkd_words::id::{Seq, Space};
 
 macro_rules! index_columns {
     () => {

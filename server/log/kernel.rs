@@ -24,9 +24,9 @@ use super::thread_row::{Span, ThreadRow, Wait};
 use super::unserved::Unserved;
 use super::upkeep::{Checked, Rebuilt};
 use super::vectors::{Hash, Maker, Stored, VectorChange};
-use crate::event::envelope::Event;
-use crate::words::id::{Seq, Space, ThreadId};
-use crate::words::time::Timestamp;
+use thinkd_event::envelope::Event;
+use thinkd_words::id::{Seq, Space, ThreadId};
+use thinkd_words::time::Timestamp;
 
 /// The log and what is derived from it.
 ///

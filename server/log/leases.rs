@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::fence::Fence;
-use crate::words::id::{Space, ThreadId};
+use thinkd_words::id::{Space, ThreadId};
 
 type Key = (Space, ThreadId);
 
@@ -148,7 +148,7 @@ impl Leases {
 macro_rules! leasing {
     ($Store:ident) => {
         #[async_trait::async_trait]
-        impl crate::log::kernel::Leasing for $Store {
+        impl crate::kernel::Leasing for $Store {
             async fn lease(
                 &self,
                 space: &Space,
@@ -158,7 +158,7 @@ macro_rules! leasing {
                 let Some(fence) = self.leases.take(space, thread, ttl).await else {
                     return Ok(None);
                 };
-                let row = crate::log::kernel::Threads::thread(self, space, thread).await;
+                let row = crate::kernel::Threads::thread(self, space, thread).await;
                 Ok(Some(Leased { fence, row }))
             }
 
@@ -175,11 +175,11 @@ macro_rules! leasing {
                 Ok(())
             }
 
-            fn say(&self, presence: crate::log::presence::Presence) {
+            fn say(&self, presence: crate::presence::Presence) {
                 self.here.say(presence);
             }
 
-            async fn servers(&self) -> Result<Vec<crate::log::presence::Server>, StoreError> {
+            async fn servers(&self) -> Result<Vec<crate::presence::Server>, StoreError> {
                 Ok(vec![self.here.server()])
             }
         }

@@ -45,11 +45,11 @@ use super::table::{Row, Table};
 use super::thread_row::{Span, ThreadRow, Wait};
 use super::unserved::Unserved;
 use super::upkeep::{Checked, Rebuilt};
-use crate::event::envelope::Event;
-use crate::words::id::{Seq, Space, ThreadId};
-use crate::words::text::sha256;
 pub use stored::Disk;
 use stored::Stored;
+use thinkd_event::envelope::Event;
+use thinkd_words::id::{Seq, Space, ThreadId};
+use thinkd_words::text::sha256;
 use writing::{Log, NoIndex};
 
 mod stored;
@@ -83,11 +83,11 @@ pub fn open(
             ));
         }
         if stored.epoch.is_nil() {
-            stored.epoch = crate::words::id::fresh();
+            stored.epoch = thinkd_words::id::fresh();
         }
     }
     let feed = Arc::new(Feed::default());
-    let leases = Arc::new(Leases::new(crate::words::id::drawn() >> 1));
+    let leases = Arc::new(Leases::new(thinkd_words::id::drawn() >> 1));
     let index = Index::start(NoIndex(disk.clone()), &options.supervisor);
     let log = Log {
         disk: disk.clone(),

@@ -34,17 +34,17 @@ pub(super) fn needed(name: &str) -> Option<i64> {
 /// The pair of files with a name.
 macro_rules! migration {
     ($file:literal) => {
-        $crate::log::migrations::Migration {
+        $crate::migrations::Migration {
             file: $file,
             sqlite: include_str!(concat!(
                 env!("CARGO_MANIFEST_DIR"),
-                "/migrations/sqlite/",
+                "/../../migrations/sqlite/",
                 $file,
                 ".sql"
             )),
             postgres: include_str!(concat!(
                 env!("CARGO_MANIFEST_DIR"),
-                "/migrations/postgres/",
+                "/../../migrations/postgres/",
                 $file,
                 ".sql"
             )),

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use crate::tasks::share::SPACE_SHARE;
-use crate::tasks::supervisor::Supervisor;
-use crate::words::defaults::with_defaults;
+use thinkd_tasks::share::SPACE_SHARE;
+use thinkd_tasks::supervisor::Supervisor;
+use thinkd_words::defaults::with_defaults;
 
 /// Connections to Postgres that a server has at most, if nothing else is said: more do not make one Postgres faster.
 pub const CONNECTIONS: u32 = 21;

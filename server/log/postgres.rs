@@ -34,10 +34,10 @@ use super::thread_row::ThreadRow;
 use super::unserved::Unserved;
 use super::upkeep::{Checked, Rebuilt};
 use super::write_cache::WriteCache;
-use crate::event::envelope::Event;
-use crate::tasks::share::Places;
-use crate::words::id::{Space, ThreadId};
-use crate::words::time::Timestamp;
+use thinkd_event::envelope::Event;
+use thinkd_tasks::share::Places;
+use thinkd_words::id::{Space, ThreadId};
+use thinkd_words::time::Timestamp;
 
 mod blobs;
 mod bulk;

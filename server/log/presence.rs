@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::event::envelope::words;
-use crate::words::id;
-use crate::words::time::{self, Timestamp};
+use thinkd_words::id;
+use thinkd_words::spelling::words;
+use thinkd_words::time::{self, Timestamp};
 
 /// A server says of itself what has changed, and after so many looks in any case.
 const LOOKS: u32 = 3;

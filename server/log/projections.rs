@@ -1,6 +1,6 @@
 //! Projections with a table of their own, a file each: what its rows are, what an event does to them, and what is asked of them.
 //! Appends, rebuild, restore, the look for missing tables and the cache go over the list here, and name none of them. A new one is a
-//! file, which names its migrations, a line here, and a migration for each database. What an event does to its thread's row is said in `thread/projection.rs`.
+//! file, which names its migrations, a line here, and a migration for each database. What an event does to its thread's row is said in `log/thread_fold.rs`.
 
 use super::columns::readable;
 use super::error::StoreError;
@@ -8,10 +8,10 @@ use super::kernel::Store;
 use super::migrations::Migration;
 use super::select::Select;
 use super::table::{Cell, Row, Table};
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::set;
-use crate::words::id::Space;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::set;
+use thinkd_words::id::Space;
 
 pub mod contacts;
 mod due;

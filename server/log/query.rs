@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::words;
-use crate::event::envelope::{Event, Modality, Source};
-use crate::event::estimate::VERDICTS;
-use crate::event::fact::task::VERDICT;
-use crate::words::id::{Seq, ThreadId};
-use crate::words::time::Timestamp;
+use thinkd_event::envelope::{Event, Modality, Source};
+use thinkd_event::estimate::VERDICTS;
+use thinkd_event::fact::task::VERDICT;
+use thinkd_words::id::{Seq, ThreadId};
+use thinkd_words::time::Timestamp;
 
 /// The order of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -9,8 +9,8 @@ use super::rows::Rows;
 use super::table::{Key, Row, Table};
 use super::terms;
 use super::upkeep::Rebuilt;
-use crate::event::envelope::Event;
-use crate::words::id::{Seq, Space};
+use thinkd_event::envelope::Event;
+use thinkd_words::id::{Seq, Space};
 
 /// Events read at a time.
 pub(super) const PAGE: i64 = 1000;
@@ -112,7 +112,7 @@ macro_rules! rebuild {
             async fn rebuild_rows(
                 &self,
                 check: bool,
-            ) -> Result<crate::log::upkeep::Rebuilt, StoreError> {
+            ) -> Result<crate::upkeep::Rebuilt, StoreError> {
                 let mut connection = self.alone(check).await?;
                 let rebuilt = remake(&mut connection, self.project, check).await?;
                 sqlx::query("commit").execute(&mut connection).await?;
@@ -149,9 +149,9 @@ macro_rules! rebuild {
         /// Folds the log and compares; without `check`, puts the rows it makes in place of those that are there.
         pub(super) async fn remake(
             connection: &mut $Connection,
-            project: crate::log::change::Project,
+            project: crate::change::Project,
             check: bool,
-        ) -> Result<crate::log::upkeep::Rebuilt, StoreError> {
+        ) -> Result<crate::upkeep::Rebuilt, StoreError> {
             let tables = read_derived(connection).await?;
             if !check {
                 clear(connection).await?;

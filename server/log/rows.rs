@@ -7,9 +7,9 @@ use super::projections::{self, Change};
 use super::table::{Key, Row, Table};
 use super::thread_row::ThreadRow;
 use super::upkeep::Unread;
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::words::id::{Seq, Space, ThreadId};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// Rows as they are to be; `None`: the row is to go.
 #[derive(Debug, Clone, Default)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::table::{Cell, Key, Row, Table};
-use crate::words::id::Space;
+use thinkd_words::id::Space;
 
 /// Rows of projections as the transaction has made them so far.
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::table::{Cell, Column, Row, Table};
-use crate::words::id::Space;
+use thinkd_words::id::Space;
 
 /// How a cell compares to a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

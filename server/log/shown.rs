@@ -6,9 +6,9 @@ use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
 use super::error::StoreError;
-use crate::event::envelope::{Event, Modality, Payload, Source};
-use crate::words::id::{Seq, ThreadId};
-use crate::words::time::Timestamp;
+use thinkd_event::envelope::{Event, Modality, Payload, Source};
+use thinkd_words::id::{Seq, ThreadId};
+use thinkd_words::time::Timestamp;
 
 /// A committed event and its JSON, made once and shared by all who show it.
 #[derive(Debug)]

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use super::error::StoreError;
 use super::kernel::Store;
 use super::query::{Order, Query};
-use crate::event::envelope::{Event, tag};
-use crate::event::fact::Fact;
-use crate::event::unshown::Unshown;
-use crate::words::id::{Seq, Space, ThreadId};
+use thinkd_event::envelope::{Event, tag};
+use thinkd_event::fact::Fact;
+use thinkd_event::unshown::Unshown;
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// Returns those of these events that models may see, in their order. It reads the row of each
 /// thread once. Fails if a row cannot be read.

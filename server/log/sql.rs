@@ -9,8 +9,8 @@ use super::error::StoreError;
 use super::query::Query;
 use super::vectors::Hash;
 use super::{migrations, projections};
-use crate::words::id::Seq;
-use crate::words::text::sha256;
+use thinkd_words::id::Seq;
+use thinkd_words::text::sha256;
 
 /// How long a query waits for the index to reach the log's end.
 pub(super) const INDEX_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
@@ -343,7 +343,7 @@ impl From<MigrateError> for StoreError {
 /// The end of an `order by`.
 pub(super) fn order(query: &Query) -> &'static str {
     match query.order {
-        crate::log::query::Order::Descending => " desc",
-        crate::log::query::Order::Ascending => "",
+        crate::query::Order::Descending => " desc",
+        crate::query::Order::Ascending => "",
     }
 }

@@ -34,11 +34,11 @@ use super::thread_row::ThreadRow;
 use super::unserved::Unserved;
 use super::upkeep::{Checked, Rebuilt};
 use super::write_cache::WriteCache;
-use crate::event::envelope::Event;
-use crate::words::id::{Space, ThreadId};
 use index::IndexFile;
 use log::{Broken, Log};
 use readers::{Reader, Readers};
+use thinkd_event::envelope::Event;
+use thinkd_words::id::{Space, ThreadId};
 use untold::Untold;
 use uploads::Uploads;
 

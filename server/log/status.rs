@@ -1,6 +1,6 @@
 //! What a thread is doing, in one word.
 
-use crate::event::envelope::words;
+use thinkd_words::spelling::words;
 
 words! {
     /// What a thread is doing, as its row says.

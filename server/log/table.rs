@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use super::columns::{name, parse, space, thread_id, unreadable};
 use super::error::StoreError;
-use crate::words::id::{Name, Seq, Space, ThreadId};
-use crate::words::time::Timestamp;
+use thinkd_words::id::{Name, Seq, Space, ThreadId};
+use thinkd_words::time::Timestamp;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use super::query::{Query, Show};
-use crate::event::envelope::{Event, Modality, Source, Visibility, tag};
-use crate::words::id::ThreadId;
+use thinkd_event::envelope::{Event, Modality, Source, Visibility, tag};
+use thinkd_words::id::ThreadId;
 
 /// Longer tags are known by their beginning and their hash: a database has a limit for what is in an index.
 const TAG_MAX: usize = 512;
@@ -22,7 +22,7 @@ pub fn term_of_tag(tag: &str) -> String {
         return format!("#{tag}");
     }
     let head = tag[..tag.floor_char_boundary(TAG_MAX)].replace('\0', "\u{fffd}");
-    format!("#{head}…{}", crate::words::text::sha256(tag.as_bytes()))
+    format!("#{head}…{}", thinkd_words::text::sha256(tag.as_bytes()))
 }
 
 /// The terms of an event, each once.

@@ -1,12 +1,12 @@
 //! A thread's row: what the events with its id add up to, and what that says about it. Its fold,
-//! `ThreadRow::apply`, is in `thread/projection.rs`.
+//! `ThreadRow::apply`, is in `log/thread_fold.rs`.
 
 use serde_json::{Map, Value};
 
 use super::status::Status;
 use super::thread_state::ThreadState;
-use crate::words::id::{Seq, Space, ThreadId};
-use crate::words::time::Timestamp;
+use thinkd_words::id::{Seq, Space, ThreadId};
+use thinkd_words::time::Timestamp;
 
 /// A thread's row: what the log's events with its id add up to.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::correction::Correction;
-use crate::event::gather::Gather;
-use crate::event::mood::Mood;
-use crate::event::outcome::Counts;
-use crate::event::process::{Waiting, Watch};
-use crate::event::summary::Held;
-use crate::event::unshown::Unshown;
-use crate::event::worked::Worked;
-use crate::words::defaults::is_zero;
-use crate::words::id::{Seq, ThreadId};
+use thinkd_event::correction::Correction;
+use thinkd_event::gather::Gather;
+use thinkd_event::mood::Mood;
+use thinkd_event::outcome::Counts;
+use thinkd_event::process::{Waiting, Watch};
+use thinkd_event::summary::Held;
+use thinkd_event::unshown::Unshown;
+use thinkd_event::worked::Worked;
+use thinkd_words::defaults::is_zero;
+use thinkd_words::id::{Seq, ThreadId};
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

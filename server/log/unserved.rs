@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use parking_lot::Mutex;
 
 use super::error::StoreError;
-use crate::event::envelope::words;
-use crate::words::id::{Space, ThreadId};
+use thinkd_words::id::{Space, ThreadId};
+use thinkd_words::spelling::words;
 
 words! {
     /// What is done for a space.

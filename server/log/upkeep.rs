@@ -1,7 +1,7 @@
 //! What whoever runs the server is told of what is stored: changes that cannot be read, what a rebuild and a check showed.
 
-use crate::words::id::{Seq, Space, ThreadId};
-use crate::words::time::{Timestamp, now};
+use thinkd_words::id::{Seq, Space, ThreadId};
+use thinkd_words::time::{Timestamp, now};
 
 /// A change in the log that this build cannot read.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What followers are told of who is at work. It is a hint (`feed.rs`): never stored.
 
-use crate::words::id::ThreadId;
-use crate::words::time::Timestamp;
+use thinkd_words::id::ThreadId;
+use thinkd_words::time::Timestamp;
 
 /// Who is at work: a turn, or a model call in it.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,8 +14,8 @@ use super::query::{Order, Query};
 use super::shown::Shown;
 use super::table::{Cell, Row, Table};
 use super::thread_row::ThreadRow;
-use crate::event::envelope::{Event, Visibility};
-use crate::words::id::{Seq, Space, ThreadId};
+use thinkd_event::envelope::{Event, Visibility};
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// Most heads, and most spaces whose rows of a table are kept: more, and they are begun anew.
 const SPACES: usize = 256;
@@ -28,7 +28,7 @@ const EVENTS: usize = 32;
 
 /// Shared by the connection that writes, which fills it after its commits, and those who read.
 #[derive(Clone, Default)]
-pub(in crate::log) struct WriteCache(Arc<Mutex<Rows>>);
+pub(crate) struct WriteCache(Arc<Mutex<Rows>>);
 
 type Key = (Space, ThreadId);
 

@@ -8,8 +8,8 @@ use super::head::Position;
 use super::rows::Rows;
 use super::shown::json;
 use super::thread_row::ThreadRow;
-use crate::event::envelope::Event;
-use crate::words::id::{Seq, Space, ThreadId};
+use thinkd_event::envelope::Event;
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// An event as its row has it.
 pub(super) struct EventRow<'a> {

@@ -6,18 +6,18 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::event::draft::{DEPTH_MAX, Draft, is_within_depth};
-use crate::event::fact::Fact;
-use crate::event::fact::calls::{Action, Call};
-use crate::model::provider::ToolCall;
-use crate::thread::settings::Commit;
-use crate::tools::arguments;
-use crate::tools::tool::{CallSite, Effect, Output, Spec, fitted, is_name};
-use crate::tools::toolbox::Toolbox;
-use crate::words::digits;
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::lenient_json::ROUNDED;
-use crate::words::tool_name;
+use thinkd_event::draft::{DEPTH_MAX, Draft, is_within_depth};
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::calls::{Action, Call};
+use thinkd_model::provider::ToolCall;
+use thinkd_thread::settings::Commit;
+use thinkd_tools::arguments;
+use thinkd_tools::tool::{CallSite, Effect, Output, Spec, fitted, is_name};
+use thinkd_tools::toolbox::Toolbox;
+use thinkd_words::digits;
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::lenient_json::ROUNDED;
+use thinkd_words::tool_name;
 
 /// Stands for a tool whose name is none: a name is part of tags and of prompts.
 pub const INVALID_NAME: &str = "invalid_name";

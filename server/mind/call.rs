@@ -10,25 +10,25 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::event::draft::Draft;
-use crate::event::envelope::Event;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::query::Show;
-use crate::mind::plain_words::PlainWords;
-use crate::model::prompt::{Prompts, Template};
-use crate::model::provider::{
+use crate::plain_words::PlainWords;
+use recent::Recent;
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::Event;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::query::Show;
+use thinkd_model::prompt::{Prompts, Template};
+use thinkd_model::provider::{
     Answer, AskedModel, Content, Message, Model, Piece, Prepared, Request, Role, Schemas, Tier,
     ToolChoice, ToolSpecs,
 };
-use crate::model::refused_tools::RefusedTools;
-use crate::model::schema_form::FORM;
-use crate::thread::history::{self, Block, Entry, Omitted, Slice, Style};
-use crate::thread::quota::Purse;
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::{Seq, Space, ThreadId};
-use crate::words::text::Text;
-use recent::Recent;
+use thinkd_model::refused_tools::RefusedTools;
+use thinkd_model::schema_form::FORM;
+use thinkd_thread::history::{self, Block, Entry, Omitted, Slice, Style};
+use thinkd_thread::quota::Purse;
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::id::{Seq, Space, ThreadId};
+use thinkd_words::text::Text;
 
 pub use prompt_view::PromptView;
 pub use record::Ready;

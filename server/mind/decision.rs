@@ -6,16 +6,16 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::call::{Ended, ModelClient, PromptView, Question, Ready, Scope, TurnPlace, Until};
-use crate::event::intent::Operation;
-use crate::event::process::Watch;
-use crate::log::error::StoreError;
-use crate::log::query::Show;
-use crate::model::provider::{Piece, Tier, ToolChoice, ToolSpecs};
-use crate::thread::history::{Entry, one_line, positions};
-use crate::tools::toolbox::Toolbox;
-use crate::words::failure::Who;
-use crate::words::id::Seq;
-use crate::words::text::Text;
+use thinkd_event::intent::Operation;
+use thinkd_event::process::Watch;
+use thinkd_log::error::StoreError;
+use thinkd_log::query::Show;
+use thinkd_model::provider::{Piece, Tier, ToolChoice, ToolSpecs};
+use thinkd_thread::history::{Entry, one_line, positions};
+use thinkd_tools::toolbox::Toolbox;
+use thinkd_words::failure::Who;
+use thinkd_words::id::Seq;
+use thinkd_words::text::Text;
 
 pub mod arriving;
 mod streamed;

@@ -1,7 +1,7 @@
 //! The memory of the role of a model's words: its answer, or thinking beside a tool call. It decides whether words are
 //! shown while they arrive. In memory alone: a server that starts learns anew.
 
-use crate::model::cache::Cache;
+use thinkd_model::cache::Cache;
 
 /// Most models that are remembered; with one more, all are forgotten.
 const MODELS_MAX: usize = 64;

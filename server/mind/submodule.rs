@@ -10,18 +10,18 @@ use tokio_util::sync::CancellationToken;
 use super::action::{self, Asked};
 use super::call::{Ended, ModelClient, PromptView, Question, Scope, TurnPlace, Until};
 use super::turn_writer::{Lost, TurnWriter};
-use crate::event::draft::{Draft, When};
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::log::error::StoreError;
-use crate::log::query::Show;
-use crate::model::provider::{Tier, ToolCall, ToolChoice};
-use crate::thread::history::positions;
-use crate::thread::settings::Commit;
-use crate::tools::tool::{CallSite, SoFar};
-use crate::tools::toolbox::Toolbox;
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::{Name, Seq, Space};
+use thinkd_event::draft::{Draft, When};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_log::error::StoreError;
+use thinkd_log::query::Show;
+use thinkd_model::provider::{Tier, ToolCall, ToolChoice};
+use thinkd_thread::history::positions;
+use thinkd_thread::settings::Commit;
+use thinkd_tools::tool::{CallSite, SoFar};
+use thinkd_tools::toolbox::Toolbox;
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::id::{Name, Seq, Space};
 
 mod tally;
 mod written_calls;
@@ -308,7 +308,7 @@ async fn act(
             turn: place.turn,
             by: who.clone(),
             call_id: call.call_id.clone(),
-            now: crate::words::time::now(),
+            now: thinkd_words::time::now(),
             so_far: SoFar {
                 purse: place.purse.clone(),
                 ..SoFar::default()

@@ -4,20 +4,20 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::envelope::{Event, TurnOutcome};
-use crate::event::fact::calls::{CallOutcome, Came, Outcome, Record};
-use crate::event::fact::failed::Failed;
-use crate::event::fact::remark::Decision;
-use crate::event::fact::{Fact, Role};
-use crate::event::intent::Intent;
-use crate::thread::settings::{Language, Settings};
-use crate::words::budget::Budget;
-use crate::words::failure::By;
-use crate::words::id::{Name, Seq};
 use granted::Granted;
 use options::TurnOptions;
 use round::{Limits, Round};
 use step::Step;
+use thinkd_event::envelope::{Event, TurnOutcome};
+use thinkd_event::fact::calls::{CallOutcome, Came, Outcome, Record};
+use thinkd_event::fact::failed::Failed;
+use thinkd_event::fact::remark::Decision;
+use thinkd_event::fact::{Fact, Role};
+use thinkd_event::intent::Intent;
+use thinkd_thread::settings::{Language, Settings};
+use thinkd_words::budget::Budget;
+use thinkd_words::failure::By;
+use thinkd_words::id::{Name, Seq};
 
 mod acting;
 mod closing;

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Mutex;
 
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::log::appended::{Append, Appended};
-use crate::log::error::StoreError;
-use crate::log::fence::Fence;
-use crate::log::kernel::Store;
-use crate::log::shown::Shown;
-use crate::words::id::Seq;
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_log::appended::{Append, Appended};
+use thinkd_log::error::StoreError;
+use thinkd_log::fence::Fence;
+use thinkd_log::kernel::Store;
+use thinkd_log::shown::Shown;
+use thinkd_words::id::Seq;
 
 /// Why nothing was written.
 #[derive(Debug, thiserror::Error)]

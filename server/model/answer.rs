@@ -12,7 +12,7 @@ use repeats::Deltas;
 pub(super) use reported::{Reported, reported};
 use reported::{is_error, of_error};
 use thinking::Thinking;
-pub(crate) use thinking::{Said, said};
+pub use thinking::{Said, said};
 use usage::{read_usage, usages};
 
 mod calls;

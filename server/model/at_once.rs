@@ -12,8 +12,8 @@ use super::endpoint::Options;
 use super::provider::Prepared;
 use super::refusal_text::has_any;
 use super::wire::Trouble;
-use crate::tasks::share::{Place, Places};
-use crate::words::failure::Who;
+use thinkd_tasks::share::{Place, Places};
+use thinkd_words::failure::Who;
 
 /// The name of these places in the metrics.
 pub const PLACES: &str = "model_calls";

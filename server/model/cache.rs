@@ -53,8 +53,7 @@ impl<K: Eq + Hash, V, const MAX: usize> Cache<K, V, MAX> {
         act(map.entry(key));
     }
 
-    /// The number of values.
-    #[cfg(test)]
+    /// Returns the number of values.
     pub fn count(&self) -> usize {
         self.0.lock().len()
     }

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::endpoint::Options;
 use super::openai::backoff;
 use super::wire::{Trouble, Wire};
-use crate::words::failure::{Failure, FailureKind};
+use thinkd_words::failure::{Failure, FailureKind};
 
 /// Most texts of one call.
 pub const TEXTS_MAX: usize = 64;

@@ -4,7 +4,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::words::secret::redacted_url;
+use thinkd_words::secret::redacted_url;
 
 /// A model and how to ask it: `[models.low]` and its like.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -10,9 +10,9 @@ use tokio::time::Instant;
 
 use super::plain_schemas;
 use super::refusal_text::{has_any, is_placed, spelled_out};
-use crate::words::text::Json;
-use crate::words::time::{self, Timestamp};
 pub(super) use adjusted::adjusted;
+use thinkd_words::text::Json;
+use thinkd_words::time::{self, Timestamp};
 
 /// Time until a habit is forgotten.
 const KEPT: Duration = Duration::from_secs(24 * 3600);

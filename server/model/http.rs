@@ -1,7 +1,7 @@
 //! Clients of HTTP that reach one address and nothing else, and the causes of their errors.
 
 /// Returns a client for an address: it goes by no proxy, and nowhere that an answer sends it.
-pub(crate) fn client(address: &str) -> reqwest::ClientBuilder {
+pub fn client(address: &str) -> reqwest::ClientBuilder {
     // Whoever uses the library without the program has installed no provider; a second installation is refused, harmlessly.
     drop(rustls::crypto::ring::default_provider().install_default());
     let http = reqwest::Client::builder()
@@ -15,7 +15,7 @@ pub(crate) fn client(address: &str) -> reqwest::ClientBuilder {
 }
 
 /// The innermost cause, which is the one that says something. It never holds the address, which may hold a secret.
-pub(crate) fn root_cause(error: &reqwest::Error) -> String {
+pub fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;

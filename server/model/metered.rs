@@ -11,8 +11,8 @@ use metrics::{counter, histogram};
 use parking_lot::Mutex;
 
 use super::provider::{Answer, AskedModel, Model, Piece, Pieces, Prepared, Request, Tier};
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::Name;
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::id::Name;
 
 /// Calls, by `module_kind` and `outcome` (`done`, `failed`, `timeout`, `cancelled`).
 pub const CALLS: &str = "thinkd_model_calls_total";

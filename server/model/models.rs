@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::provider::{AskedModel, Model, Pieces, Prepared, Request, Tier};
-use crate::words::failure::Who;
+use thinkd_words::failure::Who;
 
 /// The models of a mind; itself a model.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::endpoint::Options;
 use super::openai;
 use super::provider::{Answer, Model, Piece, Pieces, Prepared, Request, ToolCall, Usage};
-use crate::words::failure::{Failure, FailureKind, Who};
+use thinkd_words::failure::{Failure, FailureKind, Who};
 
 const NO_MODEL: &str =
     "no model is configured: set THINKD_MODEL (models.low.model), and start again";

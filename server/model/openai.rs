@@ -21,9 +21,9 @@ use super::provider::{
 use super::schema_form;
 use super::waited::Waited;
 use super::wire::Wire;
-use crate::words::failure::{Failure, Who};
-use crate::words::text::Json;
 use course::Call;
+use thinkd_words::failure::{Failure, Who};
+use thinkd_words::text::Json;
 
 pub use course::RETRIES;
 pub(super) use course::backoff;

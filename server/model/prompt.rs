@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::words::id::Name;
-use crate::words::text::{Text, unmarked};
+use thinkd_words::id::Name;
+use thinkd_words::text::{Text, unmarked};
 
 /// Why the prompts could not be loaded. Names the file.
 #[derive(Debug, thiserror::Error)]

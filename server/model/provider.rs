@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 use super::habits::{Habit, Learned};
 use super::waited::Waited;
-use crate::words::defaults::{is_yes, yes};
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::{Space, ThreadId};
-use crate::words::text::{Json, Text, sha256};
+use thinkd_words::defaults::{is_yes, yes};
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::id::{Space, ThreadId};
+use thinkd_words::text::{Json, Text, sha256};
 
 /// Who speaks in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use super::provider::{ToolSpec, ToolSpecs};
 use super::refusal_text::{has_any, places};
 use super::wire::Trouble;
-use crate::words::failure::Failure;
-use crate::words::text::{Json, sha256};
+use thinkd_words::failure::Failure;
+use thinkd_words::text::{Json, sha256};
 
 /// Most refusals that are remembered.
 const KNOWN_MAX: usize = 1000;

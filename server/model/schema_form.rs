@@ -10,11 +10,11 @@ use serde_json::{Map, Value, json};
 
 use super::cache::Cache;
 use super::provider::ToolSpec;
-use crate::words::text::Json;
 use parts::{
     Members, any_of, guessed, is_null, kinds, list, members, merge, or_null, taken_list, together,
     unique, values,
 };
+use thinkd_words::text::Json;
 use words::{describe, said, split, words_of};
 
 mod parts;

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::endpoint::Options;
 use super::openai;
 use super::provider::{Answer, Model, Piece, Pieces, Prepared, Request, ToolCall};
-use crate::words::failure::{Failure, FailureKind};
+use thinkd_words::failure::{Failure, FailureKind};
 
 /// How many prepared requests may wait to be asked.
 const PREPARED_MAX: usize = 1024;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::words::failure::{Failure, FailureKind, Who};
+use thinkd_words::failure::{Failure, FailureKind, Who};
 
 /// The time that a call has waited for its place. Clones share it.
 #[derive(Debug, Clone, Default)]

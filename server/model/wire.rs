@@ -26,10 +26,10 @@ use super::endpoint::{Options, address};
 use super::guard::{Seen, guarded};
 use super::http::{client, root_cause};
 use super::provider::Prepared;
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::secret;
-use crate::words::text::Json;
-use crate::words::veil::Veil;
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::secret;
+use thinkd_words::text::Json;
+use thinkd_words::veil::Veil;
 
 pub(super) use trouble::Trouble;
 use trouble::refused;

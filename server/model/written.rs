@@ -4,9 +4,9 @@
 use serde_json::{Map, Value};
 
 use super::provider::{ToolCall, ToolSpec};
-use crate::words::marks::{Place, SENTENCE_ENDS, THINKING, mark_behind, marks};
-use crate::words::text::unmarked;
 use rest::Rest;
+use thinkd_words::marks::{Place, SENTENCE_ENDS, THINKING, mark_behind, marks};
+use thinkd_words::text::unmarked;
 use unicode_normalization::char::is_combining_mark;
 
 mod forms;

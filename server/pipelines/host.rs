@@ -8,20 +8,20 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::event::envelope::Event;
-use crate::event::fact::run::RunKey;
-use crate::log::appended::Append;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::query::Query;
-use crate::log::thread_row::ThreadRow;
-use crate::mind::call::{Ended, ModelClient, PromptView, Question, Ready, TurnPlace, Until};
-use crate::model::prompt::{Prompts, Template};
-use crate::model::provider::{Answer, Tier, ToolChoice, ToolSpecs};
-use crate::thread::quota::Purse;
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::{Space, ThreadId};
-use crate::words::text::Text;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::run::RunKey;
+use thinkd_log::appended::Append;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::query::Query;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_mind::call::{Ended, ModelClient, PromptView, Question, Ready, TurnPlace, Until};
+use thinkd_model::prompt::{Prompts, Template};
+use thinkd_model::provider::{Answer, Tier, ToolChoice, ToolSpecs};
+use thinkd_thread::quota::Purse;
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::id::{Space, ThreadId};
+use thinkd_words::text::Text;
 
 /// The server, for the nodes of one run. Cheap to clone; given to nodes as an argument.
 #[derive(Clone)]

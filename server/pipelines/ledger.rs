@@ -19,15 +19,15 @@ use uuid::Uuid;
 
 use super::past::Past;
 use super::registry::Limits;
-use crate::event::draft::{DEPTH_MAX, Draft, is_within_depth};
-use crate::event::fact::Fact;
-use crate::event::fact::run::{Held, NodeFact, NodeNews, RunKey, Slot};
-use crate::log::blob::Blob;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::mind::turn_writer::{Lost, TurnWriter};
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::{self, Space};
+use thinkd_event::draft::{DEPTH_MAX, Draft, is_within_depth};
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::run::{Held, NodeFact, NodeNews, RunKey, Slot};
+use thinkd_log::blob::Blob;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_mind::turn_writer::{Lost, TurnWriter};
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::id::{self, Space};
 
 /// The longest JSON text of one value.
 const VALUE_MAX: usize = 16 << 20;

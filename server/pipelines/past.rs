@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::run::{Held, NodeNews, RunKey, RunNews, Slot};
-use crate::event::worked::{Sign, Worked};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::run::{Held, NodeNews, RunKey, RunNews, Slot};
+use thinkd_event::worked::{Sign, Worked};
 
 /// A run so far.
 #[derive(Debug, Default)]

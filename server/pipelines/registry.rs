@@ -15,9 +15,9 @@ use serde_json::Value;
 use unhurried::Context;
 
 use super::host::Host;
-use crate::words::decode::{Wrong, decode};
-use crate::words::defaults::with_defaults;
-use crate::words::id::Name;
+use thinkd_words::decode::{Wrong, decode};
+use thinkd_words::defaults::with_defaults;
+use thinkd_words::id::Name;
 
 mod summary;
 mod trial;

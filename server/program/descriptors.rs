@@ -3,7 +3,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::edge::limits::Limits;
+use thinkd_edge::limits::Limits;
 
 /// Descriptors that no client gets; of few, half.
 const RESERVE: u64 = 256;

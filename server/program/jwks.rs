@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use reqwest::{Client, StatusCode};
 
-use crate::edge::jwt::Tokens;
-use crate::model::http::client;
+use thinkd_edge::jwt::Tokens;
+use thinkd_model::http::client;
 
 /// Most bytes of a document of keys.
 const DOCUMENT_MAX: usize = 256 << 10;

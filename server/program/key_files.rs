@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use super::settings::{Invalid, Loading, Settings};
 use super::telemetry::Hidden;
-use crate::edge::keys::Keys;
+use thinkd_edge::keys::Keys;
 
 /// Between two looks at the files. A change is taken up at the second look that sees it: a file may be written in pieces.
 const EVERY: Duration = Duration::from_millis(500);

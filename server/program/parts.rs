@@ -6,19 +6,19 @@ use anyhow::Context as _;
 use secrecy::ExposeSecret as _;
 
 use super::settings::{self, Invalid, Settings};
-use crate::log::kernel::Store;
-use crate::log::store;
-use crate::log::thread_row::ThreadRow;
-use crate::model::embedding::{Embedder, Embeddings};
-use crate::model::endpoint;
-use crate::model::metered::metered;
-use crate::model::models::Models;
-use crate::model::offline::Offline;
-use crate::model::openai::OpenAi;
-use crate::model::provider::Model;
-use crate::recall::finder::Recall;
-use crate::tasks::supervisor::Supervisor;
-use crate::words::secret::shown_url;
+use thinkd_log::kernel::Store;
+use thinkd_log::store;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_model::embedding::{Embedder, Embeddings};
+use thinkd_model::endpoint;
+use thinkd_model::metered::metered;
+use thinkd_model::models::Models;
+use thinkd_model::offline::Offline;
+use thinkd_model::openai::OpenAi;
+use thinkd_model::provider::Model;
+use thinkd_recall::finder::Recall;
+use thinkd_tasks::supervisor::Supervisor;
+use thinkd_words::secret::shown_url;
 
 /// The configured store, its tables made or brought up to date.
 pub async fn open_store(

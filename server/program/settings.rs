@@ -11,31 +11,30 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use tracing::level_filters::LevelFilter;
 
-use crate::edge::context;
-use crate::edge::jwt::options::JwtOptions;
-use crate::edge::keys::{self, Key};
-use crate::edge::limits::{self, ms};
-use crate::event::mood;
-use crate::log::options::{CONNECTIONS, CONNECTIONS_MIN, Options};
-use crate::mind::decision;
-use crate::mind::turn::options::TurnOptions;
-use crate::model::endpoint;
-use crate::model::prompt::Prompts;
-use crate::pipelines::registry::{self, Pipelines};
 pub use crate::program::settings::tools::Tools;
-use crate::recall;
-use crate::runtime::{memory, mission, options, schedule};
-use crate::tasks::supervisor::Supervisor;
-use crate::thread::history;
-use crate::tools::approval::matches;
-use crate::tools::catalogue::{Catalogue, Chosen, DECISIONS};
-use crate::tools::code;
-use crate::tools::mcp;
-use crate::tools::supplies;
-use crate::words::budget::Budget;
-use crate::words::defaults::with_defaults;
-use crate::words::id::{Name, Space};
-use crate::words::secret::{self, optional_url, redacted};
+use thinkd_edge::context;
+use thinkd_edge::jwt::options::JwtOptions;
+use thinkd_edge::keys::{self, Key};
+use thinkd_edge::limits::{self, ms};
+use thinkd_event::mood;
+use thinkd_log::options::{CONNECTIONS, CONNECTIONS_MIN, Options};
+use thinkd_mind::decision;
+use thinkd_mind::turn::options::TurnOptions;
+use thinkd_model::endpoint;
+use thinkd_model::prompt::Prompts;
+use thinkd_pipelines::registry::{self, Pipelines};
+use thinkd_runtime::{memory, mission, options, schedule};
+use thinkd_tasks::supervisor::Supervisor;
+use thinkd_thread::history;
+use thinkd_tools::approval::matches;
+use thinkd_tools::catalogue::{Catalogue, Chosen, DECISIONS};
+use thinkd_tools::code;
+use thinkd_tools::mcp;
+use thinkd_tools::supplies;
+use thinkd_words::budget::Budget;
+use thinkd_words::defaults::with_defaults;
+use thinkd_words::id::{Name, Space};
+use thinkd_words::secret::{self, optional_url, redacted};
 
 mod sources;
 mod tools;
@@ -477,9 +476,9 @@ impl Settings {
     }
 
     /// What recall is to know.
-    pub fn recall(&self) -> recall::options::Options {
+    pub fn recall(&self) -> thinkd_recall::options::Options {
         let memory = &self.memory;
-        recall::options::Options {
+        thinkd_recall::options::Options {
             bytes: memory.recall_bytes,
             idle: ms(memory.recall_idle_ms),
             tokens: memory.recall_tokens,

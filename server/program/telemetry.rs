@@ -16,10 +16,10 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::settings::{Invalid, Log, LogFormat};
-use crate::model::openai;
-use crate::tools::mcp::wire;
-use crate::words::secret::masked;
-use crate::words::unseen::replaced;
+use thinkd_model::openai;
+use thinkd_tools::mcp::wire;
+use thinkd_words::secret::masked;
+use thinkd_words::unseen::replaced;
 
 mod repeats;
 

@@ -12,8 +12,8 @@ use super::held::Saying;
 use super::uses::Counted;
 use super::vectors::Vector;
 use super::view::View;
-use crate::log::error::StoreError;
-use crate::words::id::{Seq, Space};
+use thinkd_log::error::StoreError;
+use thinkd_words::id::{Seq, Space};
 
 /// So many statements of a view are looked at at once.
 const AT_ONCE: u32 = 4096;
@@ -145,7 +145,7 @@ fn look_at(view: &View, all: &mut [Sought], (from, count): (Doc, Doc), most: usi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recall::held::Held;
+    use crate::held::Held;
 
     /// A held statement without an edge.
     fn held(number: i64) -> Held {

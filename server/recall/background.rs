@@ -127,7 +127,7 @@ fn listed(form: &str) -> Option<&'static [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recall::forms::form;
+    use crate::forms::form;
 
     fn of(code: &str) -> Language {
         LANGUAGES.iter().position(|it| *it == code).unwrap()

@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use crate::event::framework::{Begun, Tally};
-use crate::tasks::lock::lock;
-use crate::words::id::Space;
+use thinkd_event::framework::{Begun, Tally};
+use thinkd_tasks::lock::lock;
+use thinkd_words::id::Space;
 
 /// Tasks under way, by the framework.
 type All = HashMap<(Space, String), Begun>;

@@ -2,7 +2,7 @@
 //! common words has, and what is between. Pairs across two words are no words, and say nothing.
 
 use super::background::{Common, Language, stands_alone};
-use crate::log::words::{pairs, singles};
+use thinkd_log::words::{pairs, singles};
 
 /// The cost of a character that is in no word, above that of all words.
 const UNKNOWN: u32 = 70;
@@ -61,7 +61,7 @@ fn of_group(group: &[(&str, bool)]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recall::background::LANGUAGES;
+    use crate::background::LANGUAGES;
 
     fn words(run: &str, language: &str) -> Vec<String> {
         let language = LANGUAGES.iter().position(|it| *it == language).unwrap();

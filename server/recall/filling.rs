@@ -11,11 +11,11 @@ use super::meaning::{Meaning, Why, told};
 use super::shelf::Slot;
 use super::vectors::{Scale, Vector};
 use super::view::View;
-use crate::event::statement::Status;
-use crate::log::projections::statements::{Asked, StatementRow};
-use crate::log::vectors::{Hash, Maker, PAGE, VectorChange};
-use crate::model::embedding::TEXTS_MAX;
-use crate::words::id::Space;
+use thinkd_event::statement::Status;
+use thinkd_log::projections::statements::{Asked, StatementRow};
+use thinkd_log::vectors::{Hash, Maker, PAGE, VectorChange};
+use thinkd_model::embedding::TEXTS_MAX;
+use thinkd_words::id::Space;
 
 /// Vectors that were made anew in a space.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

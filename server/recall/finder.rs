@@ -20,15 +20,15 @@ use super::uses::Uses;
 use super::vectors::BUILT_IN;
 use super::view::View;
 use super::view::finding::Hit;
-use crate::event::statement::Source;
-use crate::event::trial::News;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::shown_to_models::is_taken_back;
-use crate::model::embedding::Embedder;
-use crate::tasks::share::{Places, cores};
-use crate::words::id::{Seq, Space};
-use crate::words::time::Timestamp;
+use thinkd_event::statement::Source;
+use thinkd_event::trial::News;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::shown_to_models::is_taken_back;
+use thinkd_model::embedding::Embedder;
+use thinkd_tasks::share::{Places, cores};
+use thinkd_words::id::{Seq, Space};
+use thinkd_words::time::Timestamp;
 
 /// Most characters of a question.
 pub const QUESTION_MAX: usize = 1024;

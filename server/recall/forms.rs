@@ -8,7 +8,7 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::log::words::{pairs, sequence, singles};
+use thinkd_log::words::{pairs, sequence, singles};
 
 /// Letters of a word that count. Chosen by the curve in `bench/README.md`.
 const LETTERS: usize = 7;
@@ -84,7 +84,7 @@ fn plain(letter: char) -> impl Iterator<Item = char> {
 /// Returns whether a word is of a script without spaces.
 pub fn is_unspaced(word: &str) -> bool {
     let first = word.chars().next();
-    first.is_some_and(crate::log::words::is_unspaced)
+    first.is_some_and(thinkd_log::words::is_unspaced)
 }
 
 /// Returns whether a word is digits and nothing else.

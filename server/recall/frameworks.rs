@@ -6,9 +6,9 @@ use super::choices::Chosen;
 use super::finder::{Error, Recall, apart};
 use super::held::Held;
 use super::view::finding::Hit;
-use crate::event::framework::{Framework, PER_TASK};
-use crate::log::projections::frameworks::{FrameworkName, FrameworkRow};
-use crate::words::id::Space;
+use thinkd_event::framework::{Framework, PER_TASK};
+use thinkd_log::projections::frameworks::{FrameworkName, FrameworkRow};
+use thinkd_words::id::Space;
 
 /// Most characters of a task that are compared: its beginning says what it is.
 const TASK_MAX: usize = 1024;

@@ -3,9 +3,9 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use crate::event::entity::normal;
-use crate::log::words::atoms;
-use crate::words::id::Seq;
+use thinkd_event::entity::normal;
+use thinkd_log::words::atoms;
+use thinkd_words::id::Seq;
 
 /// Words of a name by which it is found in a question.
 const NAME_WORDS: usize = 16;

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::forms::{characters, forms};
-use crate::event::entity::Names;
-use crate::event::statement::{Instrument, Status, Triple, Valid, folded};
-use crate::event::word::label;
-use crate::log::projections::statements::StatementRow;
-use crate::words::id::Seq;
-use crate::words::time::Timestamp;
+use thinkd_event::entity::Names;
+use thinkd_event::statement::{Instrument, Status, Triple, Valid, folded};
+use thinkd_event::word::label;
+use thinkd_log::projections::statements::StatementRow;
+use thinkd_words::id::Seq;
+use thinkd_words::time::Timestamp;
 
 /// Bytes of a statement besides its texts.
 const DOC: usize = 400;

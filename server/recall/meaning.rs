@@ -11,12 +11,12 @@ use super::options::Options;
 use super::shelf::Slot;
 use super::vectors::{Scale, Vector};
 use super::view::View;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::model::embedding::Embedder;
-use crate::tasks::lock::lock;
-use crate::words::failure::Failure;
-use crate::words::text::counted;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_model::embedding::Embedder;
+use thinkd_tasks::lock::lock;
+use thinkd_words::failure::Failure;
+use thinkd_words::text::counted;
 
 /// Questions whose vectors are kept.
 const QUESTIONS: usize = 1000;

@@ -13,12 +13,12 @@ use super::fusion::{keep_fitting, tokens};
 use super::held::{Held, Memory};
 use super::view::View;
 use super::view::finding::Hit;
-use crate::event::envelope::{Event, tag};
-use crate::log::projections::entries::EntryRow;
-use crate::log::query::{Query, Show};
-use crate::log::shown_to_models::{is_taken_back, shown_to_models};
-use crate::log::words::asked;
-use crate::words::id::{Seq, Space};
+use thinkd_event::envelope::{Event, tag};
+use thinkd_log::projections::entries::EntryRow;
+use thinkd_log::query::{Query, Show};
+use thinkd_log::shown_to_models::{is_taken_back, shown_to_models};
+use thinkd_log::words::asked;
+use thinkd_words::id::{Seq, Space};
 
 /// A note, a thought or a framework that is relevant.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::words::defaults::with_defaults;
+use thinkd_words::defaults::with_defaults;
 
 with_defaults! {
     /// See the module.

@@ -9,13 +9,13 @@ use super::held::Held;
 use super::meaning::Meant;
 use super::shelf::Room;
 use super::view::View;
-use crate::event::entity::Names;
-use crate::event::method::current;
-use crate::event::statement::{Status, folded};
-use crate::log::projections::standings::Standing;
-use crate::log::projections::statements::{Asked, StatementRow};
-use crate::words::id::{Seq, Space};
-use crate::words::time::Timestamp;
+use thinkd_event::entity::Names;
+use thinkd_event::method::current;
+use thinkd_event::statement::{Status, folded};
+use thinkd_log::projections::standings::Standing;
+use thinkd_log::projections::statements::{Asked, StatementRow};
+use thinkd_words::id::{Seq, Space};
+use thinkd_words::time::Timestamp;
 
 /// Bytes that a statement takes while it is looked up what it was then, roughly.
 const STANDING_BYTES: usize = 200;

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::graph::Doc;
 use super::held::Held;
-use crate::event::entity::{Names, normal};
-use crate::event::method::Value;
-use crate::event::statement::{AGAINST_MAX, folded};
-use crate::words::id::Seq;
+use thinkd_event::entity::{Names, normal};
+use thinkd_event::method::Value;
+use thinkd_event::statement::{AGAINST_MAX, folded};
+use thinkd_words::id::Seq;
 
 /// Bytes of one, roughly.
 const BYTES: usize = 200;

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::view::View;
-use crate::tasks::level::level;
-use crate::tasks::lock::lock;
-use crate::words::id::Space;
+use thinkd_tasks::level::level;
+use thinkd_tasks::lock::lock;
+use thinkd_words::id::Space;
 
 /// The view of a space, and who brings it up to date.
 pub struct Slot {

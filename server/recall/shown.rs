@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::finder::Found;
 use super::view::finding::{Hit, Why};
-use crate::event::statement::spaced;
-use crate::event::word::mark;
+use thinkd_event::statement::spaced;
+use thinkd_event::word::mark;
 
 impl Found {
     /// What a mind is told, in few words. `recalled` says that nothing of it is news.

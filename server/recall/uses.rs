@@ -5,15 +5,15 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::calls::{Came, Outcome};
-use crate::event::fact::recalled;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::query::{Order, Query, Show};
-use crate::tasks::lock::lock;
-use crate::words::id::{Seq, Space};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::calls::{Came, Outcome};
+use thinkd_event::fact::recalled;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_tasks::lock::lock;
+use thinkd_words::id::{Seq, Space};
 
 /// Recalls that are looked at, the newest.
 pub const RECALLS_MAX: usize = 2000;

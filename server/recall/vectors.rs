@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::log::words::atoms;
+use thinkd_log::words::atoms;
 
 /// The dimensions of the built-in vectors.
 pub const DIMENSIONS: usize = 384;

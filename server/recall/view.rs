@@ -8,10 +8,10 @@ use super::graph::{Doc, Graph, Node};
 use super::held::Held;
 use super::rivals::Rivals;
 use super::vectors::{Rows, Scale, Vector};
-use crate::event::entity::Names;
-use crate::log::projections::merges::MergeRow;
-use crate::log::projections::statements::StatementRow;
-use crate::words::id::Seq;
+use thinkd_event::entity::Names;
+use thinkd_log::projections::merges::MergeRow;
+use thinkd_log::projections::statements::StatementRow;
+use thinkd_words::id::Seq;
 
 pub mod finding;
 

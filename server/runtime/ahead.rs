@@ -2,22 +2,22 @@
 //! have any: where no clock was, little is read.
 
 use super::firing::set as set_schedule;
-use crate::event::draft::Draft;
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::set::{Change, Set, Timer, Wait};
-use crate::event::process::Waiting;
-use crate::event::schedule::Schedule;
-use crate::event::statement::Judged;
-use crate::event::timer::Purpose;
-use crate::log::appended::Append;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::projections::schedules::ScheduleRow;
-use crate::log::projections::timers::TimerRow;
-use crate::log::query::{Order, Query, Show};
-use crate::words::id::{Space, ThreadId};
-use crate::words::time::{SKEW, Timestamp};
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::set::{Change, Set, Timer, Wait};
+use thinkd_event::process::Waiting;
+use thinkd_event::schedule::Schedule;
+use thinkd_event::statement::Judged;
+use thinkd_event::timer::Purpose;
+use thinkd_log::appended::Append;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::projections::schedules::ScheduleRow;
+use thinkd_log::projections::timers::TimerRow;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_words::id::{Space, ThreadId};
+use thinkd_words::time::{SKEW, Timestamp};
 
 /// Rows that are looked at together, and events in which a timer's is looked for.
 const PAGE: u32 = 256;

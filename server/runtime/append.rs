@@ -1,11 +1,11 @@
 //! An append of the runtime itself, and what follows from it at once.
 
-use crate::event::draft::Draft;
-use crate::log::appended::{Append, Appended, Placed};
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::mind::turn::driver::OnStored;
-use crate::words::id::Space;
+use thinkd_event::draft::Draft;
+use thinkd_log::appended::{Append, Appended, Placed};
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_mind::turn::driver::OnStored;
+use thinkd_words::id::Space;
 
 /// Appends events that need no lease, and tells of each that is stored.
 pub(super) async fn append_told(

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::waits::Waits;
-use crate::event::condition::Condition;
-use crate::event::process::Ending;
-use crate::event::timer::Purpose;
-use crate::log::appended::{Append, Appended, Placed};
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::projections::timers::TimerRow;
-use crate::log::status::Status;
-use crate::mind::turn::driver::OnStored;
-use crate::mind::turn::{Below, ending, rest_of_end};
-use crate::words::id::{Space, ThreadId};
-use crate::words::time::{self, Timestamp};
+use thinkd_event::condition::Condition;
+use thinkd_event::process::Ending;
+use thinkd_event::timer::Purpose;
+use thinkd_log::appended::{Append, Appended, Placed};
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::projections::timers::TimerRow;
+use thinkd_log::status::Status;
+use thinkd_mind::turn::driver::OnStored;
+use thinkd_mind::turn::{Below, ending, rest_of_end};
+use thinkd_words::id::{Space, ThreadId};
+use thinkd_words::time::{self, Timestamp};
 
 /// Ends threads; cheap to clone.
 #[derive(Clone)]

@@ -7,19 +7,19 @@ use futures_util::future::join_all;
 
 use super::kinds::turns::input::{Inbox, Input, InputContent};
 use super::refused::Refused;
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::event::fact::set::Change;
-use crate::event::schedule::{self, Overlap, Schedule};
-use crate::log::appended::Append;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::projections::schedules::ScheduleRow;
-use crate::log::thread_row::ThreadRow;
-use crate::thread::quota::Quotas;
-use crate::words::id::{Name, Space, ThreadId};
-use crate::words::recurrence::{Due, Wrong};
-use crate::words::time::{self, Timestamp};
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::set::Change;
+use thinkd_event::schedule::{self, Overlap, Schedule};
+use thinkd_log::appended::Append;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::projections::schedules::ScheduleRow;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_thread::quota::Quotas;
+use thinkd_words::id::{Name, Space, ThreadId};
+use thinkd_words::recurrence::{Due, Wrong};
+use thinkd_words::time::{self, Timestamp};
 
 /// Fires schedules; cheap to clone.
 #[derive(Clone)]

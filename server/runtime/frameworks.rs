@@ -5,17 +5,17 @@
 use uuid::Uuid;
 
 use super::refused::Refused;
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::event::envelope::Event;
-use crate::event::fact::framework::{FrameworkFact, Said};
-use crate::event::fact::set::Change;
-use crate::event::framework::{Framework, FrameworkChange, Outcome};
-use crate::log::appended::{Append, Appended};
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::projections::frameworks::FrameworkRow;
-use crate::words::id::{Seq, Space, ThreadId};
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::framework::{FrameworkFact, Said};
+use thinkd_event::fact::set::Change;
+use thinkd_event::framework::{Framework, FrameworkChange, Outcome};
+use thinkd_log::appended::{Append, Appended};
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::projections::frameworks::FrameworkRow;
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// So often is an act tried again that somebody else overtook.
 const TRIES: usize = 16;

@@ -2,10 +2,10 @@
 
 use super::handle::Runtime;
 use super::refused::Refused;
-use crate::event::envelope::{Event, tag};
-use crate::log::query::{Query, Show};
-use crate::mind::call::Identity;
-use crate::words::id::{Space, ThreadId};
+use thinkd_event::envelope::{Event, tag};
+use thinkd_log::query::{Query, Show};
+use thinkd_mind::call::Identity;
+use thinkd_words::id::{Space, ThreadId};
 
 /// Thoughts that are looked at, the newest.
 const THOUGHTS: u32 = 10;

@@ -1,11 +1,11 @@
 //! Reads what is in a thread's mailbox: the events that it has not handled yet, page by page.
 
-use crate::event::envelope::Event;
-use crate::log::error::StoreError;
-use crate::log::kernel::EventLog;
-use crate::log::query::{Order, Query, Show};
-use crate::log::thread_row::ThreadRow;
-use crate::words::id::{Seq, Space};
+use thinkd_event::envelope::Event;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::EventLog;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_words::id::{Seq, Space};
 
 /// Most events read at once to find a batch or take up a turn, and most such pages.
 pub(super) const PAGE: u32 = 500;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::mind::turn::recalling::Recalling;
-use crate::recall::finder::Recall;
-use crate::tools::knowledge;
-use crate::words::defaults::with_defaults;
+use thinkd_mind::turn::recalling::Recalling;
+use thinkd_recall::finder::Recall;
+use thinkd_tools::knowledge;
+use thinkd_words::defaults::with_defaults;
 
 with_defaults! {
     /// How statements are tried, and recalled: `[memory]` in thinkd.toml.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::mission::MissionBudget;
-use crate::words::defaults::with_defaults;
+use thinkd_event::mission::MissionBudget;
+use thinkd_words::defaults::with_defaults;
 
 with_defaults! {
     /// How missions go. `[mission]` in thinkd.toml.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::event::fact::set::{Change, Submodule};
-use crate::log::appended::Append;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::unserved::Work;
-use crate::model::prompt::FirstSubmodule;
-use crate::words::id::{Space, ThreadId};
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::set::{Change, Submodule};
+use thinkd_log::appended::Append;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::unserved::Work;
+use thinkd_model::prompt::FirstSubmodule;
+use thinkd_words::id::{Space, ThreadId};
 
 /// See the module.
 pub struct Opening {

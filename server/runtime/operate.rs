@@ -3,16 +3,16 @@
 use super::handle::Runtime;
 use super::mailbox::PAGE;
 use super::refused::Refused;
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::event::fact::set::{Change, Submodule};
-use crate::log::appended::{Append, Appended};
-use crate::log::error::StoreError;
-use crate::log::projections::submodules::SubmoduleRow;
-use crate::log::thread_row::ThreadRow;
-use crate::mind::turn::{Below, PARENT_ENDED};
-use crate::thread::new_thread::{Ahead, NewThread, NotMade, ThreadLimits, ids};
-use crate::words::id::{self, Name, Space, ThreadId};
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::set::{Change, Submodule};
+use thinkd_log::appended::{Append, Appended};
+use thinkd_log::error::StoreError;
+use thinkd_log::projections::submodules::SubmoduleRow;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_mind::turn::{Below, PARENT_ENDED};
+use thinkd_thread::new_thread::{Ahead, NewThread, NotMade, ThreadLimits, ids};
+use thinkd_words::id::{self, Name, Space, ThreadId};
 
 /// Tries of a change where others change the same submodule at the same time.
 const CHANGE_TRIES: u32 = 16;

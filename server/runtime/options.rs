@@ -5,15 +5,15 @@ use std::time::Duration;
 use super::memory;
 use super::mission;
 use super::schedule::Scheduling;
-use crate::event::condition::Condition;
-use crate::event::mood;
-use crate::mind::turn::options::TurnOptions;
-use crate::pipelines::registry::{self, Pipelines};
-use crate::tasks::share::SPACE_SHARE;
-use crate::tasks::supervisor::Supervisor;
-use crate::tools::supplies;
-use crate::words::budget::Budget;
-use crate::words::defaults::with_defaults;
+use thinkd_event::condition::Condition;
+use thinkd_event::mood;
+use thinkd_mind::turn::options::TurnOptions;
+use thinkd_pipelines::registry::{self, Pipelines};
+use thinkd_tasks::share::SPACE_SHARE;
+use thinkd_tasks::supervisor::Supervisor;
+use thinkd_tools::supplies;
+use thinkd_words::budget::Budget;
+use thinkd_words::defaults::with_defaults;
 
 with_defaults! {
     /// How threads are run.

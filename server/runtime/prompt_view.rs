@@ -4,13 +4,13 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::refused::Refused;
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::query::{Query, Show};
-use crate::mind::call::ModelClient;
-use crate::words::id::Space;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::query::{Query, Show};
+use thinkd_mind::call::ModelClient;
+use thinkd_words::id::Space;
 
 /// The view of the call behind an event (the call's own record, or anything that the call produced), with `exact` saying whether it
 /// is, byte for byte, what was sent.

@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use super::handle::Runtime;
 use super::refused::Refused;
-use crate::event::draft::Draft;
-use crate::event::fact::set::Change;
-use crate::event::schedule::{Overlap, Schedule};
-use crate::words::id::{Name, ThreadId};
-use crate::words::recurrence::{RecurrenceKind, When};
-use crate::words::time::{self, Timestamp};
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::set::Change;
+use thinkd_event::schedule::{Overlap, Schedule};
+use thinkd_words::id::{Name, ThreadId};
+use thinkd_words::recurrence::{RecurrenceKind, When};
+use thinkd_words::time::{self, Timestamp};
 
 /// The schedule, the thread that it goes to, and its trigger.
 const REFLECTION: &str = "reflection";
@@ -29,7 +29,7 @@ impl Runtime {
 
     fn reflecting(&self, seconds: f64, now: Timestamp) -> Result<Schedule, Refused> {
         let invalid =
-            |error: crate::words::id::InvalidId| Refused::Unprocessable(error.to_string());
+            |error: thinkd_words::id::InvalidId| Refused::Unprocessable(error.to_string());
         let prompts = self.0.ground.mind.client.prompts();
         let text = prompts.reflection.source().as_str();
         let schedule = Schedule {

@@ -1,8 +1,8 @@
 //! Why something that was asked for from outside is not done.
 
-use crate::log::error::StoreError;
-use crate::thread::new_thread::NotMade;
-use crate::words::id::{MAIN, Name, Seq, ThreadId};
+use thinkd_log::error::StoreError;
+use thinkd_thread::new_thread::NotMade;
+use thinkd_words::id::{MAIN, Name, Seq, ThreadId};
 
 /// Why something was refused. Nothing was stored.
 #[derive(Debug, Clone, thiserror::Error)]

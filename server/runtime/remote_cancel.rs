@@ -5,18 +5,18 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::run::{RunFact, RunNews};
-use crate::log::error::StoreError;
-use crate::log::feed::{Follower, Tail};
-use crate::log::kernel::Store;
-use crate::log::query::{Order, Query, Show};
-use crate::log::shown::Shown;
-use crate::log::thread_row::ThreadRow;
-use crate::mind::turn::stop::{Stop, Why};
-use crate::thread::settings::{Policy, Settings};
-use crate::words::id::{Seq, Space};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::run::{RunFact, RunNews};
+use thinkd_log::error::StoreError;
+use thinkd_log::feed::{Follower, Tail};
+use thinkd_log::kernel::Store;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_log::shown::Shown;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_mind::turn::stop::{Stop, Why};
+use thinkd_thread::settings::{Policy, Settings};
+use thinkd_words::id::{Seq, Space};
 
 /// Events looked at, or read, at a time.
 const STEP: u32 = 64;

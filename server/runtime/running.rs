@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::log::error::StoreError;
-use crate::log::hint::Hint;
-use crate::log::kernel::Store;
-use crate::log::status::Status;
-use crate::log::thread_row::ThreadRow;
-use crate::mind::turn::stop::{Stop, Why};
-use crate::tasks::share::Place;
-use crate::words::id::{Seq, Space, ThreadId};
+use thinkd_log::error::StoreError;
+use thinkd_log::hint::Hint;
+use thinkd_log::kernel::Store;
+use thinkd_log::status::Status;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_mind::turn::stop::{Stop, Why};
+use thinkd_tasks::share::Place;
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// A thread of a space.
 pub(super) type ThreadKey = (Space, ThreadId);

@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::tasks::share::{Place, Places};
-use crate::words::id::{Space, ThreadId};
+use thinkd_tasks::share::{Place, Places};
+use thinkd_words::id::{Space, ThreadId};
 
 /// Who goes before whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -5,16 +5,16 @@ use super::firing::{details, is_under_way, set};
 use super::handle::Runtime;
 use super::kinds::turns::input::{Input, InputContent, Received};
 use super::refused::Refused;
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::event::envelope::Event;
-use crate::event::schedule::{Schedule, ScheduleChange, at_once};
-use crate::log::appended::Placed;
-use crate::log::error::StoreError;
-use crate::log::projections::schedules::ScheduleRow;
-use crate::words::id::{Name, Space, ThreadId};
-use crate::words::recurrence::Recurrence;
-use crate::words::time::{self, Timestamp};
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::Event;
+use thinkd_event::schedule::{Schedule, ScheduleChange, at_once};
+use thinkd_log::appended::Placed;
+use thinkd_log::error::StoreError;
+use thinkd_log::projections::schedules::ScheduleRow;
+use thinkd_words::id::{Name, Space, ThreadId};
+use thinkd_words::recurrence::Recurrence;
+use thinkd_words::time::{self, Timestamp};
 
 /// So often is an act tried again whose schedule fired or was changed by somebody else meanwhile.
 const TRIES: usize = 16;

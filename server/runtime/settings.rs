@@ -7,13 +7,13 @@ use super::append::append_told;
 use super::ground::Ground;
 use super::handle::Runtime;
 use super::refused::Refused;
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::event::fact::set::{Change, SettingValue};
-use crate::log::error::StoreError;
-use crate::log::projections::settings::SettingRow;
-use crate::words::id::{Seq, Space, ThreadId};
-use crate::words::setting::Setting;
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::set::{Change, SettingValue};
+use thinkd_log::error::StoreError;
+use thinkd_log::projections::settings::SettingRow;
+use thinkd_words::id::{Seq, Space, ThreadId};
+use thinkd_words::setting::Setting;
 
 impl Runtime {
     /// Changes settings, all or none, and returns all that somebody has set. With `expected` only if that event was the last change:

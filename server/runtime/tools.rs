@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use super::append::append_told;
 use super::handle::Runtime;
 use super::refused::Refused;
-use crate::event::draft::Draft;
-use crate::event::fact::Fact;
-use crate::event::fact::calls::{Came, Outcome};
-use crate::log::error::StoreError;
-use crate::log::query::{Order, Query, Show};
-use crate::model::provider::AskedModel;
-use crate::thread::settings::Settings;
-use crate::tools::toolbox::said::Provider;
-use crate::tools::toolbox::{Approved, Shown, State, Unapproved};
-use crate::words::id::{Seq, Space, ThreadId};
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::calls::{Came, Outcome};
+use thinkd_log::error::StoreError;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_model::provider::AskedModel;
+use thinkd_thread::settings::Settings;
+use thinkd_tools::toolbox::said::Provider;
+use thinkd_tools::toolbox::{Approved, Shown, State, Unapproved};
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// Of so many of the thread's newest results it is said whose they were.
 const RESULTS: usize = 1000;

@@ -11,14 +11,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::append::append_told;
 use super::mailbox::PAGE;
-use crate::event::draft::Draft;
-use crate::event::process::{Ending, ErrorCode};
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::thread_row::{Span, Wait};
-use crate::mind::turn::driver::OnStored;
-use crate::mind::turn::out_of_reach;
-use crate::words::id::{Space, ThreadId};
+use thinkd_event::draft::Draft;
+use thinkd_event::process::{Ending, ErrorCode};
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::thread_row::{Span, Wait};
+use thinkd_mind::turn::driver::OnStored;
+use thinkd_mind::turn::out_of_reach;
+use thinkd_words::id::{Space, ThreadId};
 
 /// How long to rest when the log cannot be read or written.
 const REST: Duration = Duration::from_secs(1);

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::refused::Refused;
-use crate::event::condition::Condition;
-use crate::event::envelope::Event;
-use crate::log::error::StoreError;
-use crate::log::fence::Fence;
-use crate::log::projections::submodules::SubmoduleRow;
-use crate::log::status::Status;
-use crate::log::thread_row::ThreadRow;
-use crate::mind::turn::stop::Stop;
-use crate::mind::turn_writer::Lost;
-use crate::tasks::share::Place;
-use crate::words::id::{Space, ThreadId};
+use thinkd_event::condition::Condition;
+use thinkd_event::envelope::Event;
+use thinkd_log::error::StoreError;
+use thinkd_log::fence::Fence;
+use thinkd_log::projections::submodules::SubmoduleRow;
+use thinkd_log::status::Status;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_mind::turn::stop::Stop;
+use thinkd_mind::turn_writer::Lost;
+use thinkd_tasks::share::Place;
+use thinkd_words::id::{Space, ThreadId};
 
 /// So often is work begun whose events the store does not take: every time, models are asked again.
 pub(super) const TRIES: u32 = 5;

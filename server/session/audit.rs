@@ -8,15 +8,15 @@ use utoipa::ToSchema;
 use super::handle::{Error, Session};
 use super::right::Right;
 use super::statement::Statement;
-use crate::event::doubt::{Doubt, doubts};
-use crate::event::entity::Names;
-use crate::event::method;
-use crate::event::statement::{Status, Triple, folded};
-use crate::log::projections::statements::{Asked, StatementRow};
-use crate::recall::audit::{Likenesses, Near};
-use crate::recall::finder;
-use crate::words::id::Seq;
-use crate::words::time::Timestamp;
+use thinkd_event::doubt::{Doubt, doubts};
+use thinkd_event::entity::Names;
+use thinkd_event::method;
+use thinkd_event::statement::{Status, Triple, folded};
+use thinkd_log::projections::statements::{Asked, StatementRow};
+use thinkd_recall::audit::{Likenesses, Near};
+use thinkd_recall::finder;
+use thinkd_words::id::Seq;
+use thinkd_words::time::Timestamp;
 
 /// Others that say the same, or look alike, that are named of one statement.
 const OTHERS_MAX: usize = 5;

@@ -7,11 +7,11 @@ use utoipa::ToSchema;
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::event::entity::Merge;
-use crate::log::projections::merges::{MergeRow, names};
-use crate::runtime::kinds::trials::merges;
-use crate::words::id::Seq;
-use crate::words::time::Timestamp;
+use thinkd_event::entity::Merge;
+use thinkd_log::projections::merges::{MergeRow, names};
+use thinkd_runtime::kinds::trials::merges;
+use thinkd_words::id::Seq;
+use thinkd_words::time::Timestamp;
 
 /// Names that are one. What was said of it keeps the names that it was said with.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]

@@ -11,16 +11,16 @@ use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::event::envelope::Event;
-use crate::log::error::StoreError;
-use crate::log::feed::{Follower, Tail};
-use crate::log::head::Head;
-use crate::log::hint::{Hint, Hinted};
-use crate::log::kernel::{EventLog, Store};
-use crate::log::query::{Order, Query, Show};
-use crate::log::shown::{Shown, Written};
-use crate::tasks::share::Places;
-use crate::words::id::{Seq, Space, ThreadId};
+use thinkd_event::envelope::Event;
+use thinkd_log::error::StoreError;
+use thinkd_log::feed::{Follower, Tail};
+use thinkd_log::head::Head;
+use thinkd_log::hint::{Hint, Hinted};
+use thinkd_log::kernel::{EventLog, Store};
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_log::shown::{Shown, Written};
+use thinkd_tasks::share::Places;
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// Events of one page from the store: of the first, and at most.
 const FIRST_PAGE: u32 = 32;

@@ -2,11 +2,11 @@
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::event::framework::{Framework, FrameworkChange, Outcome};
-use crate::log::projections::frameworks::FrameworkRow;
-use crate::recall::frameworks::Likely;
-use crate::runtime::frameworks;
-use crate::words::id::{self, Seq};
+use thinkd_event::framework::{Framework, FrameworkChange, Outcome};
+use thinkd_log::projections::frameworks::FrameworkRow;
+use thinkd_recall::frameworks::Likely;
+use thinkd_runtime::frameworks;
+use thinkd_words::id::{self, Seq};
 
 impl Session {
     /// Frameworks in the order in which they were created, those after `after`, of one kind if it is named; at most `limit`.

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use super::right::{Right, may};
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::runtime::handle::Runtime;
-use crate::runtime::kinds::Kinds;
-use crate::runtime::refused::Refused;
-use crate::tasks::share::{Places, Work, cores};
-use crate::words::id::Space;
-use crate::words::principal::Principal;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_runtime::handle::Runtime;
+use thinkd_runtime::kinds::Kinds;
+use thinkd_runtime::refused::Refused;
+use thinkd_tasks::share::{Places, Work, cores};
+use thinkd_words::id::Space;
+use thinkd_words::principal::Principal;
 
 /// Why an act was refused. Nothing was stored.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -2,9 +2,9 @@
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::event::envelope::Event;
-use crate::mind::call::Identity;
-use crate::words::id::ThreadId;
+use thinkd_event::envelope::Event;
+use thinkd_mind::call::Identity;
+use thinkd_words::id::ThreadId;
 
 impl Session {
     /// Who a thread is, and its newest thoughts, the newest first.

@@ -7,13 +7,13 @@ use super::follow::Follow;
 use super::handle::{Error, Session};
 use super::pieces::Pieces;
 use super::right::Right;
-use crate::event::draft::Draft;
-use crate::event::envelope::Event;
-use crate::log::appended::Append;
-use crate::log::head::Head;
-use crate::log::query::Query;
-use crate::log::shown::Written;
-use crate::words::id::{Seq, ThreadId};
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::Event;
+use thinkd_log::appended::Append;
+use thinkd_log::head::Head;
+use thinkd_log::query::Query;
+use thinkd_log::shown::Written;
+use thinkd_words::id::{Seq, ThreadId};
 
 impl Session {
     /// The log's head and epoch.

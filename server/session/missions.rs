@@ -2,12 +2,12 @@
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::event::mission::{BudgetWanted, Plan, Value, Wanted};
-use crate::log::projections::tasks::TaskRow;
-use crate::log::thread_row::ThreadRow;
-use crate::runtime::kinds::missions::Changing;
-use crate::runtime::refused::Refused;
-use crate::words::id::ThreadId;
+use thinkd_event::mission::{BudgetWanted, Plan, Value, Wanted};
+use thinkd_log::projections::tasks::TaskRow;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_runtime::kinds::missions::Changing;
+use thinkd_runtime::refused::Refused;
+use thinkd_words::id::ThreadId;
 
 impl Session {
     /// Begins a mission. Its budget is at most the configured one.

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use super::follow::{Follow, Seen};
 use super::handle::{Error, Session};
-use crate::event::envelope::{Event, Modality, TurnOutcome, Visibility, tag};
-use crate::event::fact::Fact;
-use crate::event::fact::withdrawn::{self, Withdrawn};
-use crate::log::query::{Order, Query, Show};
-use crate::log::thread_row::ThreadRow;
-use crate::runtime::kinds::runs::LoggedRun;
-use crate::words::id::{Seq, ThreadId};
+use thinkd_event::envelope::{Event, Modality, TurnOutcome, Visibility, tag};
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::withdrawn::{self, Withdrawn};
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_runtime::kinds::runs::LoggedRun;
+use thinkd_words::id::{Seq, ThreadId};
 
 /// The outcome of an input that was waited for.
 #[derive(Default)]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::log::feed::Feed;
-use crate::log::hint::{Delta, Hint};
-use crate::words::id::Space;
+use thinkd_log::feed::Feed;
+use thinkd_log::hint::{Delta, Hint};
+use thinkd_words::id::Space;
 
 /// Most replies that are remembered; beyond it the oldest is forgotten.
 const REPLIES_MAX: usize = 256;

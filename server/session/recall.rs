@@ -2,10 +2,10 @@
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::recall::finder::{self, Found, GraphPart, Look, Question};
-use crate::recall::held::Memory;
-use crate::recall::memories::Other;
-use crate::runtime::refused::Refused;
+use thinkd_recall::finder::{self, Found, GraphPart, Look, Question};
+use thinkd_recall::held::Memory;
+use thinkd_recall::memories::Other;
+use thinkd_runtime::refused::Refused;
 
 impl Session {
     /// Returns held statements that are relevant to a question.

@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::event::condition::RequestState;
-use crate::event::request::Said;
-use crate::log::projections::requests::{Asked, RequestRow};
-use crate::runtime::requests::Reply;
-use crate::words::id::{Seq, ThreadId};
+use thinkd_event::condition::RequestState;
+use thinkd_event::request::Said;
+use thinkd_log::projections::requests::{Asked, RequestRow};
+use thinkd_runtime::requests::Reply;
+use thinkd_words::id::{Seq, ThreadId};
 
 impl Session {
     /// Calls that wait for a verdict, or questions that are open, the oldest first: what they asked, those behind `after`, of one thread or all, at most

@@ -1,6 +1,6 @@
 //! Rights: each act of a session needs one, and each right has a lowest role.
 
-use crate::words::principal::Role;
+use thinkd_words::principal::Role;
 
 /// The right that an act needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

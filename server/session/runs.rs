@@ -7,9 +7,9 @@ use uuid::Uuid;
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::pipelines::registry::Pipeline;
-use crate::runtime::kinds::runs::{LoggedRun, NewRun};
-use crate::words::id::{Key, Name, Seq};
+use thinkd_pipelines::registry::Pipeline;
+use thinkd_runtime::kinds::runs::{LoggedRun, NewRun};
+use thinkd_words::id::{Key, Name, Seq};
 
 impl Session {
     /// All pipelines, by name.

@@ -2,11 +2,11 @@
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::event::schedule::{Schedule, ScheduleChange};
-use crate::log::appended::Placed;
-use crate::log::projections::schedules::ScheduleRow;
-use crate::runtime::kinds::turns::input::Received;
-use crate::words::id::{Name, ThreadId};
+use thinkd_event::schedule::{Schedule, ScheduleChange};
+use thinkd_log::appended::Placed;
+use thinkd_log::projections::schedules::ScheduleRow;
+use thinkd_runtime::kinds::turns::input::Received;
+use thinkd_words::id::{Name, ThreadId};
 
 impl Session {
     /// Schedules by name, those after `after`, of one thread if it is named; at most `limit`.

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::log::projections::settings::SettingRow;
-use crate::words::id::Seq;
-use crate::words::setting::Setting;
+use thinkd_log::projections::settings::SettingRow;
+use thinkd_words::id::Seq;
+use thinkd_words::setting::Setting;
 
 impl Session {
     /// The settings that somebody has set, by key.

@@ -5,11 +5,11 @@ use utoipa::ToSchema;
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::log::blob::Blob;
-use crate::log::presence::Server;
-use crate::log::projections::entries::EntryRow;
-use crate::log::upkeep::Checked;
-use crate::words::id::Space;
+use thinkd_log::blob::Blob;
+use thinkd_log::presence::Server;
+use thinkd_log::projections::entries::EntryRow;
+use thinkd_log::upkeep::Checked;
+use thinkd_words::id::Space;
 
 /// A space that cannot be served as it should be.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]

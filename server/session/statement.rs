@@ -6,12 +6,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use crate::event::statement::{Instrument, Status, Triple, Valid};
-use crate::event::word::{label, word_of};
-use crate::log::projections::standings::Standing;
-use crate::log::projections::statements::StatementRow;
-use crate::words::id::Seq;
-use crate::words::time::Timestamp;
+use thinkd_event::statement::{Instrument, Status, Triple, Valid};
+use thinkd_event::word::{label, word_of};
+use thinkd_log::projections::standings::Standing;
+use thinkd_log::projections::statements::StatementRow;
+use thinkd_words::id::Seq;
+use thinkd_words::time::Timestamp;
 
 /// A statement. Nothing is ever proven: what survives is a hypothesis that no test has refuted yet.
 #[derive(Debug, Serialize, ToSchema)]

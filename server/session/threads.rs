@@ -4,18 +4,18 @@ use uuid::Uuid;
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::event::fact::set::Submodule;
-use crate::log::appended::Placed;
-use crate::log::change::Spent;
-use crate::log::projections::contacts::ContactRow;
-use crate::log::projections::submodules::SubmoduleRow;
-use crate::log::projections::timers::TimerRow;
-use crate::log::query::{Order, Query};
-use crate::log::thread_row::ThreadRow;
-use crate::mind::submodule::Heard;
-use crate::runtime::kinds::turns::input::{Input, InputContent, Received, Whose};
-use crate::thread::new_thread::NewThread;
-use crate::words::id::{Key, Name, ThreadId};
+use thinkd_event::fact::set::Submodule;
+use thinkd_log::appended::Placed;
+use thinkd_log::change::Spent;
+use thinkd_log::projections::contacts::ContactRow;
+use thinkd_log::projections::submodules::SubmoduleRow;
+use thinkd_log::projections::timers::TimerRow;
+use thinkd_log::query::{Order, Query};
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_mind::submodule::Heard;
+use thinkd_runtime::kinds::turns::input::{Input, InputContent, Received, Whose};
+use thinkd_thread::new_thread::NewThread;
+use thinkd_words::id::{Key, Name, ThreadId};
 
 /// Most waiting messages that are counted.
 const QUEUED_MAX: u32 = 1000;

@@ -2,9 +2,9 @@
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::model::provider::AskedModel;
-use crate::runtime::tools::ThreadTools;
-use crate::words::id::ThreadId;
+use thinkd_model::provider::AskedModel;
+use thinkd_runtime::tools::ThreadTools;
+use thinkd_words::id::ThreadId;
 
 impl Session {
     /// What a thread may use; without a thread what `main` may.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::log::query::{Order, Query, Show};
-use crate::thread::turns::TurnSummary;
-use crate::words::id::{INTEGER_MAX, Seq, ThreadId};
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_thread::turns::TurnSummary;
+use thinkd_words::id::{INTEGER_MAX, Seq, ThreadId};
 
 /// Events read at a time, and for one answer at most; of one turn there are more only where its budget was set so.
 const PAGE: u32 = 500;

@@ -7,16 +7,16 @@ use utoipa::ToSchema;
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::calls::Record;
-use crate::event::fact::set::{Change, Set};
-use crate::log::query::{Order, Query, Show};
-use crate::thread::usage::{Calls, Figures, VoiceTurns};
-use crate::words::budget::Budget;
-use crate::words::id::{Name, Seq};
-use crate::words::spelling::words;
-use crate::words::time::Timestamp;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::calls::Record;
+use thinkd_event::fact::set::{Change, Set};
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_thread::usage::{Calls, Figures, VoiceTurns};
+use thinkd_words::budget::Budget;
+use thinkd_words::id::{Name, Seq};
+use thinkd_words::spelling::words;
+use thinkd_words::time::Timestamp;
 
 /// Events that one answer is made of, at most, and how many are read at a time.
 pub const EVENTS_MAX: usize = 10_000;

@@ -6,22 +6,22 @@ use std::collections::hash_map::Entry;
 use super::handle::{Error, Session};
 use super::right::Right;
 use super::statement::Statement;
-use crate::event::entity::{Names, normal};
-use crate::event::envelope::Event;
-use crate::event::evidence::speaks_of;
-use crate::event::method::{Value, current};
-use crate::event::statement::{
+use thinkd_event::entity::{Names, normal};
+use thinkd_event::envelope::Event;
+use thinkd_event::evidence::speaks_of;
+use thinkd_event::method::{Value, current};
+use thinkd_event::statement::{
     AGAINST_MAX, Claim, Claimant, Judged, Outcome, Source, Status, Triple, folded,
 };
-use crate::event::word::is_of_self;
-use crate::log::projections::statements::{Asked, StatementRow};
-use crate::log::words;
-use crate::runtime::kinds::trials::settling::retract;
-use crate::runtime::refused::Refused;
-use crate::tools::quote::checked;
-use crate::tools::word::counts;
-use crate::words::id::{Seq, ThreadId};
-use crate::words::time::Timestamp;
+use thinkd_event::word::is_of_self;
+use thinkd_log::projections::statements::{Asked, StatementRow};
+use thinkd_log::words;
+use thinkd_runtime::kinds::trials::settling::retract;
+use thinkd_runtime::refused::Refused;
+use thinkd_tools::quote::checked;
+use thinkd_tools::word::counts;
+use thinkd_words::id::{Seq, ThreadId};
+use thinkd_words::time::Timestamp;
 
 /// How many statements are looked at at once, and how often, for one page: others stand between those that are asked for.
 const SCAN: u32 = 500;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::words::id::Space;
+use thinkd_words::id::Space;
 
 mod processors;
 mod state;

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::envelope::{Event, Modality};
-use crate::event::fact::Fact;
-use crate::event::fact::input::{Content, Input};
-use crate::event::fact::withdrawn::Withdrawn;
-use crate::log::query::{Order, Query, Show};
-use crate::log::thread_row::ThreadRow;
-use crate::model::prompt::Prompts;
-use crate::words::defaults::with_defaults;
-use crate::words::id::{Seq, ThreadId};
-use crate::words::time::Timestamp;
+use thinkd_event::envelope::{Event, Modality};
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::input::{Content, Input};
+use thinkd_event::fact::withdrawn::Withdrawn;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_model::prompt::Prompts;
+use thinkd_words::defaults::with_defaults;
+use thinkd_words::id::{Seq, ThreadId};
+use thinkd_words::time::Timestamp;
 
 pub use clock::Clock;
 pub use corrections::corrections;

@@ -5,11 +5,11 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::settings::Settings;
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::log::thread_row::ThreadRow;
-use crate::words::budget::Budget;
-use crate::words::id::{Label, MAIN, Name, ThreadId};
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_words::budget::Budget;
+use thinkd_words::id::{Label, MAIN, Name, ThreadId};
 
 /// Characters of a subthread's prompt that its parent has as the contact's description.
 const ABOUT_CHARS: usize = 200;

@@ -10,16 +10,16 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use serde_json::json;
 
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::told::{News, Told};
-use crate::event::mission::MissionBudget;
-use crate::log::change::Spent;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::words::budget::Budget;
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::{Seq, Space, ThreadId};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::told::{News, Told};
+use thinkd_event::mission::MissionBudget;
+use thinkd_log::change::Spent;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_words::budget::Budget;
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// Accounts that are remembered before those that nobody draws on are forgotten.
 const OPEN: usize = 1024;

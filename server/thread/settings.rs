@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::mission::Wanted;
-use crate::words::id::{Name, ThreadId};
+use thinkd_event::mission::Wanted;
+use thinkd_words::id::{Name, ThreadId};
 
 /// What new client input does while a turn runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]

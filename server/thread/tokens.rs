@@ -1,6 +1,6 @@
 //! Tokens of model calls, as far as providers said. Nothing is decided by them: budgets count their own (`quota.rs`).
 
-use crate::event::fact::calls::Record;
+use thinkd_event::fact::calls::Record;
 
 /// Tokens, as far as providers said; null: none of them said any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, utoipa::ToSchema)]

@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 
 use super::tokens::Tokens;
-use crate::event::envelope::{Event, TurnOutcome, words};
-use crate::event::fact::Fact;
-use crate::event::fact::calls::Record;
-use crate::event::fact::turn::Started;
-use crate::words::failure::{By, FailureKind};
-use crate::words::id::Seq;
-use crate::words::time::Timestamp;
+use thinkd_event::envelope::{Event, TurnOutcome};
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::calls::Record;
+use thinkd_event::fact::turn::Started;
+use thinkd_words::failure::{By, FailureKind};
+use thinkd_words::id::Seq;
+use thinkd_words::spelling::words;
+use thinkd_words::time::Timestamp;
 
 words! {
     /// What became of a voice in a turn.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::tokens::Tokens;
 use super::turns::{TurnSummary, VoiceOutcome};
-use crate::event::envelope::Event;
-use crate::event::fact::calls::{CallOutcome, Record};
-use crate::words::id::ThreadId;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::calls::{CallOutcome, Record};
+use thinkd_words::id::ThreadId;
 
 /// What some calls of models came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, utoipa::ToSchema)]

@@ -7,10 +7,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::words::alike::folded;
-use crate::words::defaults::with_defaults;
-use crate::words::text::{canonical, sha256};
-use crate::words::time::Timestamp;
+use thinkd_words::alike::folded;
+use thinkd_words::defaults::with_defaults;
+use thinkd_words::text::{canonical, sha256};
+use thinkd_words::time::Timestamp;
 
 with_defaults! {
     /// Which tools wait for a person, and how long.

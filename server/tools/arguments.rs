@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use serde_json::{Map, Value};
 
-use crate::model::provider::ToolSpec;
-use crate::words::lenient_json::{self, ROUNDED, Read};
+use thinkd_model::provider::ToolSpec;
+use thinkd_words::lenient_json::{self, ROUNDED, Read};
 
 mod digits;
 

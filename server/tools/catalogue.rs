@@ -9,7 +9,7 @@ use super::mcp::reading;
 use super::supplies::Supplies;
 use super::tool::{Spec, Tool, Typed, boxed, is_name, spec_of};
 use super::toolbox::{Shelf, Source, Toolbox, Tools};
-use crate::model::prompt::{Error, Prompts};
+use thinkd_model::prompt::{Error, Prompts};
 
 mod ask;
 mod ask_user;

@@ -7,7 +7,7 @@ use ::runner::pool;
 use ::runner::request::Limits;
 use serde::{Deserialize, Serialize};
 
-use crate::words::defaults::with_defaults;
+use thinkd_words::defaults::with_defaults;
 
 pub mod runner;
 pub mod workers;

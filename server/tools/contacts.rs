@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::tool::{CallSite, Output};
-use crate::event::draft::Draft;
-use crate::event::intent::Intent;
-use crate::event::process::ErrorCode;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::projections::contacts::ContactRow;
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::{Name, Space, ThreadId};
+use thinkd_event::draft::Draft;
+use thinkd_event::intent::Intent;
+use thinkd_event::process::ErrorCode;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::projections::contacts::ContactRow;
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::id::{Name, Space, ThreadId};
 
 /// What every thread with a parent calls it.
 pub const PARENT: &str = "parent";
@@ -102,12 +102,4 @@ pub fn nobody(site: &CallSite, given: &str) -> Output {
         &text,
     );
     Output::failed(vec![error], Failure::new(FailureKind::Tool, text))
-}
-
-/// The failure of a call that could not read what it goes by.
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        let text = format!("the log could not be read: {error}");
-        Self::new(FailureKind::Store, text).retryable()
-    }
 }

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use super::approval::{Grant, Rules, hash_of};
 use super::tool::{CallSite, Effect, Output, Spec, Tool, refused};
-use crate::event::draft::without_nul;
-use crate::event::fact::Fact;
-use crate::event::fact::approval::Pending;
-use crate::log::kernel::Store;
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id;
-use crate::words::text::sha256;
+use thinkd_event::draft::without_nul;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::approval::Pending;
+use thinkd_log::kernel::Store;
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::id;
+use thinkd_words::text::sha256;
 
 /// Which tool this is: the hash of what models are told of it.
 pub fn version_of(spec: &Spec) -> String {

@@ -16,10 +16,10 @@ use tokio::time::timeout;
 
 use super::mcp::names::names;
 use super::mcp::options::{redacted, with_file};
-use crate::model::http::{client, root_cause};
-use crate::words::defaults::with_defaults;
-use crate::words::secret::{self, optional_url};
-use crate::words::veil::{Veil, is_long};
+use thinkd_model::http::{client, root_cause};
+use thinkd_words::defaults::with_defaults;
+use thinkd_words::secret::{self, optional_url};
+use thinkd_words::veil::{Veil, is_long};
 
 /// Most passages of an answer that are read.
 const PASSAGES_MAX: usize = 8;

@@ -11,10 +11,10 @@ use tokio::time::timeout;
 use super::gate::Gate;
 use super::supplies::Supplies;
 use super::tool::{CallSite, Output, Spec, Tool};
-use crate::log::blob::Blob;
-use crate::log::kernel::Store;
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::Space;
+use thinkd_log::blob::Blob;
+use thinkd_log::kernel::Store;
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::id::Space;
 
 /// The tool inside of all layers.
 pub fn layered(tool: Arc<dyn Tool>, supplies: &Supplies) -> Arc<dyn Tool> {

@@ -1,14 +1,14 @@
 //! Quotes: finds the events in which a person or a tool said their words.
 
-use crate::event::envelope::{Event, tag};
-use crate::event::evidence::strings;
-use crate::event::statement::spaced;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::query::{Query, Show};
-use crate::log::shown_to_models::shown_to_models;
-use crate::tools::word::person;
-use crate::words::id::{Seq, Space};
+use crate::word::person;
+use thinkd_event::envelope::{Event, tag};
+use thinkd_event::evidence::strings;
+use thinkd_event::statement::spaced;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::query::{Query, Show};
+use thinkd_log::shown_to_models::shown_to_models;
+use thinkd_words::id::{Seq, Space};
 
 /// Events up to a result among which its call is looked for.
 const CALLED: u32 = 500;

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
-use crate::model::prompt::{Error, ToolWords};
-use crate::words::decode::WRONGS_MAX;
+use thinkd_model::prompt::{Error, ToolWords};
+use thinkd_words::decode::WRONGS_MAX;
 
 pub mod known;
 

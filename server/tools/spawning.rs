@@ -5,14 +5,14 @@ use serde_json::json;
 use super::contacts::{PARENT, SELF, known};
 use super::supplies::Supplies;
 use super::tool::{CallSite, Output};
-use crate::event::draft::Draft;
-use crate::event::gather::Gather;
-use crate::event::process::ErrorCode;
-use crate::log::thread_row::ThreadRow;
-use crate::thread::new_thread::{Ahead, Maker, NewThread, NotMade, ThreadLimits, ids};
-use crate::thread::settings::{Gathered, Kind, Settings};
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::{self, Label, Name, ThreadId};
+use thinkd_event::draft::Draft;
+use thinkd_event::gather::Gather;
+use thinkd_event::process::ErrorCode;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_thread::new_thread::{Ahead, Maker, NewThread, NotMade, ThreadLimits, ids};
+use thinkd_thread::settings::{Gathered, Kind, Settings};
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::id::{self, Label, Name, ThreadId};
 
 /// Makes subthreads.
 #[derive(Clone)]

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::approval::Rules;
 use super::code::runner::Runner;
-use crate::event::mission::MissionBudget;
-use crate::log::kernel::Store;
-use crate::model::prompt::Prompts;
-use crate::recall::finder::Recall;
-use crate::words::budget::Budget;
-use crate::words::defaults::with_defaults;
+use thinkd_event::mission::MissionBudget;
+use thinkd_log::kernel::Store;
+use thinkd_model::prompt::Prompts;
+use thinkd_recall::finder::Recall;
+use thinkd_words::budget::Budget;
+use thinkd_words::defaults::with_defaults;
 
 /// What tools are made from.
 #[derive(Clone)]

@@ -12,16 +12,16 @@ use serde_json::{Value, json};
 
 use super::approval::Grant;
 use super::schema;
-use crate::event::draft::Draft;
-use crate::event::intent::Intent;
-use crate::model::prompt::{Error, Prompts, ToolWords};
-use crate::model::provider::ToolSpec;
-use crate::thread::quota::Purse;
-use crate::words::decode;
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::{Name, Space, ThreadId};
-use crate::words::text::Json;
-use crate::words::time::Timestamp;
+use thinkd_event::draft::Draft;
+use thinkd_event::intent::Intent;
+use thinkd_model::prompt::{Error, Prompts, ToolWords};
+use thinkd_model::provider::ToolSpec;
+use thinkd_thread::quota::Purse;
+use thinkd_words::decode;
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::id::{Name, Space, ThreadId};
+use thinkd_words::text::Json;
+use thinkd_words::time::Timestamp;
 
 pub use super::fitting::fitted;
 

@@ -5,23 +5,23 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::event::condition::{Condition, Room};
-use crate::event::draft::Draft;
-use crate::event::envelope::{Event, Source as From, tag};
-use crate::event::fact::statement;
-use crate::event::statement::{
+use thinkd_event::condition::{Condition, Room};
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::{Event, Source as From, tag};
+use thinkd_event::fact::statement;
+use thinkd_event::statement::{
     Claim, Claimant, Judged, Outcome, SOURCES_MAX, Source, Status, Valid, folded,
 };
-use crate::event::trial::News;
-use crate::event::word;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::projections::statements::StatementRow;
-use crate::log::query::{Query, Show};
-use crate::recall::background::{Common, Fit};
-use crate::recall::forms::forms;
-use crate::words::id::{Space, ThreadId};
-use crate::words::time::Timestamp;
+use thinkd_event::trial::News;
+use thinkd_event::word;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::projections::statements::StatementRow;
+use thinkd_log::query::{Query, Show};
+use thinkd_recall::background::{Common, Fit};
+use thinkd_recall::forms::forms;
+use thinkd_words::id::{Space, ThreadId};
+use thinkd_words::time::Timestamp;
 
 /// The newest words of people in a space among which a name is looked for.
 const SPOKEN: u32 = 500;

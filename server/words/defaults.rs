@@ -2,6 +2,7 @@
 //! is usual.
 
 /// Declares a struct as Rust does, with a default behind each field; `Default` is made of these.
+#[macro_export]
 macro_rules! with_defaults {
     (
         $(#[$about:meta])*
@@ -23,20 +24,20 @@ macro_rules! with_defaults {
         }
     };
 }
-pub(crate) use with_defaults;
+pub use with_defaults;
 
 /// The default of a member that old records lack, and that means yes there.
-pub(crate) const fn yes() -> bool {
+pub const fn yes() -> bool {
     true
 }
 
 /// Returns true for a yes that is not written.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-pub(crate) const fn is_yes(it: &bool) -> bool {
+pub const fn is_yes(it: &bool) -> bool {
     *it
 }
 
 /// Returns true for a number that is not written.
-pub(crate) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+pub fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
     *number == T::default()
 }

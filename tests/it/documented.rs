@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::imports::sources;
+use crate::support::imports::{sources, sources_of};
 
 /// The floors whose public items are held to this.
 const FLOORS: [&str; 2] = ["event/", "log/"];
@@ -55,7 +55,7 @@ const UNITS: [&str; 27] = [
 #[test]
 fn public_items_of_events_and_log_say_units_and_errors() {
     let sources = sources();
-    let hidden = hidden(&sources["lib.rs"]);
+    let hidden = hidden();
     let is_seen = |file: &str| {
         FLOORS.iter().any(|floor| file.starts_with(floor)) && !is_hidden(file, &hidden, &sources)
     };
@@ -107,15 +107,15 @@ fn a_silent_docstring_is_found() {
     }
 }
 
-/// Modules of `lib.rs` that nobody outside of the crate can name, as `log/append`.
-fn hidden(lib: &str) -> Vec<String> {
-    let (mut floor, mut found) = ("", Vec::new());
-    for line in lib.lines() {
-        if let Some(name) = line.strip_prefix("pub mod ") {
-            floor = name.trim_end_matches(" {");
-        } else if let Some(name) = line.trim_start().strip_prefix("mod ") {
-            found.push(format!("{floor}/{}", name.trim_end_matches(';')));
-        }
+/// Modules that nobody outside of their crate can name, as `log/append`.
+fn hidden() -> Vec<String> {
+    let mut found = Vec::new();
+    for floor in FLOORS {
+        let lib = &sources_of(&format!("server/{floor}"), "rs")["lib.rs"];
+        let names = lib
+            .lines()
+            .filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+        found.extend(names.map(|name| format!("{floor}{name}")));
     }
     found
 }

@@ -10,12 +10,12 @@ use super::needs::{Judge, Needs, Read};
 use super::params::{NoParams, Params};
 use super::path::Path;
 use super::{Answer, Only, Page, bounds, requests};
-use crate::edge::json::Body;
-use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::condition::RequestState;
-use crate::event::envelope::Payload;
-use crate::event::request::Said;
-use crate::words::id::Seq;
+use crate::json::Body;
+use crate::problem::{Problem, Slug, Wrongs};
+use thinkd_event::condition::RequestState;
+use thinkd_event::envelope::Payload;
+use thinkd_event::request::Said;
+use thinkd_words::id::Seq;
 
 resource! {
     /// See the module.

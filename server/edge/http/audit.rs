@@ -6,9 +6,9 @@ use super::cursor::Part;
 use super::needs::{Needs, Read};
 use super::params::Params;
 use super::{Answer, bounds};
-use crate::event::doubt::Doubt;
-use crate::session::audit::Audit;
-use crate::words::time::{self, Timestamp};
+use thinkd_event::doubt::Doubt;
+use thinkd_session::audit::Audit;
+use thinkd_words::time::{self, Timestamp};
 
 resource! {
     /// See the module.

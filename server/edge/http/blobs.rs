@@ -13,10 +13,10 @@ use super::needs::{Needs, Read, Speak};
 use super::params::NoParams;
 use super::path::{Path, Sha256};
 use super::{body, made, plain_encoding};
-use crate::edge::context::Edge;
-use crate::edge::media;
-use crate::edge::problem::{Problem, Slug};
-use crate::log::blob::Blob;
+use crate::context::Edge;
+use crate::media;
+use crate::problem::{Problem, Slug};
+use thinkd_log::blob::Blob;
 
 resource! {
     /// See the module.

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::params;
 use super::path::{TASK_DIGITS, TOOL_MAX};
-use crate::edge::limits::Limits;
-use crate::words::id::{INTEGER_MAX, THREAD_ID_MAX};
+use crate::limits::Limits;
+use thinkd_words::id::{INTEGER_MAX, THREAD_ID_MAX};
 
 /// A text that may be empty. NUL is refused everywhere.
 pub const TEXT: &str = r"^[^\u0000]*$";

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::Page;
 use super::params::Params;
-use crate::edge::problem::{Problem, Slug};
+use crate::problem::{Problem, Slug};
 
 const SUM: usize = 12;
 

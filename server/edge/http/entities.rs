@@ -9,11 +9,11 @@ use super::needs::{Needs, Read, Shape};
 use super::params::Params;
 use super::world_model::{name, words};
 use super::{Answer, Only, Page, bounds};
-use crate::edge::json::Body;
-use crate::edge::problem::{Slug, Wrongs};
-use crate::event::entity::NAMES_MAX;
-use crate::event::statement::{NAME_MAX, SENTENCE_MAX};
-use crate::session::entities::{Entity, NameMerge};
+use crate::json::Body;
+use crate::problem::{Slug, Wrongs};
+use thinkd_event::entity::NAMES_MAX;
+use thinkd_event::statement::{NAME_MAX, SENTENCE_MAX};
+use thinkd_session::entities::{Entity, NameMerge};
 
 resource! {
     /// See the module.

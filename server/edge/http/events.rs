@@ -13,13 +13,13 @@ use super::needs::{Needs, Read};
 use super::params::{NoParams, Params};
 use super::path::Path;
 use super::{Answer, cursor};
-use crate::edge::context::Edge;
-use crate::edge::limits::Limits;
-use crate::edge::problem::{Problem, Slug};
-use crate::edge::query;
-use crate::event::envelope::{Event, Modality, Source};
-use crate::log::query::{Order, Query, Show};
-use crate::words::id::{Seq, Space};
+use crate::context::Edge;
+use crate::limits::Limits;
+use crate::problem::{Problem, Slug};
+use crate::query;
+use thinkd_event::envelope::{Event, Modality, Source};
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_words::id::{Seq, Space};
 
 resource! {
     /// See the module.

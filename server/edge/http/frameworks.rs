@@ -14,17 +14,17 @@ use super::params::Params;
 use super::path::Path;
 use super::world_model::{name, too_long, words};
 use super::{Answer, Only, Page, bounds, made};
-use crate::edge::ids;
-use crate::edge::json::Body;
-use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::framework::{
+use crate::ids;
+use crate::json::Body;
+use crate::problem::{Problem, Slug, Wrongs};
+use thinkd_event::framework::{
     self, CODE_MAX, FrameworkChange, ITEMS_MAX, NAME_MAX, Outcome, Recipe, Standing, TEXT_MAX,
     Tally,
 };
-use crate::log::projections::frameworks::FrameworkRow;
-use crate::recall::frameworks::Likely;
-use crate::words::id::{INTEGER_MAX, Seq};
-use crate::words::time::Timestamp;
+use thinkd_log::projections::frameworks::FrameworkRow;
+use thinkd_recall::frameworks::Likely;
+use thinkd_words::id::{INTEGER_MAX, Seq};
+use thinkd_words::time::Timestamp;
 
 resource! {
     /// See the module.

@@ -6,9 +6,9 @@ use utoipa::ToSchema;
 use super::Answer;
 use super::needs::{Needs, Read};
 use super::params::Params;
-use crate::event::envelope::Event;
-use crate::words::id::{Seq, Space, ThreadId};
-use crate::words::time::Timestamp;
+use thinkd_event::envelope::Event;
+use thinkd_words::id::{Seq, Space, ThreadId};
+use thinkd_words::time::Timestamp;
 
 resource! {
     /// See the module.

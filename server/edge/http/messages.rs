@@ -14,20 +14,20 @@ use super::needs::{Needs, Read, Speak};
 use super::params::{NoParams, Params};
 use super::path::Path;
 use super::{Answer, bounds, json_body};
-use crate::edge::ack::{Ack, AckStatus};
-use crate::edge::context::Edge;
-use crate::edge::frame::{self, ClientFrame, Framed};
-use crate::edge::input;
-use crate::edge::limits::ms;
-use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::envelope::{Event, TurnOutcome, tag};
-use crate::event::fact::Fact;
-use crate::log::query::{Order, Query};
-use crate::log::shown::Written;
-use crate::session::handle::Session;
-use crate::session::outcome::Outcome;
-use crate::words::id::{INTEGER_MAX, Seq, ThreadId};
-use crate::words::time::Timestamp;
+use crate::ack::{Ack, AckStatus};
+use crate::context::Edge;
+use crate::frame::{self, ClientFrame, Framed};
+use crate::input;
+use crate::limits::ms;
+use crate::problem::{Problem, Slug, Wrongs};
+use thinkd_event::envelope::{Event, TurnOutcome, tag};
+use thinkd_event::fact::Fact;
+use thinkd_log::query::{Order, Query};
+use thinkd_log::shown::Written;
+use thinkd_session::handle::Session;
+use thinkd_session::outcome::Outcome;
+use thinkd_words::id::{INTEGER_MAX, Seq, ThreadId};
+use thinkd_words::time::Timestamp;
 
 resource! {
     /// See the module.
@@ -272,7 +272,7 @@ pub fn wait(params: &mut Params, most_ms: u64) -> Result<Option<u64>, Problem> {
     Ok(Some((seconds * 1000.0) as u64))
 }
 
-type Saying = (Option<String>, crate::event::draft::InputKind, frame::Said);
+type Saying = (Option<String>, thinkd_event::draft::InputKind, frame::Said);
 
 fn parse_message(
     thread: &ThreadId,

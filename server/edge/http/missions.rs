@@ -14,23 +14,23 @@ use super::params::{NoParams, Params};
 use super::path::Path;
 use super::thread::Thread;
 use super::{Answer, Only, Page, bounds};
-use crate::edge::json::Body;
-use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::envelope::Event;
-use crate::event::estimate::{Record, Records};
-use crate::event::fact::Fact;
-use crate::event::fact::task::{TAG, TaskFact};
-use crate::event::mission::{
+use crate::json::Body;
+use crate::problem::{Problem, Slug, Wrongs};
+use thinkd_event::envelope::Event;
+use thinkd_event::estimate::{Record, Records};
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::task::{TAG, TaskFact};
+use thinkd_event::mission::{
     self, BudgetWanted, Check, MISSION_MAX, NAME_MAX, TEXT_MAX, TaskEdit, TaskId, TaskStatus, Value,
 };
-use crate::log::projections::tasks::TaskRow;
-use crate::log::query::{Order, Query};
-use crate::recall::finder::Question;
-use crate::recall::view::finding::Hit;
-use crate::session::handle::Session;
-use crate::thread::settings::Settings;
-use crate::words::id::{Seq, ThreadId};
-use crate::words::time::Timestamp;
+use thinkd_log::projections::tasks::TaskRow;
+use thinkd_log::query::{Order, Query};
+use thinkd_recall::finder::Question;
+use thinkd_recall::view::finding::Hit;
+use thinkd_session::handle::Session;
+use thinkd_thread::settings::Settings;
+use thinkd_words::id::{Seq, ThreadId};
+use thinkd_words::time::Timestamp;
 
 resource! {
     /// See the module.

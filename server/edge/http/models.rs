@@ -6,8 +6,8 @@ use utoipa::ToSchema;
 use super::Answer;
 use super::needs::{Needs, Read};
 use super::params::NoParams;
-use crate::model::habits::Learned;
-use crate::words::time::Timestamp;
+use thinkd_model::habits::Learned;
+use thinkd_words::time::Timestamp;
 
 resource! {
     /// See the module.

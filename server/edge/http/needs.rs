@@ -7,9 +7,9 @@ use std::ops::Deref;
 use axum::extract::FromRequestParts;
 use axum::http::request;
 
-use crate::edge::problem::{Problem, Slug};
-use crate::session::handle::Session;
-use crate::session::right::Right;
+use crate::problem::{Problem, Slug};
+use thinkd_session::handle::Session;
+use thinkd_session::right::Right;
 
 /// The session of a client that has the right.
 pub struct Needs<R>(Session, PhantomData<R>);

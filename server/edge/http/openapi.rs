@@ -9,8 +9,8 @@ use utoipa::openapi::{
 
 use super::{OPEN, RESOURCES, bounds};
 #[cfg(not(debug_assertions))]
-use crate::edge::packed::unpacked;
-use crate::edge::problem::{Pointed, Problem};
+use crate::packed::unpacked;
+use crate::problem::{Pointed, Problem};
 
 /// What a client shows.
 const BEARER: &str = "A key of the server, or, where the server trusts an issuer of tokens, a JWT that the issuer signed: with `iss`, `aud` and `exp`, \

@@ -6,12 +6,12 @@ use axum::extract::FromRequestParts;
 use axum::http::request;
 use uuid::Uuid;
 
-use crate::edge::ids;
-use crate::edge::problem::{Problem, Slug};
-use crate::event::envelope::{Modality, Source};
-use crate::log::words::asked;
-use crate::words::id::{INTEGER_MAX, Seq, ThreadId};
-use crate::words::time::Timestamp;
+use crate::ids;
+use crate::problem::{Problem, Slug};
+use thinkd_event::envelope::{Modality, Source};
+use thinkd_log::words::asked;
+use thinkd_words::id::{INTEGER_MAX, Seq, ThreadId};
+use thinkd_words::time::Timestamp;
 
 /// Longest `q`, in characters.
 pub const WORDS_MAX: usize = 1024;

@@ -5,10 +5,10 @@ use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request;
 use uuid::Uuid;
 
-use crate::edge::problem::{Problem, Slug};
-use crate::edge::{ids, media};
-use crate::event::mission::TaskId;
-use crate::words::id::{Name, ThreadId};
+use crate::problem::{Problem, Slug};
+use crate::{ids, media};
+use thinkd_event::mission::TaskId;
+use thinkd_words::id::{Name, ThreadId};
 
 /// Longest name of a tool, by the rule of those who serve models.
 pub const TOOL_MAX: usize = 64;

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::event::gather::Gather;
-use crate::event::process::Watch;
-use crate::event::timer::Purpose;
-use crate::log::projections::timers::TimerRow;
+use thinkd_event::gather::Gather;
+use thinkd_event::process::Watch;
+use thinkd_event::timer::Purpose;
+use thinkd_log::projections::timers::TimerRow;
 
 /// A timer that is set.
 #[derive(Debug, Serialize, ToSchema)]

@@ -15,18 +15,18 @@ use super::needs::{Needs, Read, Speak};
 use super::params::{NoParams, Params};
 use super::path::Path;
 use super::{Answer, Json, Page, bounds, made, messages};
-use crate::edge::context::Edge;
-use crate::edge::ids;
-use crate::edge::json::Body;
-use crate::edge::limits::ms;
-use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::run::{RunFact, RunNews};
-use crate::pipelines::registry;
-use crate::runtime::kinds::runs::LoggedRun;
-use crate::words::id::{Name, ThreadId};
-use crate::words::time::Timestamp;
+use crate::context::Edge;
+use crate::ids;
+use crate::json::Body;
+use crate::limits::ms;
+use crate::problem::{Problem, Slug, Wrongs};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::run::{RunFact, RunNews};
+use thinkd_pipelines::registry;
+use thinkd_runtime::kinds::runs::LoggedRun;
+use thinkd_words::id::{Name, ThreadId};
+use thinkd_words::time::Timestamp;
 
 resource! {
     /// See the module.

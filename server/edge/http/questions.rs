@@ -11,11 +11,11 @@ use super::needs::{Needs, Read, Speak};
 use super::params::{NoParams, Params};
 use super::path::Path;
 use super::{Only, Page, bounds, requests};
-use crate::edge::json::Body;
-use crate::edge::problem::{Problem, Wrongs};
-use crate::event::condition::RequestState;
-use crate::event::envelope::Payload;
-use crate::words::id::Seq;
+use crate::json::Body;
+use crate::problem::{Problem, Wrongs};
+use thinkd_event::condition::RequestState;
+use thinkd_event::envelope::Payload;
+use thinkd_words::id::Seq;
 
 resource! {
     /// See the module.

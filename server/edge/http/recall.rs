@@ -8,14 +8,14 @@ use super::needs::{Needs, Read};
 use super::params::Params;
 use super::world_model::name;
 use super::{Answer, bounds};
-use crate::edge::problem::{Problem, Slug};
-use crate::recall::finder::{
+use crate::problem::{Problem, Slug};
+use thinkd_recall::finder::{
     DEPTH_MAX, EDGES_MAX, Found, GraphPart, HITS_MAX, Look, Question, TOKENS_MAX,
 };
-use crate::recall::held::Memory;
-use crate::recall::memories::Other;
-use crate::recall::view::finding::Hit;
-use crate::words::id::INTEGER_MAX;
+use thinkd_recall::held::Memory;
+use thinkd_recall::memories::Other;
+use thinkd_recall::view::finding::Hit;
+use thinkd_words::id::INTEGER_MAX;
 
 resource! {
     /// See the module.

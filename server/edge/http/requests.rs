@@ -8,11 +8,11 @@ use uuid::Uuid;
 use super::Page;
 use super::cursor::Part;
 use super::params::Params;
-use crate::edge::ids;
-use crate::edge::problem::Problem;
-use crate::event::condition::RequestState;
-use crate::log::projections::requests::Asked;
-use crate::session::handle::Session;
+use crate::ids;
+use crate::problem::Problem;
+use thinkd_event::condition::RequestState;
+use thinkd_log::projections::requests::Asked;
+use thinkd_session::handle::Session;
 
 /// A page of requests in a state, the oldest first.
 pub async fn page(

@@ -12,17 +12,17 @@ use super::needs::{Needs, Read, Shape};
 use super::params::{NoParams, Params};
 use super::path::Path;
 use super::{Answer, Only, Page, bounds, made};
-use crate::edge::ack::Ack;
-use crate::edge::frame::check_text;
-use crate::edge::ids;
-use crate::edge::json::Body;
-use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::envelope::Payload;
-use crate::event::schedule::{self, CATCH_UP_S, Overlap, ScheduleChange as Change};
-use crate::log::projections::schedules::ScheduleRow;
-use crate::words::id::{Name, Seq, ThreadId};
-use crate::words::recurrence::When;
-use crate::words::time::Timestamp;
+use crate::ack::Ack;
+use crate::frame::check_text;
+use crate::ids;
+use crate::json::Body;
+use crate::problem::{Problem, Slug, Wrongs};
+use thinkd_event::envelope::Payload;
+use thinkd_event::schedule::{self, CATCH_UP_S, Overlap, ScheduleChange as Change};
+use thinkd_log::projections::schedules::ScheduleRow;
+use thinkd_words::id::{Name, Seq, ThreadId};
+use thinkd_words::recurrence::When;
+use thinkd_words::time::Timestamp;
 
 /// Most characters of a note.
 const NOTE_MAX: usize = 1000;

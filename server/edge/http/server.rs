@@ -14,19 +14,19 @@ use uuid::Uuid;
 use super::Answer;
 use super::needs::{Needs, Oversee, Read};
 use super::params::{NoParams, Params};
-use crate::edge::auth::Shown;
-use crate::edge::context::Edge;
-use crate::edge::frame::PROTOCOL;
-use crate::edge::guesses::Peer;
-use crate::edge::limits::Limits;
-use crate::edge::problem::{Problem, Slug};
-use crate::log::presence::Server;
-use crate::log::upkeep::Checked;
-use crate::session::handle::{Error, Session};
-use crate::session::right::Right;
-use crate::session::space::Unserved;
-use crate::words::budget::Budget;
-use crate::words::id::Seq;
+use crate::auth::Shown;
+use crate::context::Edge;
+use crate::frame::PROTOCOL;
+use crate::guesses::Peer;
+use crate::limits::Limits;
+use crate::problem::{Problem, Slug};
+use thinkd_log::presence::Server;
+use thinkd_log::upkeep::Checked;
+use thinkd_session::handle::{Error, Session};
+use thinkd_session::right::Right;
+use thinkd_session::space::Unserved;
+use thinkd_words::budget::Budget;
+use thinkd_words::id::Seq;
 
 resource! {
     /// See the module.

@@ -9,13 +9,13 @@ use utoipa::ToSchema;
 use super::needs::{Needs, Read, Shape};
 use super::params::NoParams;
 use super::{Answer, Only, bounds};
-use crate::edge::json::Body;
-use crate::edge::problem::{Slug, Wrongs};
-use crate::log::projections::settings::SettingRow;
-use crate::words::decode;
-use crate::words::id::{INTEGER_MAX, Seq};
-use crate::words::setting::Setting;
-use crate::words::time::Timestamp;
+use crate::json::Body;
+use crate::problem::{Slug, Wrongs};
+use thinkd_log::projections::settings::SettingRow;
+use thinkd_words::decode;
+use thinkd_words::id::{INTEGER_MAX, Seq};
+use thinkd_words::setting::Setting;
+use thinkd_words::time::Timestamp;
 
 resource! {
     /// See the module.

@@ -8,9 +8,9 @@ use super::needs::{Needs, Read};
 use super::params::{NoParams, Params};
 use super::path::{Key, Path};
 use super::{Answer, Page};
-use crate::edge::problem::Problem;
-use crate::log::projections::entries::EntryRow;
-use crate::words::time::Timestamp;
+use crate::problem::Problem;
+use thinkd_log::projections::entries::EntryRow;
+use thinkd_words::time::Timestamp;
 
 resource! {
     /// See the module.

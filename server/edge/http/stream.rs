@@ -14,16 +14,16 @@ use uuid::Uuid;
 use super::LAST_EVENT_ID;
 use super::needs::{Needs, Read};
 use super::params::Params;
-use crate::edge::context::Edge;
-use crate::edge::limits::ms;
-use crate::edge::problem::{Problem, Slug};
-use crate::edge::stay::Notice;
-use crate::edge::{ids, query};
-use crate::event::envelope::{Event, Modality, Source};
-use crate::log::query::Query;
-use crate::session::follow::{Follow, FollowedEvent, Seen};
-use crate::words::id::{INTEGER_MAX, Seq};
-use crate::words::time::Timestamp;
+use crate::context::Edge;
+use crate::limits::ms;
+use crate::problem::{Problem, Slug};
+use crate::stay::Notice;
+use crate::{ids, query};
+use thinkd_event::envelope::{Event, Modality, Source};
+use thinkd_log::query::Query;
+use thinkd_session::follow::{Follow, FollowedEvent, Seen};
+use thinkd_words::id::{INTEGER_MAX, Seq};
+use thinkd_words::time::Timestamp;
 
 resource! {
     /// See the module.

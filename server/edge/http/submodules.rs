@@ -10,15 +10,15 @@ use super::needs::{Needs, Read, Shape};
 use super::params::{NoParams, Params};
 use super::path::Path;
 use super::{Answer, Only, Page, bounds, made};
-use crate::edge::ids;
-use crate::edge::json::Body;
-use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::fact::set;
-use crate::log::projections::submodules::SubmoduleRow;
-use crate::mind::submodule::Heard;
-use crate::session::handle::Session;
-use crate::words::id::Name;
-use crate::words::time::Timestamp;
+use crate::ids;
+use crate::json::Body;
+use crate::problem::{Problem, Slug, Wrongs};
+use thinkd_event::fact::set;
+use thinkd_log::projections::submodules::SubmoduleRow;
+use thinkd_mind::submodule::Heard;
+use thinkd_session::handle::Session;
+use thinkd_words::id::Name;
+use thinkd_words::time::Timestamp;
 
 resource! {
     /// See the module.

@@ -5,15 +5,15 @@ use serde_json::Value as Json;
 use utoipa::ToSchema;
 
 use super::pending::{self, Gathering, OpenWatch, Timer};
-use crate::event::mission::{MissionBudget, Plan, Value};
-use crate::event::outcome::{Counts, Outcome};
-use crate::log::projections::contacts::ContactRow;
-use crate::log::projections::timers::TimerRow;
-use crate::log::status::Status;
-use crate::log::thread_row::ThreadRow;
-use crate::thread::settings::{self, Settings};
-use crate::words::id::{Seq, ThreadId};
-use crate::words::spelling::words;
+use thinkd_event::mission::{MissionBudget, Plan, Value};
+use thinkd_event::outcome::{Counts, Outcome};
+use thinkd_log::projections::contacts::ContactRow;
+use thinkd_log::projections::timers::TimerRow;
+use thinkd_log::status::Status;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_thread::settings::{self, Settings};
+use thinkd_words::id::{Seq, ThreadId};
+use thinkd_words::spelling::words;
 
 /// A thread.
 #[derive(Debug, Serialize, ToSchema)]

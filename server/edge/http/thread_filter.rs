@@ -2,11 +2,11 @@
 
 use super::params::Params;
 use super::thread::{Kind, shown_status};
-use crate::edge::problem::Problem;
-use crate::log::status::Status;
-use crate::log::thread_row::ThreadRow;
-use crate::session::handle::Session;
-use crate::words::id::ThreadId;
+use crate::problem::Problem;
+use thinkd_log::status::Status;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_session::handle::Session;
+use thinkd_words::id::ThreadId;
 
 const STATUSES: &str = "idle, thinking, waiting, done, failed, stopped";
 const KINDS: &str = "conversation, process, pipeline, mission";

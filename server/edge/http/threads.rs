@@ -14,16 +14,16 @@ use super::path::Path;
 use super::thread::{self, Thread};
 use super::thread_filter::{Filter, listed};
 use super::{Answer, Only, Page, bounds, made};
-use crate::edge::json::Body;
-use crate::edge::limits::Limits;
-use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::mission::{BudgetWanted, MISSION_MAX, Plan, Value};
-use crate::log::thread_row::ThreadRow;
-use crate::session::handle::Session;
-use crate::thread::new_thread::{NewContact, NewThread};
-use crate::thread::settings::{Commit, Kind, Language, Policy, Settings};
-use crate::tools::contacts::{PARENT, SELF};
-use crate::words::id::{InvalidId, Label, Name, ThreadId};
+use crate::json::Body;
+use crate::limits::Limits;
+use crate::problem::{Problem, Slug, Wrongs};
+use thinkd_event::mission::{BudgetWanted, MISSION_MAX, Plan, Value};
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_session::handle::Session;
+use thinkd_thread::new_thread::{NewContact, NewThread};
+use thinkd_thread::settings::{Commit, Kind, Language, Policy, Settings};
+use thinkd_tools::contacts::{PARENT, SELF};
+use thinkd_words::id::{InvalidId, Label, Name, ThreadId};
 
 resource! {
     /// See the module.

@@ -10,14 +10,14 @@ use super::needs::{Needs, Read, Shape};
 use super::params::Params;
 use super::path::{Id as _, Path, ToolName};
 use super::{Answer, Only, bounds};
-use crate::edge::json::Body;
-use crate::edge::problem::{Slug, Wrongs};
-use crate::runtime::tools::{ThreadTool, ThreadTools};
-use crate::tools::approval::WaitingCalls;
-use crate::tools::tool::Effect;
-use crate::tools::toolbox::said::Provider;
-use crate::tools::toolbox::{self, State};
-use crate::words::text::Json;
+use crate::json::Body;
+use crate::problem::{Slug, Wrongs};
+use thinkd_runtime::tools::{ThreadTool, ThreadTools};
+use thinkd_tools::approval::WaitingCalls;
+use thinkd_tools::tool::Effect;
+use thinkd_tools::toolbox::said::Provider;
+use thinkd_tools::toolbox::{self, State};
+use thinkd_words::text::Json;
 
 /// Most tools that one act approves.
 const APPROVED_MAX: usize = 256;

@@ -8,12 +8,12 @@ use super::needs::{Needs, Read};
 use super::params::Params;
 use super::path::Path;
 use super::{Answer, Page};
-use crate::edge::problem::{Problem, Slug};
-use crate::session::turns::TurnsAt;
-use crate::thread::tokens::Tokens;
-use crate::thread::turns::{TurnSummary, Voice};
-use crate::words::id::{Seq, ThreadId};
-use crate::words::time::Timestamp;
+use crate::problem::{Problem, Slug};
+use thinkd_session::turns::TurnsAt;
+use thinkd_thread::tokens::Tokens;
+use thinkd_thread::turns::{TurnSummary, Voice};
+use thinkd_words::id::{Seq, ThreadId};
+use thinkd_words::time::Timestamp;
 
 resource! {
     /// See the module.

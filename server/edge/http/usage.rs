@@ -7,14 +7,14 @@ use super::Answer;
 use super::needs::{Needs, Read};
 use super::params::{NoParams, Params};
 use super::path::Path;
-use crate::edge::problem::Problem;
-use crate::session::handle::Session;
-use crate::session::usage::{By, Span, Usage, VoiceVersion};
-use crate::thread::tokens::Tokens;
-use crate::thread::turns::VoiceOutcome;
-use crate::thread::usage::{Calls, Figures};
-use crate::words::id::Name;
-use crate::words::time::Timestamp;
+use crate::problem::Problem;
+use thinkd_session::handle::Session;
+use thinkd_session::usage::{By, Span, Usage, VoiceVersion};
+use thinkd_thread::tokens::Tokens;
+use thinkd_thread::turns::VoiceOutcome;
+use thinkd_thread::usage::{Calls, Figures};
+use thinkd_words::id::Name;
+use thinkd_words::time::Timestamp;
 
 resource! {
     /// See the module.

@@ -13,17 +13,17 @@ use super::needs::{Needs, Read, Speak};
 use super::params::{NoParams, Params};
 use super::path::Path;
 use super::{Answer, Only, Page, bounds, made};
-use crate::edge::ids;
-use crate::edge::json::Body;
-use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::envelope::Event;
-use crate::event::statement::{
+use crate::ids;
+use crate::json::Body;
+use crate::problem::{Problem, Slug, Wrongs};
+use thinkd_event::envelope::Event;
+use thinkd_event::statement::{
     Instrument, Outcome, PREMISES_MAX, Prediction, SENTENCE_MAX, STATEMENT_MAX, Status,
 };
-use crate::event::trial::News;
-use crate::session::statement::Statement;
-use crate::session::world_model::{Quote, Wanted};
-use crate::words::id::{INTEGER_MAX, Seq};
+use thinkd_event::trial::News;
+use thinkd_session::statement::Statement;
+use thinkd_session::world_model::{Quote, Wanted};
+use thinkd_words::id::{INTEGER_MAX, Seq};
 
 resource! {
     /// See the module.

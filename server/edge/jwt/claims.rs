@@ -4,10 +4,10 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::options::JwtOptions;
-use crate::words::id::Space;
-use crate::words::principal::{Credential, Principal, Role};
-use crate::words::time::Timestamp;
-use crate::words::unseen::first_unseen;
+use thinkd_words::id::Space;
+use thinkd_words::principal::{Credential, Principal, Role};
+use thinkd_words::time::Timestamp;
+use thinkd_words::unseen::first_unseen;
 
 /// Most bytes of a user's name.
 const USER_MAX: usize = 255;

@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use axum::http::Uri;
 use serde::{Deserialize, Serialize};
 
-use crate::words::defaults::with_defaults;
-use crate::words::id::Space;
-use crate::words::principal::Role;
-use crate::words::secret::optional_url;
+use thinkd_words::defaults::with_defaults;
+use thinkd_words::id::Space;
+use thinkd_words::principal::Role;
+use thinkd_words::secret::optional_url;
 
 with_defaults! {
     /// Whose bearer tokens (JWT) are taken beside keys, and what they say. Off until `issuer`, `audience` and `jwks_url` are set.

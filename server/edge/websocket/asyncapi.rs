@@ -15,9 +15,9 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::outgoing;
 #[cfg(not(debug_assertions))]
-use crate::edge::packed::unpacked;
-use crate::edge::{ack, frame};
-use crate::log::hint;
+use crate::packed::unpacked;
+use crate::{ack, frame};
+use thinkd_log::hint;
 
 /// One type of frame.
 struct FrameKind {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::edge::problem::{Problem, Slug};
+use crate::problem::{Problem, Slug};
 
 /// How long a sender that was told, and that can say which frame it sends again, is waited for.
 const CHANCE: Duration = Duration::from_secs(2);

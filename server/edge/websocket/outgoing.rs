@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::edge::ack::Ack;
-use crate::edge::problem::{Problem, Slug};
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::log::hint::{Delta, DeltaEnd, Hint};
-use crate::log::work::Work;
-use crate::words::id::{Seq, ThreadId};
-use crate::words::principal::Role;
-use crate::words::time::Timestamp;
+use crate::ack::Ack;
+use crate::problem::{Problem, Slug};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_log::hint::{Delta, DeltaEnd, Hint};
+use thinkd_log::work::Work;
+use thinkd_words::id::{Seq, ThreadId};
+use thinkd_words::principal::Role;
+use thinkd_words::time::Timestamp;
 
 /// A frame of the server. Clients ignore types they do not know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -211,7 +211,7 @@ impl ServerFrame {
             role: "system".into(),
             user: user.to_owned(),
             chat: vec![problem.detail.clone()],
-            timestamp: crate::words::time::now().seconds(),
+            timestamp: thinkd_words::time::now().seconds(),
         })
     }
 

@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use crate::edge::client_stream::ClientStream;
+use crate::client_stream::ClientStream;
 
 /// Bytes of the buffers of an idle socket. More to write than this is written at once, so that the buffer stays small.
 const READ_BUFFER: usize = 4 << 10;

@@ -7,13 +7,13 @@ use super::run::{RunFact, RunKey, RunNews};
 use super::set::{Change, Set};
 use super::told::{News, Told};
 use super::{Fact, Kind, turn};
-use crate::event::draft::Draft;
-use crate::event::envelope::{Event, Visibility, tag};
-use crate::event::gather::GatherPart;
-use crate::event::intent::Intent;
-use crate::event::process::Waking;
-use crate::event::raw::Raw;
-use crate::words::id::{Name, Seq, ThreadId};
+use crate::draft::Draft;
+use crate::envelope::{Event, Visibility, tag};
+use crate::gather::GatherPart;
+use crate::intent::Intent;
+use crate::process::Waking;
+use crate::raw::Raw;
+use thinkd_words::id::{Name, Seq, ThreadId};
 
 impl<'a> Fact<'a> {
     /// Its kind in the documents; none: unknown, or in a form that they do not have.

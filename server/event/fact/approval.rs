@@ -7,11 +7,11 @@ use thinkd_facts::{Fact, Members};
 
 use super::calls::named;
 use super::family::{Byline, Family};
-use crate::event::draft::Draft;
-use crate::event::envelope::Source;
-use crate::event::raw::Raw;
-use crate::event::spec::{Flat, Member};
-use crate::words::id::{Seq, ThreadId};
+use crate::draft::Draft;
+use crate::envelope::Source;
+use crate::raw::Raw;
+use crate::spec::{Flat, Member};
+use thinkd_words::id::{Seq, ThreadId};
 
 /// A tool call waits for a person: POST /approvals/{approval_id}, or the frames `approve`,
 /// `deny` and `respond`. It is no result: that comes with the verdict.

@@ -12,13 +12,13 @@ use super::Fact;
 use super::failed::Problem;
 use super::family::{Byline, Declared, Family, Piece, Plain, Role};
 use super::recalled;
-use crate::event::draft::{Draft, tags};
-use crate::event::envelope::{Modality, Payload, Source, Visibility, tag};
-use crate::event::intent::Intent;
-use crate::event::raw::Raw;
-use crate::event::spec::{ROOT, Spec, TEXT, TURN, spec};
-use crate::words::failure::{By, Failure, Who};
-use crate::words::id::{Seq, ThreadId};
+use crate::draft::{Draft, tags};
+use crate::envelope::{Modality, Payload, Source, Visibility, tag};
+use crate::intent::Intent;
+use crate::raw::Raw;
+use crate::spec::{ROOT, Spec, TEXT, TURN, spec};
+use thinkd_words::failure::{By, Failure, Who};
+use thinkd_words::id::{Seq, ThreadId};
 
 /// The record of one model call: from it, the call can be rebuilt.
 #[derive(Debug, Clone, PartialEq)]

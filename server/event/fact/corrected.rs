@@ -4,10 +4,10 @@
 use serde_json::json;
 use thinkd_facts::Fact;
 
-use crate::event::correction::Correction;
-use crate::event::draft::Draft;
-use crate::event::statement::Status;
-use crate::words::id::{self, ThreadId};
+use crate::correction::Correction;
+use crate::draft::Draft;
+use crate::statement::Status;
+use thinkd_words::id::{self, ThreadId};
 
 /// The first tag.
 pub const TAG: &str = "correction";

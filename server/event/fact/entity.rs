@@ -3,10 +3,10 @@
 use thinkd_facts::Fact;
 use uuid::Uuid;
 
-use crate::event::draft::Draft;
-use crate::event::entity::{Merge, Unmerge};
-use crate::event::envelope::Source;
-use crate::words::id::ThreadId;
+use crate::draft::Draft;
+use crate::entity::{Merge, Unmerge};
+use crate::envelope::Source;
+use thinkd_words::id::ThreadId;
 
 /// The first tag.
 pub const TAG: &str = "entity";

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use thinkd_facts::Fact;
 
 use super::family::{Byline, Declared, Family, Piece, Plain, Role};
-use crate::event::draft::{Draft, When, tags};
-use crate::event::envelope::{Modality, Source, Visibility, tag};
-use crate::event::raw::Raw;
-use crate::event::spec::{Spec, TURN_MAYBE, spec};
-use crate::event::unshown::LeftOut;
-use crate::words::failure::{By, Failure, MEDIA, Who};
-use crate::words::id::ThreadId;
+use crate::draft::{Draft, When, tags};
+use crate::envelope::{Modality, Source, Visibility, tag};
+use crate::raw::Raw;
+use crate::spec::{Spec, TURN_MAYBE, spec};
+use crate::unshown::LeftOut;
+use thinkd_words::failure::{By, Failure, MEDIA, Who};
+use thinkd_words::id::ThreadId;
 
 /// A failure's own words, wherever it is told.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,10 +4,10 @@
 use std::borrow::Cow;
 
 use super::Kind;
-use crate::event::envelope::Visibility;
-use crate::event::intent::Intent;
-use crate::event::raw::Raw;
-use crate::words::id::ThreadId;
+use crate::envelope::Visibility;
+use crate::intent::Intent;
+use crate::raw::Raw;
+use thinkd_words::id::ThreadId;
 
 /// What a fact is to the turn whose number it carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(super) struct Plain {
     pub role: Role,
     /// Whether it starts a turn of its thread. The store goes by tags (`Event::wakes`), which say the same.
     pub wakes: bool,
-    /// Whether it changes more of its thread's row than what every event counts for: then `thread/projection.rs` says what.
+    /// Whether it changes more of its thread's row than what every event counts for: then `log/thread_fold.rs` says what.
     pub changes_thread: bool,
     /// Who speaks or acts, in a word for the terminal; none: the event's source.
     pub label: Option<&'static str>,

@@ -3,9 +3,9 @@
 
 use thinkd_facts::Fact;
 
-use crate::event::draft::Draft;
-use crate::event::framework::Tally;
-use crate::words::id::ThreadId;
+use crate::draft::Draft;
+use crate::framework::Tally;
+use thinkd_words::id::ThreadId;
 
 /// The first tag.
 pub const TAG: &str = "framework";

@@ -6,12 +6,12 @@ use uuid::Uuid;
 
 use super::family::{Byline, Declared, Family, Piece, Plain, Role};
 use super::set;
-use crate::event::draft::{Draft, InputKind, Part, tags};
-use crate::event::envelope::{Modality, Payload, Source, Visibility, tag};
-use crate::event::raw::Raw;
-use crate::event::schedule::{Firing, MEMBER};
-use crate::event::spec::{Spec, TEXT, spec};
-use crate::words::id::{Name, Seq, ThreadId};
+use crate::draft::{Draft, InputKind, Part, tags};
+use crate::envelope::{Modality, Payload, Source, Visibility, tag};
+use crate::raw::Raw;
+use crate::schedule::{Firing, MEMBER};
+use crate::spec::{Spec, TEXT, spec};
+use thinkd_words::id::{Name, Seq, ThreadId};
 
 /// A part of something said or perceived; the last part wakes the thread.
 #[derive(Debug, Clone, PartialEq)]
@@ -297,7 +297,7 @@ impl Draft {
             };
             let is_part = index != last;
             let id = if is_part {
-                crate::words::id::part_of(last_id, index)
+                thinkd_words::id::part_of(last_id, index)
             } else {
                 last_id
             };

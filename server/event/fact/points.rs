@@ -2,9 +2,9 @@
 
 use super::Fact;
 use super::framework::Said as OfFramework;
-use crate::event::envelope::TurnOutcome;
-use crate::event::statement::{Outcome, Status};
-use crate::event::trial::News;
+use crate::envelope::TurnOutcome;
+use crate::statement::{Outcome, Status};
+use crate::trial::News;
 
 impl Fact<'_> {
     /// How many points it has: less than 0 for a failure, a claim that was refuted, a task that was not solved; more for what came out well.

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use thinkd_facts::Fact;
 
 use super::family::{Byline, Family, Piece, Role};
-use crate::event::draft::Draft;
-use crate::event::envelope::{Modality, Source, Visibility, tag};
-use crate::event::raw::Raw;
-use crate::event::spec::{Flat, Member};
-use crate::event::statement::OfTrial;
-use crate::words::id::ThreadId;
+use crate::draft::Draft;
+use crate::envelope::{Modality, Source, Visibility, tag};
+use crate::raw::Raw;
+use crate::spec::{Flat, Member};
+use crate::statement::OfTrial;
+use thinkd_words::id::ThreadId;
 
 /// The mind, or a server of tools that it called, asks a person: POST /questions/{question_id},
 /// the frame `answer`, or, where it is the mind's only open question of

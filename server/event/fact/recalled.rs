@@ -4,10 +4,10 @@ use thinkd_facts::Fact;
 
 use super::Fact;
 use super::family::{Byline, Family, Piece};
-use crate::event::draft::Draft;
-use crate::event::envelope::{Modality, Visibility};
-use crate::event::raw::Raw;
-use crate::words::id::ThreadId;
+use crate::draft::Draft;
+use crate::envelope::{Modality, Visibility};
+use crate::raw::Raw;
+use thinkd_words::id::ThreadId;
 
 /// The first tag.
 pub const TAG: &str = "recall";

@@ -4,11 +4,11 @@ use serde_json::json;
 use thinkd_facts::Fact;
 
 use super::family::{Byline, Declared, Family, Piece, Plain, Role};
-use crate::event::draft::{Draft, When, tags};
-use crate::event::envelope::{Modality, Source, Visibility, tag};
-use crate::event::raw::Raw;
-use crate::event::spec::{CALL_MAYBE, Spec, TEXT, TURN, spec};
-use crate::words::id::{Name, ThreadId};
+use crate::draft::{Draft, When, tags};
+use crate::envelope::{Modality, Source, Visibility, tag};
+use crate::raw::Raw;
+use crate::spec::{CALL_MAYBE, Spec, TEXT, TURN, spec};
+use thinkd_words::id::{Name, ThreadId};
 
 /// A submodule said something. No other submodule sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Fact)]

@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 use super::failed::Failed;
 use super::family::Family;
-use crate::event::draft::Draft;
-use crate::event::outcome::{Counts, Outcome};
-use crate::event::raw::Raw;
-use crate::words::failure::{Failure, Who};
-use crate::words::id::{Name, Seq, ThreadId};
-use crate::words::text::counted;
+use crate::draft::Draft;
+use crate::outcome::{Counts, Outcome};
+use crate::raw::Raw;
+use thinkd_words::failure::{Failure, Who};
+use thinkd_words::id::{Name, Seq, ThreadId};
+use thinkd_words::text::counted;
 
 /// Which run of which pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]

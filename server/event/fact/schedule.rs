@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use super::family::{Declared, Family, Plain, Role};
-use crate::event::draft::{Draft, tags};
-use crate::event::envelope::{Modality, Source, Visibility};
-use crate::event::raw::Raw;
-use crate::event::schedule::{Firing, MEMBER};
-use crate::event::spec::{Member, Spec, TEXT, spec};
-use crate::words::id::ThreadId;
+use crate::draft::{Draft, tags};
+use crate::envelope::{Modality, Source, Visibility};
+use crate::raw::Raw;
+use crate::schedule::{Firing, MEMBER};
+use crate::spec::{Member, Spec, TEXT, spec};
+use thinkd_words::id::ThreadId;
 
 /// The first tag.
 pub const TAG: &str = "schedule";

@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::family::{Declared, Family, Plain, Role};
-use crate::event::condition::Condition;
-use crate::event::draft::{Draft, tags};
-use crate::event::envelope::{Modality, Source, Visibility, tag};
-use crate::event::framework::{Framework, Recipe, Tally};
-use crate::event::gather::Gather;
-use crate::event::process::{Waiting, Watch, described};
-use crate::event::raw::Raw;
-use crate::event::schedule::{CATCH_UP_S, Firing, Overlap, Schedule};
-use crate::event::spec::{ROOT, Spec, TURN_MAYBE, spec};
-use crate::event::timer::Purpose;
-use crate::words::defaults::{is_yes, yes};
-use crate::words::id::{Name, Seq, ThreadId};
-use crate::words::recurrence::{RecurrenceKind, When};
-use crate::words::time::Timestamp;
+use crate::condition::Condition;
+use crate::draft::{Draft, tags};
+use crate::envelope::{Modality, Source, Visibility, tag};
+use crate::framework::{Framework, Recipe, Tally};
+use crate::gather::Gather;
+use crate::process::{Waiting, Watch, described};
+use crate::raw::Raw;
+use crate::schedule::{CATCH_UP_S, Firing, Overlap, Schedule};
+use crate::spec::{ROOT, Spec, TURN_MAYBE, spec};
+use crate::timer::Purpose;
+use thinkd_words::defaults::{is_yes, yes};
+use thinkd_words::id::{Name, Seq, ThreadId};
+use thinkd_words::recurrence::{RecurrenceKind, When};
+use thinkd_words::time::Timestamp;
 
 /// A change.
 #[derive(Debug, Clone, PartialEq)]

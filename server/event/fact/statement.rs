@@ -5,11 +5,11 @@ use thinkd_facts::Fact;
 use uuid::Uuid;
 
 use super::Fact;
-use crate::event::draft::Draft;
-use crate::event::statement::{Claim, Source};
-use crate::event::trial::News;
-use crate::words::id::{Seq, ThreadId};
-use crate::words::time::Timestamp;
+use crate::draft::Draft;
+use crate::statement::{Claim, Source};
+use crate::trial::News;
+use thinkd_words::id::{Seq, ThreadId};
+use thinkd_words::time::Timestamp;
 
 pub(super) use examples::examples;
 

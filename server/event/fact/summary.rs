@@ -4,9 +4,9 @@
 use thinkd_facts::Fact;
 use uuid::Uuid;
 
-use crate::event::draft::Draft;
-use crate::event::summary::Covers;
-use crate::words::id::{Seq, ThreadId};
+use crate::draft::Draft;
+use crate::summary::Covers;
+use thinkd_words::id::{Seq, ThreadId};
 
 /// The first tag.
 pub const TAG: &str = "summary";

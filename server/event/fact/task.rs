@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use thinkd_facts::{Fact, Members};
 
 use super::family::Family;
-use crate::event::draft::Draft;
-use crate::event::mission::{Check, Expected, Figures, NewTask, Route, TaskId, TaskStatus};
-use crate::event::tuning::Tuning;
-use crate::words::id::ThreadId;
-use crate::words::text::counted;
+use crate::draft::Draft;
+use crate::mission::{Check, Expected, Figures, NewTask, Route, TaskId, TaskStatus};
+use crate::tuning::Tuning;
+use thinkd_words::id::ThreadId;
+use thinkd_words::text::counted;
 
 /// The first tag.
 pub const TAG: &str = "task";

@@ -5,15 +5,15 @@ use serde_json::{Value, json};
 use thinkd_facts::Fact;
 
 use super::family::{Byline, Declared, Family, Piece, Plain, Role};
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::event::envelope::{Modality, Source, Visibility, tag};
-use crate::event::gather::GatherPart;
-use crate::event::process::{Element, Ending, ErrorCode};
-use crate::event::raw::Raw;
-use crate::event::spec::{CALL_MAYBE, Flat, Head, Kinds, Member, ROOT, Spec, TEXT, TURN_MAYBE};
-use crate::words::id::{Name, Seq, ThreadId};
-use crate::words::time::Timestamp;
+use crate::condition::Condition;
+use crate::draft::Draft;
+use crate::envelope::{Modality, Source, Visibility, tag};
+use crate::gather::GatherPart;
+use crate::process::{Element, Ending, ErrorCode};
+use crate::raw::Raw;
+use crate::spec::{CALL_MAYBE, Flat, Head, Kinds, Member, ROOT, Spec, TEXT, TURN_MAYBE};
+use thinkd_words::id::{Name, Seq, ThreadId};
+use thinkd_words::time::Timestamp;
 
 /// A message from one thread to another, or to itself.
 ///

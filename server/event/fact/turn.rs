@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use thinkd_facts::Fact;
 
 use super::family::Family;
-use crate::event::draft::Draft;
-use crate::event::envelope::TurnOutcome;
-use crate::event::mood::Mood;
-use crate::event::process::Waiting;
-use crate::words::id::{Name, Seq, ThreadId};
+use crate::draft::Draft;
+use crate::envelope::TurnOutcome;
+use crate::mood::Mood;
+use crate::process::Waiting;
+use thinkd_words::id::{Name, Seq, ThreadId};
 
 /// A turn begins: the thread thinks about its batch.
 #[derive(Debug, Clone, PartialEq, Default, Fact)]

@@ -2,10 +2,10 @@
 
 use super::family::{Byline, Declared, Family, Piece, Plain, Role};
 use super::input::byline;
-use crate::event::draft::{Draft, InputKind};
-use crate::event::envelope::{Source, tag, visibility, wakes};
-use crate::event::raw::Raw;
-use crate::words::id::ThreadId;
+use crate::draft::{Draft, InputKind};
+use crate::envelope::{Source, tag, visibility, wakes};
+use crate::raw::Raw;
+use thinkd_words::id::ThreadId;
 
 impl Raw<'_> {
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {

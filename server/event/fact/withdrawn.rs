@@ -6,9 +6,9 @@ use thinkd_facts::Fact;
 
 use super::family::{Byline, Family};
 use super::input;
-use crate::event::draft::{Draft, InputKind};
-use crate::event::raw::Raw;
-use crate::words::id::{Seq, ThreadId};
+use crate::draft::{Draft, InputKind};
+use crate::raw::Raw;
+use thinkd_words::id::{Seq, ThreadId};
 
 /// The first tag.
 pub const TAG: &str = "withdrawn";

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{BROKEN_MAX, Found, Rules, Trial};
-use crate::event::method::testable;
-use crate::event::statement::{Answer, Instrument, Judged, Later, Outcome, Reading, Status, Valid};
-use crate::words::time::Timestamp;
+use crate::method::testable;
+use crate::statement::{Answer, Instrument, Judged, Later, Outcome, Reading, Status, Valid};
+use thinkd_words::time::Timestamp;
 
 impl Trial {
     /// What the trial came to, as an event says it.

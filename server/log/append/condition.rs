@@ -3,21 +3,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::log::projections::{
+use crate::projections::{
     frameworks, merges, pins, requests, schedules, settings, statements, submodules, tasks, timers,
 };
-use crate::log::rows::Rows;
-use crate::log::seen::Seen;
-use crate::log::select::Select;
-use crate::log::status::Status;
-use crate::log::table::{Key, Row};
-use crate::words::id::Space;
+use crate::rows::Rows;
+use crate::seen::Seen;
+use crate::select::Select;
+use crate::status::Status;
+use crate::table::{Key, Row};
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_words::id::Space;
 
 /// What is to be read: nothing, nearly always. Threads' rows are read anyway.
 #[derive(Debug, Default)]
-pub(in crate::log) struct Asked {
+pub(crate) struct Asked {
     /// Rows of projections.
     pub rows: Vec<Select>,
     /// How many threads these spaces have.
@@ -26,7 +26,7 @@ pub(in crate::log) struct Asked {
 
 /// What was read.
 #[derive(Debug, Default)]
-pub(in crate::log) struct Before {
+pub(crate) struct Before {
     /// Rows of projections.
     pub rows: BTreeMap<Key, Row>,
     /// How many threads have not ended, by space.

@@ -11,18 +11,18 @@ use uuid::Uuid;
 
 use super::Found;
 use super::condition::Before;
-use crate::event::draft::Draft;
-use crate::event::envelope::{Event, Meta};
-use crate::log::appended::{Append, Appended, Placed};
-use crate::log::change::Project;
-use crate::log::error::StoreError;
-use crate::log::fence::Fence;
-use crate::log::head::Position;
-use crate::log::rows::Rows;
-use crate::log::shown::{Shown, raw, shown, shown_with};
-use crate::log::writes::{EventRow, Writes};
-use crate::words::id::Space;
-use crate::words::time::Timestamp;
+use crate::appended::{Append, Appended, Placed};
+use crate::change::Project;
+use crate::error::StoreError;
+use crate::fence::Fence;
+use crate::head::Position;
+use crate::rows::Rows;
+use crate::shown::{Shown, raw, shown, shown_with};
+use crate::writes::{EventRow, Writes};
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::{Event, Meta};
+use thinkd_words::id::Space;
+use thinkd_words::time::Timestamp;
 
 /// A draft that has its id and its payload as it will be stored.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Item {
             bytes += payload.get().len();
             // Every draft gets its id before the first try, so that a second one finds what the first one may have stored.
             let given = draft.event_id.is_some();
-            let id = draft.event_id.unwrap_or_else(crate::words::id::fresh);
+            let id = draft.event_id.unwrap_or_else(thinkd_words::id::fresh);
             drafts.push(Ready {
                 id,
                 given,
@@ -108,7 +108,7 @@ impl Written {
 }
 
 /// Everything one transaction writes.
-pub(in crate::log) struct Plan {
+pub(crate) struct Plan {
     events: Vec<Written>,
     /// Events that an earlier try of their append has written: nobody was told of them.
     found: Vec<(Space, Arc<Shown>)>,

@@ -7,9 +7,9 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
 use super::plan::Item;
-use crate::log::error::StoreError;
-use crate::tasks::share::{Place, Places};
-use crate::words::id::Space;
+use crate::error::StoreError;
+use thinkd_tasks::share::{Place, Places};
+use thinkd_words::id::Space;
 
 /// Appends that may wait for the writer, of all spaces together.
 const APPENDS: u32 = 1024;

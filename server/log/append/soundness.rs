@@ -5,7 +5,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::log::error::StoreError;
+use crate::error::StoreError;
 
 /// A write that takes longer is in trouble.
 const SLOW: Duration = Duration::from_secs(2);

@@ -5,16 +5,16 @@ use std::ops::Bound;
 
 use tokio::sync::oneshot;
 
-use crate::log::error::StoreError;
-use crate::log::indexed::Gap;
-use crate::words::id::{Seq, Space};
+use crate::error::StoreError;
+use crate::indexed::Gap;
+use thinkd_words::id::{Seq, Space};
 
 /// Spaces that share one transaction, at most.
 const SPACES: usize = 64;
 
 /// What became of a space in a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::log) struct Added {
+pub(crate) struct Added {
     /// The last event that is in the index, whoever added it.
     pub reached: Seq,
     /// There may be more.

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use uuid::Uuid;
 
-use crate::event::envelope::Event;
-use crate::log::append::Plan;
-use crate::log::blob::Blob;
-use crate::log::change::Project;
-use crate::log::head::Position;
-use crate::log::query::{Order, Query};
-use crate::log::rebuild::Derived;
-use crate::log::rows::Rows;
-use crate::log::shown::Shown;
-use crate::log::table::{Row, Table};
-use crate::log::thread_row::ThreadRow;
-use crate::log::vectors::{Hash, Maker};
-use crate::words::id::{Space, ThreadId};
+use crate::append::Plan;
+use crate::blob::Blob;
+use crate::change::Project;
+use crate::head::Position;
+use crate::query::{Order, Query};
+use crate::rebuild::Derived;
+use crate::rows::Rows;
+use crate::shown::Shown;
+use crate::table::{Row, Table};
+use crate::thread_row::ThreadRow;
+use crate::vectors::{Hash, Maker};
+use thinkd_event::envelope::Event;
+use thinkd_words::id::{Space, ThreadId};
 
 /// What outlives a store in memory, as a file outlives the process that wrote it. A clone is the same disk. One store at a time uses it.
 #[derive(Debug, Clone, Default)]

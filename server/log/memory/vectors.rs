@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 
 use super::Memory;
-use crate::log::error::StoreError;
-use crate::log::kernel::VectorStore;
-use crate::log::vectors::{Hash, Maker, Stored, VectorChange};
+use crate::error::StoreError;
+use crate::kernel::VectorStore;
+use crate::vectors::{Hash, Maker, Stored, VectorChange};
 
 #[async_trait]
 impl VectorStore for Memory {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::stored::Disk;
-use crate::log::append::{Asked, Backend, Before, Found, Plan, Wanted};
-use crate::log::error::StoreError;
-use crate::log::fence::Fence;
-use crate::log::index::{Added, Indexing};
-use crate::log::indexed::Gap;
-use crate::log::leases::Leases;
-use crate::words::id::{Space, ThreadId};
+use crate::append::{Asked, Backend, Before, Found, Plan, Wanted};
+use crate::error::StoreError;
+use crate::fence::Fence;
+use crate::index::{Added, Indexing};
+use crate::indexed::Gap;
+use crate::leases::Leases;
+use thinkd_words::id::{Space, ThreadId};
 
 /// The writer's hand on a disk.
 pub(super) struct Log {

@@ -8,10 +8,10 @@ use tokio::time::timeout;
 use super::life::Life;
 use super::pool::Pool;
 use super::{put_blob, sql};
-use crate::log::blob::Blob;
-use crate::log::error::StoreError;
-use crate::tasks::share::Places;
-use crate::words::id::Space;
+use crate::blob::Blob;
+use crate::error::StoreError;
+use thinkd_tasks::share::Places;
+use thinkd_words::id::Space;
 
 /// How long one may take: longer than the database gives its statement.
 const LIMIT: Duration = Duration::from_secs(35);
@@ -68,7 +68,7 @@ impl Blobs {
 type Row = (String, String, String, Vec<u8>);
 
 /// The next blob of all spaces after a key.
-pub(in crate::log) async fn read_blob(
+pub(crate) async fn read_blob(
     connection: &mut PgConnection,
     after: &(String, String),
 ) -> Result<Option<(Space, String, Blob)>, StoreError> {

@@ -8,14 +8,14 @@ use sqlx::{Arguments, AssertSqlSafe};
 
 use super::parts::Part;
 use super::{columns, execute, sql, vector};
-use crate::log::error::StoreError;
-use crate::log::fence::Fence;
-use crate::log::head::Position;
-use crate::log::indexed::{Indexed, term_rows};
-use crate::log::rows::Rows;
-use crate::log::sql::Writes;
-use crate::log::sql::values::{self, Value, Values};
-use crate::words::id::Space;
+use crate::error::StoreError;
+use crate::fence::Fence;
+use crate::head::Position;
+use crate::indexed::{Indexed, term_rows};
+use crate::rows::Rows;
+use crate::sql::Writes;
+use crate::sql::values::{self, Value, Values};
+use thinkd_words::id::Space;
 
 /// Everything in one statement, one trip: each part is as it would be alone. What comes first, and on what all of it depends. The rows
 /// of projections follow, and a `select`.
@@ -79,7 +79,7 @@ const PUT_IF: &str = put_text!(
 /// Rows of projections that are made anew in one statement.
 const REST: usize = 100;
 
-pub(in crate::log) async fn put(
+pub(crate) async fn put(
     connection: &mut PgConnection,
     writes: &Writes<'_>,
 ) -> Result<(), StoreError> {
@@ -203,7 +203,7 @@ const PUT_INDEX: &str = "with w as (insert into event_words (space, seq, words) 
      insert into indexed (space, seq) values ($1, $7) on conflict (space) do update set seq = excluded.seq";
 
 /// Adds events, which follow one another, to the index.
-pub(in crate::log) async fn put_index(
+pub(crate) async fn put_index(
     connection: &mut PgConnection,
     space: &Space,
     events: &[Indexed],
@@ -230,10 +230,7 @@ pub(in crate::log) async fn put_index(
 }
 
 /// Writes the rows of projections, or removes them.
-pub(in crate::log) async fn put_rest(
-    connection: &mut PgConnection,
-    rows: &Rows,
-) -> Result<(), StoreError> {
+pub(crate) async fn put_rest(connection: &mut PgConnection, rows: &Rows) -> Result<(), StoreError> {
     let all = Vec::from_iter(&rows.single);
     for some in all.chunks(REST) {
         for part in Part::of(some.iter().copied()) {
@@ -247,7 +244,7 @@ pub(in crate::log) async fn put_rest(
 }
 
 /// Removes everything that is derived from the log.
-pub(in crate::log) async fn clear(connection: &mut PgConnection) -> Result<(), StoreError> {
+pub(crate) async fn clear(connection: &mut PgConnection) -> Result<(), StoreError> {
     // `indexed` first, as whoever indexes takes them: both wait for each other otherwise.
     let projected: Vec<&str> = sql::projected().collect();
     let text = format!(

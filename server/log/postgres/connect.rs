@@ -9,12 +9,12 @@ use tokio::time::timeout;
 
 use super::ACQUIRE;
 use super::session::{LIMITS, has_pooler, have_their_own, lacking, settle};
-use crate::log::error::{StoreError, within};
-use crate::log::sql;
-use crate::words::secret;
+use crate::error::{StoreError, within};
+use crate::sql;
+use thinkd_words::secret;
 
 /// Reads the address of a database, and adds the settings that each connection has.
-pub(in crate::log) fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
+pub(crate) fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
     Ok(read(url)?.options(LIMITS))
 }
 
@@ -83,9 +83,7 @@ impl From<StoreError> for Refused {
 
 /// Connects for the first time. A pooler that hands out connections by transaction is refused before
 /// anything is set on them: others would find it there.
-pub(in crate::log) async fn connect_first(
-    options: &PgConnectOptions,
-) -> Result<PgConnection, StoreError> {
+pub(crate) async fn connect_first(options: &PgConnectOptions) -> Result<PgConnection, StoreError> {
     let opened = async || opened(options).await.map_err(|refused| refused.error);
     let mut connection = opened().await?;
     let result = async {
@@ -101,9 +99,7 @@ pub(in crate::log) async fn connect_first(
 }
 
 /// Connects, or says what to do.
-pub(in crate::log) async fn connect(
-    options: &PgConnectOptions,
-) -> Result<PgConnection, StoreError> {
+pub(crate) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, StoreError> {
     try_connect(options).await.map_err(|refused| refused.error)
 }
 
@@ -206,7 +202,7 @@ pub fn placed(options: &PgConnectOptions, error: &StoreError, advice: &str) -> S
 
 /// Brings the tables up to date. Of several servers that start together, one does; the others wait.
 /// A role that may not change tables starts where they are.
-pub(in crate::log) async fn migrate(connection: &mut PgConnection) -> Result<(), StoreError> {
+pub(crate) async fn migrate(connection: &mut PgConnection) -> Result<(), StoreError> {
     if is_up_to_date(connection).await? {
         return Ok(());
     }
@@ -218,7 +214,7 @@ pub(in crate::log) async fn migrate(connection: &mut PgConnection) -> Result<(),
 }
 
 /// Refuses a database that this program cannot run on; returns whether any migration is made.
-pub(in crate::log) async fn admit(connection: &mut PgConnection) -> Result<bool, StoreError> {
+pub(crate) async fn admit(connection: &mut PgConnection) -> Result<bool, StoreError> {
     let text = "select to_regclass('_sqlx_migrations') is not null";
     let is_there: bool = sqlx::query_scalar(text).fetch_one(&mut *connection).await?;
     if !is_there {

@@ -11,10 +11,10 @@ use tokio::time::{Instant, timeout};
 use super::life::Life;
 use super::log::{lost, unless_former};
 use super::{ROLLBACK, add_to_index};
-use crate::log::error::{StoreError, within};
-use crate::log::index::{Added, Indexing, Left};
-use crate::log::indexed::{Gap, gaps};
-use crate::words::id::Space;
+use crate::error::{StoreError, within};
+use crate::index::{Added, Indexing, Left};
+use crate::indexed::{Gap, gaps};
+use thinkd_words::id::Space;
 
 /// The limit of a transaction. Appends may wait for the index: it does not wait for a database
 /// that is not there any more.

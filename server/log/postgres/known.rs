@@ -6,13 +6,13 @@ use std::sync::Arc;
 use sqlx::postgres::PgConnection;
 
 use super::{Postgres, read_rows};
-use crate::event::envelope::Event;
-use crate::log::error::StoreError;
-use crate::log::query::Query;
-use crate::log::sql;
-use crate::log::table::{Row, Table};
-use crate::log::thread_row::ThreadRow;
-use crate::words::id::{Space, ThreadId};
+use crate::error::StoreError;
+use crate::query::Query;
+use crate::sql;
+use crate::table::{Row, Table};
+use crate::thread_row::ThreadRow;
+use thinkd_event::envelope::Event;
+use thinkd_words::id::{Space, ThreadId};
 
 impl Postgres {
     pub async fn known_thread(

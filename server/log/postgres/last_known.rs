@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 use sqlx::postgres::PgConnection;
 use uuid::Uuid;
 
-use crate::event::envelope::Event;
-use crate::log::error::StoreError;
-use crate::words::id::{Seq, Space};
-use crate::words::time::Timestamp;
+use crate::error::StoreError;
+use thinkd_event::envelope::Event;
+use thinkd_words::id::{Seq, Space};
+use thinkd_words::time::Timestamp;
 
 /// The time that an address may lead to the wrong Postgres: while it moves, both may answer.
 const SETTLES: Duration = Duration::from_secs(5);
@@ -84,7 +84,7 @@ impl LastKnown {
             return Err(StoreError::Unavailable(lacks));
         }
         let renew = sqlx::query("update log set epoch = $1 where epoch = $2")
-            .bind(crate::words::id::fresh())
+            .bind(thinkd_words::id::fresh())
             .bind(epoch);
         if let Err(error) = renew.execute(connection).await {
             tracing::warn!(%error, "cursors into the lost end of the log may be taken");

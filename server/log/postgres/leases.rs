@@ -5,11 +5,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::{Postgres, columns, micros, sql};
-use crate::log::error::StoreError;
-use crate::log::fence::{Fence, Leased};
-use crate::log::kernel::Leasing;
-use crate::log::presence::{Presence, Server};
-use crate::words::id::{Space, ThreadId};
+use crate::error::StoreError;
+use crate::fence::{Fence, Leased};
+use crate::kernel::Leasing;
+use crate::presence::{Presence, Server};
+use thinkd_words::id::{Space, ThreadId};
 
 #[async_trait]
 impl Leasing for Postgres {
@@ -20,7 +20,7 @@ impl Leasing for Postgres {
         ttl: Duration,
     ) -> Result<Option<Leased>, StoreError> {
         // Drawn, not counted: a number that a crash of the database forgot is not given to somebody else.
-        let number = crate::words::id::drawn();
+        let number = thinkd_words::id::drawn();
         let query = sqlx::query_scalar("select take_lease($1, $2, $3, $4)::text")
             .bind(space.as_str())
             .bind(thread.as_str())

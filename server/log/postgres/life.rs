@@ -15,9 +15,9 @@ use super::connect::{Refused, connect, migrate, placed, try_connect};
 use super::connections::Pools;
 use super::last_known::LastKnown;
 use super::session::{keeps_statements, settle};
-use crate::log::error::StoreError;
-use crate::log::not_copied::NotCopied;
-use crate::tasks::supervisor::Supervisor;
+use crate::error::StoreError;
+use crate::not_copied::NotCopied;
+use thinkd_tasks::supervisor::Supervisor;
 
 /// The lock's key: "thinkd". Locks belong to their database; one is held until its connection ends.
 const KEY: i64 = 0x7468_696e_6b64;
@@ -189,7 +189,7 @@ pub(super) async fn share(connection: &mut PgConnection) -> Result<(), StoreErro
 }
 
 /// No server uses the database as long as this connection lives.
-pub(in crate::log) async fn alone(connection: &mut PgConnection) -> Result<(), NotCopied> {
+pub(crate) async fn alone(connection: &mut PgConnection) -> Result<(), NotCopied> {
     match lock(connection, "select pg_try_advisory_lock($1)").await? {
         true => Ok(()),
         false => Err(NotCopied::refused(
@@ -200,7 +200,7 @@ pub(in crate::log) async fn alone(connection: &mut PgConnection) -> Result<(), N
 }
 
 /// Others may use the database from now on. Said rather than left to the end of the connection, of which Postgres takes note a moment later.
-pub(in crate::log) async fn release(connection: &mut PgConnection) -> Result<(), StoreError> {
+pub(crate) async fn release(connection: &mut PgConnection) -> Result<(), StoreError> {
     let text = "rollback; select pg_advisory_unlock_all()";
     sqlx::raw_sql(text).execute(connection).await?;
     Ok(())
@@ -280,7 +280,7 @@ async fn count(connection: &mut PgConnection, wanted: u32) -> Result<(), StoreEr
             "up to {wanted} connections to Postgres are wanted (runtime.connections), and {left} can be had: it goes on with fewer, more \
              slowly, but not with fewer than {}; raise max_connections, or the limit of the role or the database, or set \
              runtime.connections",
-            crate::log::options::CONNECTIONS_MIN
+            crate::options::CONNECTIONS_MIN
         );
     }
     Ok(())

@@ -15,13 +15,13 @@ use super::life::Life;
 use super::parts::Part;
 use super::watch::Watch;
 use super::{ROLLBACK, bulk, columns, micros, read_asked, sql};
-use crate::log::append::{Asked, Backend, Before, Found, Plan, Wanted};
-use crate::log::error::StoreError;
-use crate::log::fence::Fence;
-use crate::log::head::Position;
-use crate::log::thread_row::ThreadRow;
-use crate::log::write_cache::WriteCache;
-use crate::words::id::Space;
+use crate::append::{Asked, Backend, Before, Found, Plan, Wanted};
+use crate::error::StoreError;
+use crate::fence::Fence;
+use crate::head::Position;
+use crate::thread_row::ThreadRow;
+use crate::write_cache::WriteCache;
+use thinkd_words::id::Space;
 
 /// The connection that writes; made when it is needed, and again when it was lost.
 pub(super) struct Log {

@@ -8,7 +8,7 @@ use sqlx::error::BoxDynError;
 use sqlx::postgres::PgArguments;
 
 use super::vector;
-use crate::log::table::{Cell, Column, Key, Kind, Row, Table};
+use crate::table::{Cell, Column, Key, Kind, Row, Table};
 
 /// What is done to rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -14,7 +14,7 @@ use super::ACQUIRE;
 use super::connect::Refused;
 use super::connections::{Connections, Taken};
 use super::life::Life;
-use crate::log::error::StoreError;
+use crate::error::StoreError;
 
 /// Between two tries of who has to wait for Postgres itself.
 const REST: Duration = Duration::from_millis(50);

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 
 use super::connections::Taken;
-use crate::tasks::share::Place;
+use thinkd_tasks::share::Place;
 
 /// A connection for one query; it goes back when this is dropped. Where nobody waits for the query any more, its space keeps the
 /// place until it is over: Postgres goes on with it. A connection that does not say so in time is closed.

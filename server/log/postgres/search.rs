@@ -1,10 +1,10 @@
 //! Pages of events that have words: by the index of words, or by going through the log.
 
 use super::{Page, Postgres, by_key, conditions};
-use crate::log::error::StoreError;
-use crate::log::query::Query;
-use crate::log::sql;
-use crate::words::id::{Seq, Space};
+use crate::error::StoreError;
+use crate::query::Query;
+use crate::sql;
+use thinkd_words::id::{Seq, Space};
 
 /// More events than these with a word make it a common one.
 const RARE: i64 = 1000;
@@ -31,7 +31,7 @@ impl Postgres {
                 return Ok(None);
             }
             seqs.sort_unstable();
-            if query.order == crate::log::query::Order::Descending {
+            if query.order == crate::query::Order::Descending {
                 seqs.reverse();
             }
             page.push("select seq, place from unnest(")

@@ -4,10 +4,10 @@
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::{Postgres, micros, sql};
-use crate::log::error::StoreError;
-use crate::log::presence::{Doing, Server};
-use crate::words::id::Space;
-use crate::words::time::Timestamp;
+use crate::error::StoreError;
+use crate::presence::{Doing, Server};
+use thinkd_words::id::Space;
+use thinkd_words::time::Timestamp;
 
 /// Says that this server is there. What is there and says the same is not touched: nothing is written.
 const HERE: &str = "here as (insert into servers (id, name, version, state, threads, leases, lost_us, since) \

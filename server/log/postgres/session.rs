@@ -4,7 +4,7 @@
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 
-use crate::log::error::StoreError;
+use crate::error::StoreError;
 
 const BY_TRANSACTION: &str = "a pooler between thinkd and Postgres hands out connections by transaction, \
      and thinkd needs sessions of its own: let it pool by session (PgBouncer: pool_mode = session, \

@@ -16,11 +16,11 @@ use super::life::Life;
 use super::pool::Pool;
 use super::readers::Reader;
 use super::sql;
-use crate::event::envelope::Event;
-use crate::log::catch_up::{Next, Source};
-use crate::log::error::StoreError;
-use crate::log::feed::Feed;
-use crate::words::id::{Seq, Space, ThreadId};
+use crate::catch_up::{Next, Source};
+use crate::error::StoreError;
+use crate::feed::Feed;
+use thinkd_event::envelope::Event;
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// Postgres' channels: for spaces that moved, and for threads that are left.
 const MOVED: &str = "thinkd";
@@ -52,7 +52,7 @@ impl Watch {
         options: PgConnectOptions,
         life: &Life,
     ) -> (Arc<Self>, JoinSet<()>) {
-        let id = crate::words::id::fresh().simple().to_string();
+        let id = thinkd_words::id::fresh().simple().to_string();
         let watch = Arc::new(Self {
             id,
             moved: Mutex::default(),

@@ -1,15 +1,15 @@
 //! Contacts: whom a thread can send to, and who has to hear of a thread's end.
 
 use super::{Change, Projection, set_of};
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::set;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::select::Select;
-use crate::log::table::{Row, Table, text};
-use crate::log::thread_row::Span;
-use crate::words::id::{Name, Space, ThreadId};
+use crate::error::StoreError;
+use crate::kernel::Store;
+use crate::select::Select;
+use crate::table::{Row, Table, text};
+use crate::thread_row::Span;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::set;
+use thinkd_words::id::{Name, Space, ThreadId};
 
 /// Whom a thread can send to.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]

@@ -1,11 +1,11 @@
 //! Rows by the time in their column `due`.
 
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::select::Select;
-use crate::log::table::Table;
-use crate::words::id::Space;
-use crate::words::time::Timestamp;
+use crate::error::StoreError;
+use crate::kernel::Store;
+use crate::select::Select;
+use crate::table::Table;
+use thinkd_words::id::Space;
+use thinkd_words::time::Timestamp;
 
 /// Rows that are due until then, the first ones first; at most `limit`.
 pub(super) fn until(rows: Select, until: Timestamp, limit: u32) -> Select {

@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Change, Projection, set_of};
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::set;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::migrations::migration;
-use crate::log::select::Select;
-use crate::log::shown::json;
-use crate::log::table::{Row, Table, Words, integer, text};
-use crate::log::words;
-use crate::words::id::{Seq, Space};
-use crate::words::time::Timestamp;
+use crate::error::StoreError;
+use crate::kernel::Store;
+use crate::migrations::migration;
+use crate::select::Select;
+use crate::shown::json;
+use crate::table::{Row, Table, Words, integer, text};
+use crate::words;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::set;
+use thinkd_words::id::{Seq, Space};
+use thinkd_words::time::Timestamp;
 
 /// One entry of the internal state.
 #[derive(Debug, Clone, PartialEq, Eq)]

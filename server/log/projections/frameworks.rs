@@ -6,20 +6,20 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Projection};
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::framework::Said;
-use crate::event::fact::set::{self, Set};
-use crate::event::framework::{Framework, Recipe};
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::migrations::migration;
-use crate::log::seen::Seen;
-use crate::log::select::Select;
-use crate::log::shown::json;
-use crate::log::table::{Cell, Row, Table, integer, text};
-use crate::words::id::{Seq, Space, ThreadId};
-use crate::words::time::Timestamp;
+use crate::error::StoreError;
+use crate::kernel::Store;
+use crate::migrations::migration;
+use crate::seen::Seen;
+use crate::select::Select;
+use crate::shown::json;
+use crate::table::{Cell, Row, Table, integer, text};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::framework::Said;
+use thinkd_event::fact::set::{self, Set};
+use thinkd_event::framework::{Framework, Recipe};
+use thinkd_words::id::{Seq, Space, ThreadId};
+use thinkd_words::time::Timestamp;
 
 /// A framework's row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,23 +146,23 @@ fn read_name(row: &Row) -> Result<FrameworkName, StoreError> {
 }
 
 /// Returns what an append has to read to know whether a framework is as somebody saw it.
-pub(in crate::log) fn of_id(space: &Space, id: &str) -> Select {
+pub(crate) fn of_id(space: &Space, id: &str) -> Select {
     Select::of(&TABLE, space).equal("id", id)
 }
 
 /// Returns what an append has to read to know how many frameworks a space has.
-pub(in crate::log) fn ids(space: &Space) -> Select {
+pub(crate) fn ids(space: &Space) -> Select {
     Select::of(&TABLE, space).distinct(&["space", "id", "changed"])
 }
 
 /// Returns whether a framework is there, and nothing has been said of it since that event.
-pub(in crate::log) fn is_at(seen: Seen<'_>, space: &Space, id: &str, changed: Seq) -> bool {
+pub(crate) fn is_at(seen: Seen<'_>, space: &Space, id: &str, changed: Seq) -> bool {
     let row = seen.row(&TABLE.changed(space, &ThreadId::default(), id));
     row.is_some_and(|row| *row.cell("changed") == Cell::from(changed))
 }
 
 /// Returns whether a space has fewer frameworks than so many.
-pub(in crate::log) fn has_room(seen: Seen<'_>, space: &Space, most: usize) -> bool {
+pub(crate) fn has_room(seen: Seen<'_>, space: &Space, most: usize) -> bool {
     seen.rows(&TABLE, space).take(most).count() < most
 }
 

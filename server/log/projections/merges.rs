@@ -2,19 +2,19 @@
 //! names that it was said with.
 
 use super::{Change, Projection};
-use crate::event::entity::{Merge, Names, Unmerge};
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::entity::EntityFact;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::migrations::{Migration, migration};
-use crate::log::seen::Seen;
-use crate::log::select::Select;
-use crate::log::shown::json;
-use crate::log::table::{Cell, Row, Table, integer, text};
-use crate::words::id::{Seq, Space};
-use crate::words::time::Timestamp;
+use crate::error::StoreError;
+use crate::kernel::Store;
+use crate::migrations::{Migration, migration};
+use crate::seen::Seen;
+use crate::select::Select;
+use crate::shown::json;
+use crate::table::{Cell, Row, Table, integer, text};
+use thinkd_event::entity::{Merge, Names, Unmerge};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::entity::EntityFact;
+use thinkd_words::id::{Seq, Space};
+use thinkd_words::time::Timestamp;
 
 /// A merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,12 +116,12 @@ fn read(row: &Row) -> Result<MergeRow, StoreError> {
 }
 
 /// What an append has to read to know whether merges changed behind an event.
-pub(in crate::log) fn changed_behind(space: &Space, seq: Seq) -> Select {
+pub(crate) fn changed_behind(space: &Space, seq: Seq) -> Select {
     Select::of(&TABLE, space).after("changed", seq)
 }
 
 /// Whether no merge changed behind an event.
-pub(in crate::log) fn is_quiet(seen: Seen<'_>, space: &Space, seq: Seq) -> bool {
+pub(crate) fn is_quiet(seen: Seen<'_>, space: &Space, seq: Seq) -> bool {
     seen.rows(&TABLE, space)
         .all(|row| *row.cell("changed") <= Cell::from(seq))
 }

@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::{Change, Projection, set_of};
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::set;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::migrations::migration;
-use crate::log::seen::Seen;
-use crate::log::select::Select;
-use crate::log::table::{Row, Table, integer, text};
-use crate::words::id::{Seq, Space};
-use crate::words::time::Timestamp;
+use crate::error::StoreError;
+use crate::kernel::Store;
+use crate::migrations::migration;
+use crate::seen::Seen;
+use crate::select::Select;
+use crate::table::{Row, Table, integer, text};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::set;
+use thinkd_words::id::{Seq, Space};
+use thinkd_words::time::Timestamp;
 
 /// What a tool is known by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,12 +88,12 @@ fn read(row: &Row) -> Result<(String, PinRow), StoreError> {
 }
 
 /// What an append has to read to know which event settled a tool last.
-pub(in crate::log) fn of_tool(space: &Space, tool: &str) -> Select {
+pub(crate) fn of_tool(space: &Space, tool: &str) -> Select {
     Select::of(&TABLE, space).equal("tool", tool)
 }
 
 /// The event that settled a tool of a space last; 0: none has.
-pub(in crate::log) fn last(seen: Seen<'_>, space: &Space, tool: &str) -> Seq {
+pub(crate) fn last(seen: Seen<'_>, space: &Space, tool: &str) -> Seq {
     let mut rows = seen.rows(&TABLE, space);
     let row = rows.find(|row| row.text("tool").is_ok_and(|it| it == tool));
     row.and_then(|row| row.integer("seq").ok()).unwrap_or(0)

@@ -4,18 +4,18 @@
 use serde_json::Value;
 
 use super::{Change, Projection};
-use crate::event::condition::RequestState;
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::approval::Ruling;
-use crate::log::columns::unreadable;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::migrations::migration;
-use crate::log::seen::Seen;
-use crate::log::select::Select;
-use crate::log::table::{Cell, Row, Table, integer, text};
-use crate::words::id::{Seq, Space, ThreadId};
+use crate::columns::unreadable;
+use crate::error::StoreError;
+use crate::kernel::Store;
+use crate::migrations::migration;
+use crate::seen::Seen;
+use crate::select::Select;
+use crate::table::{Cell, Row, Table, integer, text};
+use thinkd_event::condition::RequestState;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::approval::Ruling;
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// A request to people.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,12 +131,12 @@ fn in_state(space: &Space, state: RequestState, after: Seq) -> Select {
 }
 
 /// What an append has to read to know where a request is.
-pub(in crate::log) fn of_id(space: &Space, id: &str) -> Select {
+pub(crate) fn of_id(space: &Space, id: &str) -> Select {
     Select::of(&TABLE, space).equal("id", id)
 }
 
 /// Whether a request is there, and like this.
-pub(in crate::log) fn is_in(seen: Seen<'_>, space: &Space, id: &str, state: RequestState) -> bool {
+pub(crate) fn is_in(seen: Seen<'_>, space: &Space, id: &str, state: RequestState) -> bool {
     let row = seen.row(&(&TABLE, vec![Cell::from(space), Cell::from(id)]));
     row.is_some_and(|row| *row.cell("state") == Cell::from(state.as_str()))
 }

@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 
 use super::{Change, Projection, due};
-use crate::event::condition::Condition;
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::set::{self, Set};
-use crate::event::schedule::{Firing, Schedule};
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::migrations::migration;
-use crate::log::seen::Seen;
-use crate::log::select::Select;
-use crate::log::table::{Cell, Row, Table, integer, integer_or_null, text};
-use crate::words::id::{Name, Seq, Space, ThreadId};
-use crate::words::time::Timestamp;
+use crate::error::StoreError;
+use crate::kernel::Store;
+use crate::migrations::migration;
+use crate::seen::Seen;
+use crate::select::Select;
+use crate::table::{Cell, Row, Table, integer, integer_or_null, text};
+use thinkd_event::condition::Condition;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::set::{self, Set};
+use thinkd_event::schedule::{Firing, Schedule};
+use thinkd_words::id::{Name, Seq, Space, ThreadId};
+use thinkd_words::time::Timestamp;
 
 /// A schedule's row.
 #[derive(Debug, Clone, PartialEq)]
@@ -145,32 +145,32 @@ fn read(row: &Row) -> Result<ScheduleRow, StoreError> {
 }
 
 /// What an append has to read to know whether schedules stand that are due until then.
-pub(in crate::log) fn due_until(space: &Space, until: Timestamp) -> Select {
+pub(crate) fn due_until(space: &Space, until: Timestamp) -> Select {
     Select::of(&TABLE, space)
         .at_most("due", until)
         .distinct(&["space", "name", "changed"])
 }
 
 /// What an append has to read to know whether a schedule stands.
-pub(in crate::log) fn named(space: &Space, name: &Name) -> Select {
+pub(crate) fn named(space: &Space, name: &Name) -> Select {
     Select::of(&TABLE, space)
         .equal("name", name.as_str())
         .distinct(&["space", "name", "changed"])
 }
 
 /// What an append has to read to know which schedules a space has.
-pub(in crate::log) fn names(space: &Space) -> Select {
+pub(crate) fn names(space: &Space) -> Select {
     Select::of(&TABLE, space).distinct(&["space", "name"])
 }
 
 /// Whether nothing has happened to a schedule since that event.
-pub(in crate::log) fn stands(seen: Seen<'_>, space: &Space, name: &Name, changed: Seq) -> bool {
+pub(crate) fn stands(seen: Seen<'_>, space: &Space, name: &Name, changed: Seq) -> bool {
     let row = seen.row(&TABLE.changed(space, &ThreadId::default(), name.as_str()));
     row.is_some_and(|row| *row.cell("changed") == Cell::from(changed))
 }
 
 /// Whether a space has no schedule of this name, and fewer than so many.
-pub(in crate::log) fn has_room(seen: Seen<'_>, space: &Space, name: &Name, most: usize) -> bool {
+pub(crate) fn has_room(seen: Seen<'_>, space: &Space, name: &Name, most: usize) -> bool {
     let is_new = seen
         .row(&TABLE.changed(space, &ThreadId::default(), name.as_str()))
         .is_none();

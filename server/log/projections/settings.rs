@@ -3,18 +3,18 @@
 use serde_json::Value;
 
 use super::{Change, Projection, set_of};
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::set;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::migrations::migration;
-use crate::log::seen::Seen;
-use crate::log::select::Select;
-use crate::log::table::{Row, Table, integer, text};
-use crate::words::id::{Seq, Space};
-use crate::words::setting::Setting;
-use crate::words::time::Timestamp;
+use crate::error::StoreError;
+use crate::kernel::Store;
+use crate::migrations::migration;
+use crate::seen::Seen;
+use crate::select::Select;
+use crate::table::{Row, Table, integer, text};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::set;
+use thinkd_words::id::{Seq, Space};
+use thinkd_words::setting::Setting;
+use thinkd_words::time::Timestamp;
 
 /// A setting that somebody has set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,12 +82,12 @@ fn read(row: &Row) -> Result<SettingRow, StoreError> {
 }
 
 /// What an append has to read to know which event changed a setting last.
-pub(in crate::log) fn all(space: &Space) -> Select {
+pub(crate) fn all(space: &Space) -> Select {
     Select::of(&TABLE, space)
 }
 
 /// The event that changed a setting of a space last; 0: none has.
-pub(in crate::log) fn last_change(seen: Seen<'_>, space: &Space) -> Seq {
+pub(crate) fn last_change(seen: Seen<'_>, space: &Space) -> Seq {
     let rows = seen.rows(&TABLE, space);
     let seqs = rows.filter_map(|row| row.integer("seq").ok());
     seqs.max().unwrap_or(0)

@@ -2,17 +2,17 @@
 
 use super::statements::{filled, status_of, times, valid_of};
 use super::{Change, Projection};
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::statement::{Instrument, Outcome, Status, Valid};
-use crate::event::trial::News;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::migrations::Migration;
-use crate::log::select::Select;
-use crate::log::shown::json;
-use crate::log::table::{Cell, Row, Table, integer, integer_or_null, text};
-use crate::words::id::{Seq, Space};
+use crate::error::StoreError;
+use crate::kernel::Store;
+use crate::migrations::Migration;
+use crate::select::Select;
+use crate::shown::json;
+use crate::table::{Cell, Row, Table, integer, integer_or_null, text};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::statement::{Instrument, Outcome, Status, Valid};
+use thinkd_event::trial::News;
+use thinkd_words::id::{Seq, Space};
 
 /// What a statement was from an event on.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,28 +5,28 @@ use std::borrow::Cow;
 use serde::de::DeserializeOwned;
 
 use super::{Change, Projection};
-use crate::event::condition::{Condition, Room};
-use crate::event::draft::Draft;
-use crate::event::entity::{Names, normal};
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::statement::Said;
-use crate::event::statement::{
+use crate::columns::unreadable;
+use crate::error::StoreError;
+use crate::kernel::Store;
+use crate::migrations::{Migration, migration};
+use crate::seen::Seen;
+use crate::select::Select;
+use crate::shown::json;
+use crate::table::{Cell, Row, Table, integer, integer_or_null, text};
+use thinkd_event::condition::{Condition, Room};
+use thinkd_event::draft::Draft;
+use thinkd_event::entity::{Names, normal};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::statement::Said;
+use thinkd_event::statement::{
     Claimant, Instrument, Judged, Outcome, Source, Status, Triple, Valid, cut, folded,
 };
-use crate::event::trial::News;
-use crate::event::word::word_of;
-use crate::log::columns::unreadable;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::migrations::{Migration, migration};
-use crate::log::seen::Seen;
-use crate::log::select::Select;
-use crate::log::shown::json;
-use crate::log::table::{Cell, Row, Table, integer, integer_or_null, text};
-use crate::words::id::{Seq, Space, ThreadId};
-use crate::words::text::sha256;
-use crate::words::time::Timestamp;
+use thinkd_event::trial::News;
+use thinkd_event::word::word_of;
+use thinkd_words::id::{Seq, Space, ThreadId};
+use thinkd_words::text::sha256;
+use thinkd_words::time::Timestamp;
 
 /// Characters of a name by which it is compared: an index has room for these.
 const KEY_MAX: usize = 200;
@@ -304,18 +304,18 @@ fn read(row: &Row) -> Result<StatementRow, StoreError> {
 }
 
 /// What an append has to read to know what became of a statement.
-pub(in crate::log) fn of_id(space: &Space, id: &str) -> Select {
+pub(crate) fn of_id(space: &Space, id: &str) -> Select {
     Select::of(&TABLE, space).equal("id", id)
 }
 
 /// Whether a statement is there, and nothing has become of it since that event.
-pub(in crate::log) fn is_at(seen: Seen<'_>, space: &Space, id: &str, changed: Seq) -> bool {
+pub(crate) fn is_at(seen: Seen<'_>, space: &Space, id: &str, changed: Seq) -> bool {
     let row = seen.row(&(&TABLE, vec![Cell::from(space), Cell::from(id)]));
     row.is_some_and(|row| *row.cell("changed") == Cell::from(changed))
 }
 
 /// What an append has to read to know whether a statement says this already.
-pub(in crate::log) fn saying_so(space: &Space, text: &str) -> Select {
+pub(crate) fn saying_so(space: &Space, text: &str) -> Select {
     let columns = &["space", "id", "folded", "status", "changed"];
     Select::of(&TABLE, space)
         .equal("folded", saying(text))
@@ -323,7 +323,7 @@ pub(in crate::log) fn saying_so(space: &Space, text: &str) -> Select {
 }
 
 /// Returns true if no statement of a space says this, save those that have ended.
-pub(in crate::log) fn is_first(seen: Seen<'_>, space: &Space, text: &str) -> bool {
+pub(crate) fn is_first(seen: Seen<'_>, space: &Space, text: &str) -> bool {
     let folded = Cell::from(saying(text));
     let says_so = |row: Cow<'_, Row>| {
         row.has("folded")
@@ -334,7 +334,7 @@ pub(in crate::log) fn is_first(seen: Seen<'_>, space: &Space, text: &str) -> boo
 }
 
 /// What an append has to read to know whether so many statements are to be tried.
-pub(in crate::log) fn waiting(space: &Space, most: u32) -> Select {
+pub(crate) fn waiting(space: &Space, most: u32) -> Select {
     let columns = &["space", "id", "due", "status", "changed"];
     Select::of(&TABLE, space)
         .at_least("due", 0)
@@ -344,7 +344,7 @@ pub(in crate::log) fn waiting(space: &Space, most: u32) -> Select {
 }
 
 /// Whether fewer than so many are to be tried. One of which only what is new is known counts: it may be.
-pub(in crate::log) fn has_room(seen: Seen<'_>, space: &Space, most: u32) -> bool {
+pub(crate) fn has_room(seen: Seen<'_>, space: &Space, most: u32) -> bool {
     let is_waiting = |row: &Cow<'_, Row>| !row.has("due") || *row.cell("due") != Cell::Null;
     let waiting = seen.rows(&TABLE, space).filter(is_waiting);
     waiting.take(most as usize).count() < most as usize

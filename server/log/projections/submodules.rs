@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 
 use super::{Change, Projection, set_of};
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::set;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::migrations::migration;
-use crate::log::seen::Seen;
-use crate::log::select::Select;
-use crate::log::table::{Row, Table, integer, text};
-use crate::words::id::{Name, Space};
-use crate::words::time::Timestamp;
+use crate::error::StoreError;
+use crate::kernel::Store;
+use crate::migrations::migration;
+use crate::seen::Seen;
+use crate::select::Select;
+use crate::table::{Row, Table, integer, text};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::set;
+use thinkd_words::id::{Name, Space};
+use thinkd_words::time::Timestamp;
 
 /// A submodule's row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,19 +70,19 @@ fn read(row: &Row) -> Result<SubmoduleRow, StoreError> {
 }
 
 /// What an append has to read to know which submodules a space has.
-pub(in crate::log) fn all(space: &Space) -> Select {
+pub(crate) fn all(space: &Space) -> Select {
     Select::of(&TABLE, space)
 }
 
 /// The names of a space's submodules.
-pub(in crate::log) fn names(seen: Seen<'_>, space: &Space) -> BTreeSet<String> {
+pub(crate) fn names(seen: Seen<'_>, space: &Space) -> BTreeSet<String> {
     seen.rows(&TABLE, space)
         .filter_map(|row| row.text("name").ok().map(str::to_owned))
         .collect()
 }
 
 /// One of them.
-pub(in crate::log) fn named(seen: Seen<'_>, space: &Space, name: &Name) -> Option<SubmoduleRow> {
+pub(crate) fn named(seen: Seen<'_>, space: &Space, name: &Name) -> Option<SubmoduleRow> {
     let mut rows = seen.rows(&TABLE, space);
     rows.find(|row| row.text("name").is_ok_and(|it| it == name.as_str()))
         .and_then(|row| read(&row).ok())

@@ -9,18 +9,18 @@ use serde_json::json;
 
 use super::statements::filled;
 use super::{Change, Projection};
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::task::{TaskFact, TaskNews};
-use crate::event::mission::{Check, NewTask, RUBRIC, Route, TaskId, TaskStatus, Value};
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::migrations::migration;
-use crate::log::seen::Seen;
-use crate::log::select::Select;
-use crate::log::table::{Cell, Key, Row, Table, integer, text};
-use crate::words::id::{Seq, Space, ThreadId};
-use crate::words::time::Timestamp;
+use crate::error::StoreError;
+use crate::kernel::Store;
+use crate::migrations::migration;
+use crate::seen::Seen;
+use crate::select::Select;
+use crate::table::{Cell, Key, Row, Table, integer, text};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::task::{TaskFact, TaskNews};
+use thinkd_event::mission::{Check, NewTask, RUBRIC, Route, TaskId, TaskStatus, Value};
+use thinkd_words::id::{Seq, Space, ThreadId};
+use thinkd_words::time::Timestamp;
 
 /// A task.
 #[derive(Debug, Clone, PartialEq)]
@@ -190,11 +190,7 @@ fn read(row: &Row) -> Result<TaskRow, StoreError> {
 }
 
 /// Returns what an append has to read to know how far these tasks of a mission are.
-pub(in crate::log) fn of_ids(
-    space: &Space,
-    mission: &ThreadId,
-    tasks: &BTreeSet<TaskId>,
-) -> Select {
+pub(crate) fn of_ids(space: &Space, mission: &ThreadId, tasks: &BTreeSet<TaskId>) -> Select {
     Select::of(&TABLE, space)
         .equal("mission", mission)
         .one_of("task", tasks.iter().map(|task| number(task.0)))
@@ -205,7 +201,7 @@ fn row_key(space: &Space, mission: &ThreadId, task: TaskId) -> Key {
 }
 
 /// Returns whether a task is there and not over; `open`: and not begun either.
-pub(in crate::log) fn is_to_come(
+pub(crate) fn is_to_come(
     seen: Seen<'_>,
     space: &Space,
     mission: &ThreadId,
@@ -218,7 +214,7 @@ pub(in crate::log) fn is_to_come(
 }
 
 /// Returns whether a task was changed last at this time.
-pub(in crate::log) fn is_at(
+pub(crate) fn is_at(
     seen: Seen<'_>,
     space: &Space,
     mission: &ThreadId,

@@ -1,21 +1,21 @@
 //! Timers that are set: those that threads set, and those that end a wait.
 
 use super::{Change, Projection, due};
-use crate::event::condition::Condition;
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::set::{self, Set};
-use crate::event::fact::told::{News, Told};
-use crate::event::request::Parked;
-use crate::event::timer::Purpose;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::seen::Seen;
-use crate::log::select::Select;
-use crate::log::table::{Cell, Row, Table, integer, integer_or_null, text};
-use crate::log::thread_row::Span;
-use crate::words::id::{Seq, Space, ThreadId};
-use crate::words::time::Timestamp;
+use crate::error::StoreError;
+use crate::kernel::Store;
+use crate::seen::Seen;
+use crate::select::Select;
+use crate::table::{Cell, Row, Table, integer, integer_or_null, text};
+use crate::thread_row::Span;
+use thinkd_event::condition::Condition;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::set::{self, Set};
+use thinkd_event::fact::told::{News, Told};
+use thinkd_event::request::Parked;
+use thinkd_event::timer::Purpose;
+use thinkd_words::id::{Seq, Space, ThreadId};
+use thinkd_words::time::Timestamp;
 
 /// A timer that is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,12 +134,12 @@ fn read(row: &Row) -> Result<TimerRow, StoreError> {
 }
 
 /// What an append has to read to know whether timers stand that are due until then.
-pub(in crate::log) fn due_until(space: &Space, until: Timestamp) -> Select {
+pub(crate) fn due_until(space: &Space, until: Timestamp) -> Select {
     Select::of(&TABLE, space).at_most("due", until)
 }
 
 /// Whether a thread has set this timer, and for then.
-pub(in crate::log) fn stands(
+pub(crate) fn stands(
     seen: Seen<'_>,
     space: &Space,
     thread: &ThreadId,

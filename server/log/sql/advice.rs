@@ -1,7 +1,7 @@
 //! What a database says is wrong, for the person who reads it: its own words, and what to do where that is known.
 
 /// The words of an error. Not sqlx's: on Postgres those end with a line of Postgres' own source.
-pub(in crate::log) fn words(error: &sqlx::Error) -> String {
+pub(crate) fn words(error: &sqlx::Error) -> String {
     let Some(cause) = error.as_database_error() else {
         return error.to_string();
     };
@@ -20,7 +20,7 @@ const RESTORE: &str =
     "restore a backup into an empty database, or stop all servers and start them on one";
 
 /// Tables are missing.
-pub(in crate::log) fn missing(tables: &str) -> String {
+pub(crate) fn missing(tables: &str) -> String {
     format!("tables are missing: {tables}; {RESTORE}")
 }
 

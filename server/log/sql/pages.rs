@@ -10,15 +10,13 @@ macro_rules! pages {
             let limit = i64::from(query.limit.max(1));
             let order = sql::order(query);
             let mut page = Page::new(concat!("select ", sql::event_columns!(), " from ("));
-            for (number, (term, level)) in
-                crate::log::terms::postings(query).into_iter().enumerate()
-            {
+            for (number, (term, level)) in crate::terms::postings(query).into_iter().enumerate() {
                 page.push(if number == 0 { "" } else { " union " });
                 part(&mut page, (query, "m.seq"), &format!("r{number}"), |page| {
                     posting(page, space, query, term, level as i16);
                 });
             }
-            if !crate::log::terms::needs_index(query) {
+            if !crate::terms::needs_index(query) {
                 page.push(" union ");
                 part(&mut page, (query, "e.seq"), "r", |page| {
                     end_of_log(page, space, query)
@@ -54,7 +52,7 @@ macro_rules! pages {
 
         /// The seqs of one posting that are asked for.
         fn posting(page: &mut Page, space: &Space, query: &Query, term: String, level: i16) {
-            let covered = crate::log::terms::covers(query);
+            let covered = crate::terms::covers(query);
             page.push("select m.seq from marks m");
             if !covered {
                 by_key(page, space);
@@ -135,7 +133,7 @@ macro_rules! pages {
                     .push(".space and t.mark in (");
                 for (number, tag) in tags.iter().enumerate() {
                     page.push(if number == 0 { "" } else { ", " })
-                        .push_bind(crate::log::terms::term_of_tag(tag));
+                        .push_bind(crate::terms::term_of_tag(tag));
                 }
                 page.push(") and t.visibility = ")
                     .push(of)
@@ -146,4 +144,4 @@ macro_rules! pages {
         }
     };
 }
-pub(in crate::log) use pages;
+pub(crate) use pages;

@@ -8,7 +8,7 @@ macro_rules! reword {
         /// Makes the words by which rows are found anew, unless they are of this version.
         pub(super) async fn reword(connection: &mut $Connection) -> Result<(), StoreError> {
             use sqlx::Connection as _;
-            const VERSION: i64 = crate::log::words::VERSION;
+            const VERSION: i64 = crate::words::VERSION;
             const STORED: &str = "select words from log";
             let stored = sqlx::query_scalar(STORED);
             let stored: i64 = stored.fetch_one(&mut *connection).await?;
@@ -31,13 +31,13 @@ macro_rules! reword {
             }
             let emptied = sqlx::raw_sql($empty).execute(&mut *all).await;
             emptied?;
-            let mut rows = crate::log::rows::Rows::default();
-            for projection in crate::log::projections::ALL {
+            let mut rows = crate::rows::Rows::default();
+            for projection in crate::projections::ALL {
                 let table = projection.table;
                 if table.words.is_none() {
                     continue;
                 }
-                let every = crate::log::select::Select::of_all_spaces(table);
+                let every = crate::select::Select::of_all_spaces(table);
                 let found = select_rows(&mut all, &every).await?;
                 let found = found.into_iter().map(|row| (table.key_of(&row), Some(row)));
                 rows.single.extend(found);
@@ -51,4 +51,4 @@ macro_rules! reword {
         }
     };
 }
-pub(in crate::log) use reword;
+pub(crate) use reword;

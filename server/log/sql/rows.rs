@@ -5,7 +5,7 @@ macro_rules! rows {
     ($Db:ty) => {
         /// Cells as the arguments of a statement.
         fn bound(
-            cells: Vec<crate::log::table::Cell>,
+            cells: Vec<crate::table::Cell>,
         ) -> Result<<$Db as sqlx::Database>::Arguments, StoreError> {
             let mut arguments = <$Db as sqlx::Database>::Arguments::default();
             for cell in cells {
@@ -17,12 +17,12 @@ macro_rules! rows {
         /// Rows that have these columns, in this order.
         fn read_rows(
             rows: &[<$Db as sqlx::Database>::Row],
-            columns: &[&'static crate::log::table::Column],
-        ) -> Result<Vec<crate::log::table::Row>, StoreError> {
-            use crate::log::table::{Cell, Kind};
+            columns: &[&'static crate::table::Column],
+        ) -> Result<Vec<crate::table::Row>, StoreError> {
+            use crate::table::{Cell, Kind};
             use sqlx::Row as _;
             let read = |row: &<$Db as sqlx::Database>::Row| {
-                let cell = |(at, column): (usize, &&'static crate::log::table::Column)| {
+                let cell = |(at, column): (usize, &&'static crate::table::Column)| {
                     let cell = match column.kind {
                         Kind::Text => Cell::Text(row.try_get(at)?),
                         Kind::Integer => Cell::Integer(row.try_get(at)?),
@@ -38,8 +38,8 @@ macro_rules! rows {
         /// What a question finds.
         pub(super) async fn select_rows(
             connection: &mut <$Db as sqlx::Database>::Connection,
-            select: &crate::log::select::Select,
-        ) -> Result<Vec<crate::log::table::Row>, StoreError> {
+            select: &crate::select::Select,
+        ) -> Result<Vec<crate::table::Row>, StoreError> {
             let text = sqlx::AssertSqlSafe(select.sql());
             let query = sqlx::query_with(text, bound(select.arguments())?);
             let rows = query.fetch_all(connection).await?;
@@ -50,7 +50,7 @@ macro_rules! rows {
         pub(super) async fn execute(
             connection: &mut <$Db as sqlx::Database>::Connection,
             text: String,
-            cells: Vec<crate::log::table::Cell>,
+            cells: Vec<crate::table::Cell>,
         ) -> Result<(), StoreError> {
             let query = sqlx::query_with(sqlx::AssertSqlSafe(text), bound(cells)?);
             query.execute(connection).await?;
@@ -60,9 +60,9 @@ macro_rules! rows {
         /// Reads what the conditions of an append ask about.
         async fn read_asked(
             connection: &mut <$Db as sqlx::Database>::Connection,
-            asked: &crate::log::append::Asked,
-        ) -> Result<crate::log::append::Before, StoreError> {
-            let mut before = crate::log::append::Before::default();
+            asked: &crate::append::Asked,
+        ) -> Result<crate::append::Before, StoreError> {
+            let mut before = crate::append::Before::default();
             for select in &asked.rows {
                 // Another question may have read other columns of the same row.
                 for row in select_rows(connection, select).await? {
@@ -82,4 +82,4 @@ macro_rules! rows {
         }
     };
 }
-pub(in crate::log) use rows;
+pub(crate) use rows;

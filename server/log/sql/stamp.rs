@@ -6,23 +6,23 @@
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
         #[async_trait::async_trait]
-        impl crate::log::kernel::EventLog for $Store {
+        impl crate::kernel::EventLog for $Store {
             fn is_shared(&self) -> bool {
                 Self::SHARED
             }
 
-            fn feed(&self) -> &std::sync::Arc<crate::log::feed::Feed> {
+            fn feed(&self) -> &std::sync::Arc<crate::feed::Feed> {
                 &self.feed
             }
 
-            async fn append(&self, append: crate::log::appended::Append) -> Result<crate::log::appended::Appended, StoreError> {
+            async fn append(&self, append: crate::appended::Append) -> Result<crate::appended::Appended, StoreError> {
                 self.writer.append(append).await
             }
 
-            async fn head(&self, space: &Space) -> Result<crate::log::head::Head, StoreError> {
+            async fn head(&self, space: &Space) -> Result<crate::head::Head, StoreError> {
                 let seq: Option<i64> = sql::read!(self, Some(space), sqlx::query_scalar("select max(seq) from events where space = $1")
                     .bind(space.as_str()), fetch_one)?;
-                Ok(crate::log::head::Head { seq: seq.unwrap_or(0), epoch: self.epoch })
+                Ok(crate::head::Head { seq: seq.unwrap_or(0), epoch: self.epoch })
             }
 
             async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, StoreError> {
@@ -32,7 +32,7 @@ macro_rules! store {
                 }
             }
 
-            async fn written(&self, space: &Space, query: &Query) -> Result<Vec<crate::log::shown::Written>, StoreError> {
+            async fn written(&self, space: &Space, query: &Query) -> Result<Vec<crate::shown::Written>, StoreError> {
                 Ok(self.page(space, query).await?.into_iter().map(sql::written).collect())
             }
 
@@ -42,7 +42,7 @@ macro_rules! store {
                      and seq > coalesce((select seq from indexed where space = $1), 0) and tags like $3)";
                 sql::read!(self, Some(space), sqlx::query_scalar(text)
                     .bind(space.as_str())
-                    .bind(crate::log::terms::term_of_tag(tag))
+                    .bind(crate::terms::term_of_tag(tag))
                     .bind(format!("%\"{tag}\"%")), fetch_one)
             }
 
@@ -57,8 +57,8 @@ macro_rules! store {
         }
 
         #[async_trait::async_trait]
-        impl crate::log::kernel::Threads for $Store {
-            async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<crate::log::thread_row::ThreadRow>, StoreError> {
+        impl crate::kernel::Threads for $Store {
+            async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<crate::thread_row::ThreadRow>, StoreError> {
                 self.known_thread(space, thread).await
             }
 
@@ -66,7 +66,7 @@ macro_rules! store {
                 &self,
                 space: &Space,
                 thread: &ThreadId,
-            ) -> Result<Option<crate::log::thread_row::ThreadRow>, StoreError> {
+            ) -> Result<Option<crate::thread_row::ThreadRow>, StoreError> {
                 match self.cache.thread(&(space.clone(), thread.clone())) {
                     Some(row) => Ok(Some(row)),
                     None => self.known_thread(space, thread).await,
@@ -78,7 +78,7 @@ macro_rules! store {
                 space: &Space,
                 after: Option<&ThreadId>,
                 limit: u32,
-            ) -> Result<Vec<crate::log::thread_row::ThreadRow>, StoreError> {
+            ) -> Result<Vec<crate::thread_row::ThreadRow>, StoreError> {
                 let text = sql::select_threads!("where space = $1 and thread > $2 order by thread limit $3 + 0");
                 let rows: Vec<sql::ThreadColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
@@ -93,7 +93,7 @@ macro_rules! store {
                 thread: &ThreadId,
                 after: Option<&ThreadId>,
                 limit: u32,
-            ) -> Result<Vec<crate::log::thread_row::ThreadRow>, StoreError> {
+            ) -> Result<Vec<crate::thread_row::ThreadRow>, StoreError> {
                 // Bytewise, everything that begins with "x." lies between "x." and "x/".
                 let text = sql::select_threads!(
                     "where space = $1 and thread > $2 and thread < $3 \
@@ -107,12 +107,12 @@ macro_rules! store {
                 rows.into_iter().map(sql::thread).collect()
             }
 
-            async fn spent(&self, space: &Space, root: Option<crate::words::id::Seq>) -> Result<crate::log::change::Spent, StoreError> {
+            async fn spent(&self, space: &Space, root: Option<thinkd_words::id::Seq>) -> Result<crate::change::Spent, StoreError> {
                 let text = "select calls, tokens, threads from roots where space = $1 and root = $2";
                 let row: Option<sql::SpentColumns> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str())
-                    .bind(root.unwrap_or(crate::log::rows::SPACE)), fetch_optional)?;
-                row.map_or(Ok(crate::log::change::Spent::default()), sql::spent)
+                    .bind(root.unwrap_or(crate::rows::SPACE)), fetch_optional)?;
+                row.map_or(Ok(crate::change::Spent::default()), sql::spent)
             }
 
             async fn living(&self, space: &Space) -> Result<u64, StoreError> {
@@ -125,7 +125,7 @@ macro_rules! store {
                 &self,
                 space: &Space,
                 thread: &ThreadId,
-                after: crate::words::id::Seq,
+                after: thinkd_words::id::Seq,
                 limit: u32,
             ) -> Result<u32, StoreError> {
                 let text = "select count(*) from (select seq from mailboxes where space = $1 and thread = $2 and seq > $3 \
@@ -153,7 +153,7 @@ macro_rules! store {
             async fn awaiting(
                 &self,
                 space: &Space,
-                of: crate::log::thread_row::Span<'_>,
+                of: crate::thread_row::Span<'_>,
                 limit: u32,
             ) -> Result<Vec<(ThreadId, ThreadId)>, StoreError> {
                 let text = "select awaits, thread from threads where space = $1 and awaits >= $2 and awaits <= $3 \
@@ -166,7 +166,7 @@ macro_rules! store {
                 rows.into_iter().map(sql::two_threads).collect()
             }
 
-            async fn waits(&self, after: Option<&crate::log::thread_row::Wait>, limit: u32) -> Result<Vec<crate::log::thread_row::Wait>, StoreError> {
+            async fn waits(&self, after: Option<&crate::thread_row::Wait>, limit: u32) -> Result<Vec<crate::thread_row::Wait>, StoreError> {
                 let text = "select space, awaits, thread from threads where awaits is not null \
                      and (space, awaits, thread) > ($1, $2, $3) order by space, awaits, thread limit $4 + 0";
                 let rows: Vec<(String, String, String)> = sql::read!(self, None, sqlx::query_as(text)
@@ -179,8 +179,8 @@ macro_rules! store {
         }
 
         #[async_trait::async_trait]
-        impl crate::log::kernel::ProjectionRows for $Store {
-            async fn select(&self, select: crate::log::select::Select) -> Result<Vec<crate::log::table::Row>, StoreError> {
+        impl crate::kernel::ProjectionRows for $Store {
+            async fn select(&self, select: crate::select::Select) -> Result<Vec<crate::table::Row>, StoreError> {
                 let query = sqlx::query_with(sqlx::AssertSqlSafe(select.sql()), bound(select.arguments())?);
                 let rows = sql::read!(self, select.space(), query, fetch_all)?;
                 read_rows(&rows, &select.columns())
@@ -188,19 +188,19 @@ macro_rules! store {
 
             async fn all_rows(
                 &self,
-                table: &'static crate::log::table::Table,
+                table: &'static crate::table::Table,
                 space: &Space,
-            ) -> Result<std::sync::Arc<[crate::log::table::Row]>, StoreError> {
+            ) -> Result<std::sync::Arc<[crate::table::Row]>, StoreError> {
                 self.known_rows(table, space).await
             }
 
             async fn rows_with(
                 &self,
-                table: &'static crate::log::table::Table,
+                table: &'static crate::table::Table,
                 space: &Space,
                 words: &[String],
                 limit: u32,
-            ) -> Result<Vec<crate::log::table::Row>, StoreError> {
+            ) -> Result<Vec<crate::table::Row>, StoreError> {
                 let Some(text) = with_words(table) else { return Ok(Vec::new()) };
                 let rows = sql::search!(self, space, sqlx::query(sqlx::AssertSqlSafe(text))
                     .bind(all_of(words))
@@ -222,13 +222,13 @@ macro_rules! store {
                 let query = &self.placed(space, query).await?;
                 let mut page = match &query.text {
                     None => {
-                        if crate::log::terms::needs_index(query) {
+                        if crate::terms::needs_index(query) {
                             self.await_index(space).await?;
                         }
                         posting_page(space, query)
                     }
                     Some(text) => {
-                        let words = crate::log::words::asked(text);
+                        let words = crate::words::asked(text);
                         if words.is_empty() {
                             return Ok(Vec::new());
                         }
@@ -251,13 +251,13 @@ macro_rules! store {
                 }
                 if let Some(before) = query.before_ts.take() {
                     let first = self.first_since(space, before).await?;
-                    query.before = Some(query.before.unwrap_or(crate::words::id::Seq::MAX).min(first));
+                    query.before = Some(query.before.unwrap_or(thinkd_words::id::Seq::MAX).min(first));
                 }
                 Ok(query)
             }
 
             /// Where the log came to a time, or its end: the log is halved until one event is left.
-            async fn first_since(&self, space: &Space, ts: crate::words::time::Timestamp) -> Result<crate::words::id::Seq, StoreError> {
+            async fn first_since(&self, space: &Space, ts: thinkd_words::time::Timestamp) -> Result<thinkd_words::id::Seq, StoreError> {
                 let text = "with recursive part (early, late) as (\
                      select cast(0 as bigint), coalesce((select max(seq) from events where space = $1), 0) + 1 union all \
                      select case when (select ts < $2 from events where space = $1 and seq = (early + late) / 2) \
@@ -278,7 +278,7 @@ macro_rules! store {
                 let behind: Option<(i64, i64)> = sql::read!(self, Some(space), sqlx::query_as(text)
                     .bind(space.as_str()), fetch_optional)?;
                 let Some((indexed, head)) = behind else { return Ok(()) };
-                let gap = crate::log::indexed::Gap { indexed, head };
+                let gap = crate::indexed::Gap { indexed, head };
                 match tokio::time::timeout(sql::INDEX_WAIT, self.index.reach(space, gap)).await {
                     Ok(indexed) => indexed,
                     Err(_) => Err(StoreError::Unavailable("the index is being made anew; ask again in a moment".into())),
@@ -290,21 +290,21 @@ macro_rules! store {
         async fn add_to_index(
             connection: &mut <$Db as sqlx::Database>::Connection,
             space: &Space,
-            done: crate::words::id::Seq,
-            left: &mut crate::log::index::Left,
-        ) -> Result<crate::log::index::Added, StoreError> {
+            done: thinkd_words::id::Seq,
+            left: &mut crate::index::Left,
+        ) -> Result<crate::index::Added, StoreError> {
             use futures_util::TryStreamExt as _;
             let text = concat!(
                 "select ",
-                crate::log::indexed::index_columns!(),
+                crate::indexed::index_columns!(),
                 " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3 + 0"
             );
             let query = sqlx::query_as(text).bind(space.as_str()).bind(done).bind(left.events);
             let rows = query.fetch(&mut *connection).map_err(StoreError::from);
-            let (events, more) = crate::log::index::read_batch(rows, left).await?;
+            let (events, more) = crate::index::read_batch(rows, left).await?;
             put_index(connection, space, &events).await?;
             let reached = events.last().map_or(done, |event| event.seq);
-            Ok(crate::log::index::Added { reached, more })
+            Ok(crate::index::Added { reached, more })
         }
 
         /// Writes a blob, unless it is there.
@@ -312,7 +312,7 @@ macro_rules! store {
             connection: &mut <$Db as sqlx::Database>::Connection,
             space: &Space,
             sha256: &str,
-            blob: &crate::log::blob::Blob,
+            blob: &crate::blob::Blob,
         ) -> Result<(), StoreError> {
             sqlx::query("insert into blobs (space, sha256, mime, bytes) values ($1, $2, $3, $4) on conflict do nothing")
                 .bind(space.as_str())
@@ -330,4 +330,4 @@ macro_rules! store {
         sql::rows!($Db);
     };
 }
-pub(in crate::log) use store;
+pub(crate) use store;

@@ -5,15 +5,15 @@ use sqlx::error::BoxDynError;
 use sqlx::postgres::PgHasArrayType;
 use sqlx::{Arguments, Postgres, Sqlite, Type};
 
-use crate::log::change::Spent;
-use crate::log::columns::stored;
-use crate::log::table::Cell;
-use crate::log::thread_row::ThreadRow;
-use crate::log::writes::EventRow;
-use crate::words::id::{Seq, Space, ThreadId};
+use crate::change::Spent;
+use crate::columns::stored;
+use crate::table::Cell;
+use crate::thread_row::ThreadRow;
+use crate::writes::EventRow;
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// A value that both databases take.
-pub(in crate::log) trait Value<'a>:
+pub(crate) trait Value<'a>:
     Encode<'a, Sqlite> + Type<Sqlite> + Encode<'a, Postgres> + Type<Postgres> + PgHasArrayType
 {
 }
@@ -24,16 +24,13 @@ impl<'a, V> Value<'a> for V where
 }
 
 /// Rows on their way into a database, column by column.
-pub(in crate::log) trait Values<'a, T: 'a> {
+pub(crate) trait Values<'a, T: 'a> {
     /// Adds the next column: the value of each row.
     fn add<V: Value<'a>>(&mut self, of: impl Fn(&'a T) -> V) -> Result<(), BoxDynError>;
 }
 
 /// Adds a cell to the arguments of a statement.
-pub(in crate::log) fn add_cell<'q, A: Arguments>(
-    arguments: &mut A,
-    cell: Cell,
-) -> Result<(), BoxDynError>
+pub(crate) fn add_cell<'q, A: Arguments>(arguments: &mut A, cell: Cell) -> Result<(), BoxDynError>
 where
     Option<i64>: Encode<'q, A::Database> + Type<A::Database>,
     i64: Encode<'q, A::Database> + Type<A::Database>,
@@ -46,7 +43,7 @@ where
     }
 }
 
-pub(in crate::log) fn events<'a, 'e: 'a>(
+pub(crate) fn events<'a, 'e: 'a>(
     rows: &mut impl Values<'a, EventRow<'e>>,
 ) -> Result<(), BoxDynError> {
     rows.add(|row| row.space.as_str())?;
@@ -61,7 +58,7 @@ pub(in crate::log) fn events<'a, 'e: 'a>(
     rows.add(|row| row.event.visibility() as i16)
 }
 
-pub(in crate::log) fn mailboxes<'a, 'm: 'a>(
+pub(crate) fn mailboxes<'a, 'm: 'a>(
     rows: &mut impl Values<'a, (&'m Space, &'m ThreadId, Seq)>,
 ) -> Result<(), BoxDynError> {
     rows.add(|(space, ..)| space.as_str())?;
@@ -69,7 +66,7 @@ pub(in crate::log) fn mailboxes<'a, 'm: 'a>(
     rows.add(|(.., seq)| *seq)
 }
 
-pub(in crate::log) fn threads<'a, 't: 'a>(
+pub(crate) fn threads<'a, 't: 'a>(
     rows: &mut impl Values<'a, (&'t Space, &'t ThreadRow)>,
 ) -> Result<(), BoxDynError> {
     rows.add(|(space, _)| space.as_str())?;
@@ -91,7 +88,7 @@ pub(in crate::log) fn threads<'a, 't: 'a>(
     rows.add(|(_, row)| row.awaits().map(ThreadId::as_str))
 }
 
-pub(in crate::log) fn roots<'a, 'r: 'a>(
+pub(crate) fn roots<'a, 'r: 'a>(
     rows: &mut impl Values<'a, (&'r Space, Seq, Spent)>,
 ) -> Result<(), BoxDynError> {
     rows.add(|(space, ..)| space.as_str())?;

@@ -6,14 +6,14 @@ use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 use sqlx::{Arguments, AssertSqlSafe};
 
 use super::{Broken, SEQ_BITS, bound, execute, joined, sql};
-use crate::log::error::StoreError;
-use crate::log::indexed::{Indexed, TermRow, term_rows};
-use crate::log::projections;
-use crate::log::rows::Rows;
-use crate::log::sql::Writes;
-use crate::log::sql::values::{self, Value, Values};
-use crate::log::table::{Cell, Key, Row, Words};
-use crate::words::id::Space;
+use crate::error::StoreError;
+use crate::indexed::{Indexed, TermRow, term_rows};
+use crate::projections;
+use crate::rows::Rows;
+use crate::sql::Writes;
+use crate::sql::values::{self, Value, Values};
+use crate::table::{Cell, Key, Row, Words};
+use thinkd_words::id::Space;
 
 /// Most rows of one insert.
 const ROWS: usize = 512;
@@ -21,7 +21,7 @@ const ROWS: usize = 512;
 const STATEMENTS: usize = 32;
 
 /// Removes everything that is derived from the log.
-pub(in crate::log) async fn clear(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+pub(crate) async fn clear(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let mut texts = [
         "delete from marks",
         "delete from mailboxes",
@@ -47,7 +47,7 @@ pub(in crate::log) async fn clear(connection: &mut SqliteConnection) -> Result<(
 }
 
 /// Writes rows, in a transaction that is open already.
-pub(in crate::log) async fn put(
+pub(crate) async fn put(
     connection: &mut SqliteConnection,
     writes: &Writes<'_>,
 ) -> Result<(), StoreError> {
@@ -221,7 +221,7 @@ fn inserting(into: &str, columns: usize, room: usize) -> String {
 }
 
 /// Adds events, which follow one another, to the index.
-pub(in crate::log) async fn put_index(
+pub(crate) async fn put_index(
     connection: &mut SqliteConnection,
     space: &Space,
     events: &[Indexed],
@@ -290,7 +290,7 @@ fn unnumbered(text: &str) -> String {
 }
 
 /// Writes the rows of projections, or removes them, one by one.
-pub(in crate::log) async fn put_rest(
+pub(crate) async fn put_rest(
     connection: &mut SqliteConnection,
     rows: &Rows,
 ) -> Result<(), StoreError> {

@@ -11,9 +11,9 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _};
 use tokio::time::timeout;
 
 use super::{Sqlite, read_blob, sql};
-use crate::log::error::StoreError;
-use crate::log::upkeep::Checked;
-use crate::words::text::sha256;
+use crate::error::StoreError;
+use crate::upkeep::Checked;
+use thinkd_words::text::sha256;
 
 /// Events looked at before anything is served, of all spaces together.
 const AT_START: i64 = 1000;

@@ -12,10 +12,10 @@ use sqlx::{ConnectOptions, Connection};
 use uuid::Uuid;
 
 use super::sql;
-use crate::log::error::StoreError;
-use crate::log::not_copied::NotCopied;
-use crate::log::seal;
-use crate::words::secret::shown_url;
+use crate::error::StoreError;
+use crate::not_copied::NotCopied;
+use crate::seal;
+use thinkd_words::secret::shown_url;
 
 /// The tables of a new file, as this migration left them: later ones run on it.
 const TABLES: (&str, i64) = (include_str!("log.sql"), 11);
@@ -45,7 +45,7 @@ fn options(url: &str) -> Result<SqliteConnectOptions, StoreError> {
         .disable_statement_logging())
 }
 
-pub(in crate::log) fn writing(url: &str) -> Result<SqliteConnectOptions, StoreError> {
+pub(crate) fn writing(url: &str) -> Result<SqliteConnectOptions, StoreError> {
     let options = options(url)?
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
@@ -63,7 +63,7 @@ pub(super) fn large_journal(options: SqliteConnectOptions) -> SqliteConnectOptio
         .pragma("temp_store", "memory")
 }
 
-pub(in crate::log) fn reading(url: &str) -> Result<SqliteConnectOptions, StoreError> {
+pub(crate) fn reading(url: &str) -> Result<SqliteConnectOptions, StoreError> {
     Ok(options(url)?
         .read_only(true)
         .pragma("cache_size", "-4096")
@@ -83,7 +83,7 @@ pub(super) fn private(path: &Path) -> std::io::Result<File> {
 
 /// Keeps every other process (and a second store in this one) away: from the file, whatever it is called (`file`), and from the
 /// name, whatever file is put there (`name`), for SQLite has files beside it that are found by name.
-pub(in crate::log) struct Lock {
+pub(crate) struct Lock {
     name: File,
     file: File,
 }
@@ -152,7 +152,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 }
 
 /// Whether somebody has locked the file of a URL. One that is not there is nobody's.
-pub(in crate::log) fn is_in_use(url: &str) -> Result<bool, StoreError> {
+pub(crate) fn is_in_use(url: &str) -> Result<bool, StoreError> {
     let options = options(url)?;
     let path = options.get_filename();
     Ok(path.exists() && try_lock(path)?.is_none())
@@ -188,7 +188,7 @@ fn try_lock(path: &Path) -> Result<Option<Lock>, StoreError> {
 }
 
 /// The connection that writes, tables up to date, and the lock that keeps others out.
-pub(in crate::log) async fn open_alone(url: &str) -> Result<(SqliteConnection, Lock), StoreError> {
+pub(crate) async fn open_alone(url: &str) -> Result<(SqliteConnection, Lock), StoreError> {
     let options = writing(url)?;
     let lock = lock(options.get_filename())?;
     Ok((open(&options).await?, lock))
@@ -253,7 +253,7 @@ async fn new_file(options: &SqliteConnectOptions) -> Result<SqliteConnection, St
 }
 
 /// Refuses a file that this program cannot run on.
-pub(in crate::log) async fn admit(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+pub(crate) async fn admit(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let text = "select count(*) > 0 from sqlite_master where name = '_sqlx_migrations'";
     let is_there: bool = sqlx::query_scalar(text).fetch_one(&mut *connection).await?;
     if !is_there {
@@ -279,10 +279,7 @@ fn backup(file: &Path) -> SqliteConnectOptions {
 }
 
 /// A new file for a backup, whose head has this version.
-pub(in crate::log) async fn new_backup(
-    file: &Path,
-    version: u32,
-) -> Result<SqliteConnection, StoreError> {
+pub(crate) async fn new_backup(file: &Path, version: u32) -> Result<SqliteConnection, StoreError> {
     let options = backup(file).create_if_missing(true);
     let made = async {
         let mut connection = new_file(&options).await?;
@@ -296,7 +293,7 @@ pub(in crate::log) async fn new_backup(
 }
 
 /// A backup, to read.
-pub(in crate::log) async fn open_backup(file: &Path) -> Result<SqliteConnection, NotCopied> {
+pub(crate) async fn open_backup(file: &Path) -> Result<SqliteConnection, NotCopied> {
     let opened = backup(file).read_only(true).connect().await;
     let mut connection = opened.map_err(|error| named(file, error))?;
     let incarnation = sqlx::query_scalar("select incarnation from log");

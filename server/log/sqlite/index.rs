@@ -11,11 +11,11 @@ use uuid::Uuid;
 use super::file::{self, named};
 use super::log::Broken;
 use super::{add_to_index, writing};
-use crate::log::error::StoreError;
-use crate::log::index::{Added, Indexing, Left};
-use crate::log::indexed::{Gap, gaps};
-use crate::log::words;
-use crate::words::id::Space;
+use crate::error::StoreError;
+use crate::index::{Added, Indexing, Left};
+use crate::indexed::{Gap, gaps};
+use crate::words;
+use thinkd_words::id::Space;
 
 /// The version of the tables, and of what is written into them: another one is raised with either.
 const VERSION: i64 = words::VERSION;
@@ -112,7 +112,7 @@ async fn new_tables(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
 }
 
 /// Lets a connection that has an empty log's file open see a new, empty index.
-pub(in crate::log) async fn attach_new(
+pub(crate) async fn attach_new(
     connection: &mut SqliteConnection,
     url: &str,
 ) -> Result<(), StoreError> {
@@ -123,7 +123,7 @@ pub(in crate::log) async fn attach_new(
 }
 
 /// Says that an index, of which the connection sees the log, too, is made of that log.
-pub(in crate::log) async fn adopt(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+pub(crate) async fn adopt(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let text = "insert into made_of (version, epoch) select $1, epoch from log";
     sqlx::query(text).bind(VERSION).execute(connection).await?;
     Ok(())
@@ -195,7 +195,7 @@ impl IndexFile {
                 };
                 tracing::warn!(why, file = %beside(log).display(), "the index is made anew");
                 if matches!(fit, Ok(Fit::Ahead)) {
-                    let new = crate::words::id::fresh();
+                    let new = thinkd_words::id::fresh();
                     let renewed = sqlx::query("update log set epoch = $1")
                         .bind(new)
                         .execute(writing)

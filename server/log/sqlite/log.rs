@@ -12,15 +12,15 @@ use uuid::Uuid;
 use super::file::Names;
 use super::uploads::{self, Upload, Uploads};
 use super::{bulk, json, read_asked, sql, stored};
-use crate::event::envelope::Event;
-use crate::log::append::{Asked, Backend, Before, Found, Plan, Wanted};
-use crate::log::error::StoreError;
-use crate::log::fence::Fence;
-use crate::log::head::Position;
-use crate::log::leases::Leases;
-use crate::log::thread_row::ThreadRow;
-use crate::log::write_cache::WriteCache;
-use crate::words::id::{Space, ThreadId};
+use crate::append::{Asked, Backend, Before, Found, Plan, Wanted};
+use crate::error::StoreError;
+use crate::fence::Fence;
+use crate::head::Position;
+use crate::leases::Leases;
+use crate::thread_row::ThreadRow;
+use crate::write_cache::WriteCache;
+use thinkd_event::envelope::Event;
+use thinkd_words::id::{Space, ThreadId};
 
 /// Bytes of blobs after which the journal is copied into the file: a little of it between two commits, for the commit that comes with
 /// sixteen megabytes keeps everybody waiting for 40 ms.

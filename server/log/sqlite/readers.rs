@@ -15,10 +15,10 @@ use tokio::time::timeout;
 use super::ACQUIRE;
 use super::index::connect;
 use super::sql::GRACE;
-use crate::log::error::StoreError;
-use crate::log::options::Options;
-use crate::tasks::share::{Place, Places};
-use crate::words::id::Space;
+use crate::error::StoreError;
+use crate::options::Options;
+use thinkd_tasks::share::{Place, Places};
+use thinkd_words::id::Space;
 
 /// Connections for what is read of all spaces together.
 const OWN: usize = 3;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::json;
 use super::readers::{Reader, Readers};
 use super::sql;
-use crate::event::envelope::Event;
-use crate::log::catch_up::{Next, Source};
-use crate::log::error::StoreError;
-use crate::log::write_cache::WriteCache;
-use crate::words::id::{Seq, Space, ThreadId};
+use crate::catch_up::{Next, Source};
+use crate::error::StoreError;
+use crate::write_cache::WriteCache;
+use thinkd_event::envelope::Event;
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// See the module.
 pub(super) struct Untold {
@@ -52,12 +52,12 @@ impl Source for Untold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::draft::Draft;
-    use crate::log::appended::Append;
-    use crate::log::kernel::{EventLog as _, Upkeep as _};
-    use crate::log::options::Options;
-    use crate::log::sqlite::Sqlite;
-    use crate::log::thread_row::ThreadRow;
+    use crate::appended::Append;
+    use crate::kernel::{EventLog as _, Upkeep as _};
+    use crate::options::Options;
+    use crate::sqlite::Sqlite;
+    use crate::thread_row::ThreadRow;
+    use thinkd_event::draft::Draft;
 
     /// What is told of a space: where its log ends, and how many events and threads of events are read of it.
     async fn told(untold: &Untold, space: &Space) -> (Seq, usize, usize) {

@@ -12,9 +12,9 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::{put_blob, sql, stored};
-use crate::log::blob::Blob;
-use crate::log::error::StoreError;
-use crate::words::id::Space;
+use crate::blob::Blob;
+use crate::error::StoreError;
+use thinkd_words::id::Space;
 
 /// Most bytes of one transaction: as long as this takes, appends wait.
 const PART: usize = 256 << 10;
@@ -104,7 +104,7 @@ impl Uploads {
         blob: Blob,
     ) -> oneshot::Receiver<Result<(), StoreError>> {
         let (answer, answered) = oneshot::channel();
-        let (id, answer) = (crate::words::id::fresh(), Some(answer));
+        let (id, answer) = (thinkd_words::id::fresh(), Some(answer));
         self.back(
             Upload {
                 space: space.clone(),
@@ -331,7 +331,7 @@ pub(super) async fn read(
 }
 
 /// The next blob of all spaces after a key.
-pub(in crate::log) async fn read_blob(
+pub(crate) async fn read_blob(
     connection: &mut SqliteConnection,
     after: &(String, String),
 ) -> Result<Option<(Space, String, Blob)>, StoreError> {

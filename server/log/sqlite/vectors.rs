@@ -5,9 +5,9 @@ use sqlx::sqlite::{SqliteConnection, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::{Sqlite, json, sql};
-use crate::log::error::StoreError;
-use crate::log::kernel::VectorStore;
-use crate::log::vectors::{Hash, Maker, PAGE, Stored, VectorChange};
+use crate::error::StoreError;
+use crate::kernel::VectorStore;
+use crate::vectors::{Hash, Maker, PAGE, Stored, VectorChange};
 
 /// The connection, opened when something is written first.
 #[derive(Default)]

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::ModelClient;
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::set::{Change, Set};
-use crate::log::error::StoreError;
-use crate::log::query::{Order, Query, Show};
-use crate::model::cache::Cache;
-use crate::thread::history::Clock;
-use crate::words::id::{Seq, Space, ThreadId};
-use crate::words::setting::Setting;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::set::{Change, Set};
+use thinkd_log::error::StoreError;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_model::cache::Cache;
+use thinkd_thread::history::Clock;
+use thinkd_words::id::{Seq, Space, ThreadId};
+use thinkd_words::setting::Setting;
 
 /// Spaces whose clocks are kept; with more they are read again.
 const KEPT_MAX: usize = 1024;

@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{ModelClient, Question, TurnPlace};
-use crate::event::unshown::LeftOut;
-use crate::log::query::Show;
-use crate::words::id::{Seq, Space, ThreadId};
+use thinkd_event::unshown::LeftOut;
+use thinkd_log::query::Show;
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// Most threads whose size is kept; with more, the half that was used longest ago is forgotten.
 const THREADS_MAX: usize = 4096;

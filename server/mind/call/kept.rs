@@ -1,11 +1,11 @@
 //! What a call is made of besides events (prompts, tools) is kept as blobs, each once, so that its record need only name it.
 
 use super::ModelClient;
-use crate::log::blob::Blob;
-use crate::log::error::StoreError;
-use crate::model::cache::Cache;
-use crate::words::id::Space;
-use crate::words::text::Text;
+use thinkd_log::blob::Blob;
+use thinkd_log::error::StoreError;
+use thinkd_model::cache::Cache;
+use thinkd_words::id::Space;
+use thinkd_words::text::Text;
 
 /// Prompts whose blobs are known to be stored; more than so many and the set starts anew.
 const KNOWN_MAX: usize = 4096;

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::{PromptView, Ready};
-use crate::event::draft::Draft;
-use crate::event::unshown::LeftOut;
-use crate::thread::history::{self, Entry};
-use crate::words::failure::{
+use thinkd_event::draft::Draft;
+use thinkd_event::unshown::LeftOut;
+use thinkd_thread::history::{self, Entry};
+use thinkd_words::failure::{
     FILTERED, Failure, FailureKind, MEDIA, TOO_LONG, UNCLEAR, UNSAID, WITHHELD, Who,
 };
-use crate::words::id::Seq;
+use thinkd_words::id::Seq;
 
 /// Fewest characters of a word that a refusal quotes.
 const QUOTED_MIN: usize = 4;

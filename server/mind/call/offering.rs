@@ -5,11 +5,11 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{Ended, ModelClient, PromptView, Question, Ready, TurnPlace, Until};
-use crate::event::draft::Draft;
-use crate::log::error::StoreError;
-use crate::model::provider::{Piece, ToolChoice, ToolSpec, ToolSpecs};
-use crate::model::refused_tools::{self, RefusedTools};
-use crate::words::failure::{Failure, FailureKind, Who};
+use thinkd_event::draft::Draft;
+use thinkd_log::error::StoreError;
+use thinkd_model::provider::{Piece, ToolChoice, ToolSpec, ToolSpecs};
+use thinkd_model::refused_tools::{self, RefusedTools};
+use thinkd_words::failure::{Failure, FailureKind, Who};
 
 /// The tool without which there is no answer.
 const REPLY: &str = "reply";

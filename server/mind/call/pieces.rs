@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::prompt_view::size;
 use super::summing::{EVENTS_MAX, PART, Summing, ToSumUp, WHOLE};
 use super::{ModelClient, TurnPlace};
-use crate::event::envelope::Event;
-use crate::log::error::StoreError;
-use crate::log::query::{Order, Query, Show};
-use crate::log::thread_row::ThreadRow;
-use crate::thread::history::{self, Entry};
-use crate::words::id::Seq;
+use thinkd_event::envelope::Event;
+use thinkd_log::error::StoreError;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_thread::history::{self, Entry};
+use thinkd_words::id::Seq;
 
 /// The smallest piece, in bytes, that is asked about after refusals for the length.
 const BYTES_LEAST: usize = 256;

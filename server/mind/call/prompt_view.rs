@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use super::scope::{Hides, Scope, Untaken};
 use super::{ModelClient, TurnPlace};
-use crate::log::error::StoreError;
-use crate::log::query::{Order, Query, Show};
-use crate::log::thread_row::ThreadRow;
-use crate::thread::history::{
+use thinkd_log::error::StoreError;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_thread::history::{
     self, Block, Clock, Entry, Lengths, Omitted, Slice, Style, Summary, VIEW_MAX, Window,
 };
-use crate::thread::settings::Settings;
-use crate::words::id::{Seq, Space};
-use crate::words::time;
+use thinkd_thread::settings::Settings;
+use thinkd_words::id::{Seq, Space};
+use thinkd_words::time;
 
 /// Events that are read at a time to fill a view.
 const PAGE: u32 = 500;

@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 
 use super::sections::Around;
 use super::{ModelClient, Question, Ready, TurnPlace, sections};
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::log::error::StoreError;
-use crate::log::query::{Order, Query, Show};
-use crate::model::prompt::Template;
-use crate::model::provider::{Request, Schemas, Tier, ToolChoice, ToolSpec, ToolSpecs};
-use crate::model::schema_form::FORM;
-use crate::thread::history::{self, Block, Clock, Entry, Lengths, Omitted, Slice, Style, Summary};
-use crate::thread::quota::Purse;
-use crate::words::failure::{By, Who};
-use crate::words::id::{Name, Seq, Space, ThreadId};
-use crate::words::text::Text;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_log::error::StoreError;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_model::prompt::Template;
+use thinkd_model::provider::{Request, Schemas, Tier, ToolChoice, ToolSpec, ToolSpecs};
+use thinkd_model::schema_form::FORM;
+use thinkd_thread::history::{self, Block, Clock, Entry, Lengths, Omitted, Slice, Style, Summary};
+use thinkd_thread::quota::Purse;
+use thinkd_words::failure::{By, Who};
+use thinkd_words::id::{Name, Seq, Space, ThreadId};
+use thinkd_words::text::Text;
 
 /// What a recorded call was made of.
 struct Recorded {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::log::query::Show;
-use crate::thread::history::Entry;
-use crate::words::id::{Seq, Space, ThreadId};
+use thinkd_log::query::Show;
+use thinkd_thread::history::Entry;
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// Most bytes kept in all.
 const BYTES_MAX: usize = 16 << 20;

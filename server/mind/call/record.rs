@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::{Ended, TurnPlace, Working};
-use crate::event::draft::Draft;
-use crate::log::kernel::Store;
-use crate::model::provider::{Prepared, ToolSpec};
-use crate::words::failure::{FailureKind, Who};
+use thinkd_event::draft::Draft;
+use thinkd_log::kernel::Store;
+use thinkd_model::provider::{Prepared, ToolSpec};
+use thinkd_words::failure::{FailureKind, Who};
 
 /// A call ready to be made, with what is known of its record.
 #[derive(Debug, Clone)]

@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 use super::fits::Key;
 use super::left_out::{Part, left_out, stretches, told, unquoted};
 use super::{Ended, ModelClient, PromptView, Question, Ready, TurnPlace, Until};
-use crate::event::draft::Draft;
-use crate::event::unshown::LeftOut;
-use crate::log::error::StoreError;
-use crate::model::provider::Piece;
-use crate::words::failure::{Failure, FailureKind, TOO_LONG, UNCLEAR, UNSAID, Who};
+use thinkd_event::draft::Draft;
+use thinkd_event::unshown::LeftOut;
+use thinkd_log::error::StoreError;
+use thinkd_model::provider::Piece;
+use thinkd_words::failure::{Failure, FailureKind, TOO_LONG, UNCLEAR, UNSAID, Who};
 
 /// The smallest view that is asked about: an entry is as short there as it is ever made.
 const BYTES_LEAST: usize = 1024;

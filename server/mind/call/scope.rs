@@ -1,9 +1,9 @@
 //! The scope of a call: which events of a thread its view is about, and which are not for it.
 
-use crate::event::unshown::{LeftOut, Unshown};
-use crate::log::query::Show;
-use crate::thread::history::Entry;
-use crate::words::id::Seq;
+use thinkd_event::unshown::{LeftOut, Unshown};
+use thinkd_log::query::Show;
+use thinkd_thread::history::Entry;
+use thinkd_words::id::Seq;
 
 /// Part of the log that a call is to see.
 #[derive(Debug, Clone, Copy, Default)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Question;
-use crate::thread::history::{self, Entry, Summary};
-use crate::words::id::Seq;
+use thinkd_thread::history::{self, Entry, Summary};
+use thinkd_words::id::Seq;
 
 /// A piece of a request, in the order in which models read it, tools first, as providers cache them.
 pub(super) struct Section {

@@ -4,15 +4,15 @@
 use serde_json::Value;
 
 use super::{ModelClient, PromptView, Question, TurnPlace};
-use crate::log::error::StoreError;
-use crate::log::thread_row::ThreadRow;
-use crate::model::prompt::Prompts;
-use crate::thread::history::one_line;
-use crate::thread::settings::Settings;
-use crate::words::failure::Who;
-use crate::words::id::Space;
-use crate::words::setting::Setting;
-use crate::words::text::Text;
+use thinkd_log::error::StoreError;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_model::prompt::Prompts;
+use thinkd_thread::history::one_line;
+use thinkd_thread::settings::Settings;
+use thinkd_words::failure::Who;
+use thinkd_words::id::Space;
+use thinkd_words::setting::Setting;
+use thinkd_words::text::Text;
 
 /// The step of a mission that judges: it sees a task and its answer, and nothing else.
 const JUDGE: &str = "judge";

@@ -7,18 +7,18 @@ use futures_util::future::try_join_all;
 
 use super::prompt_view::size;
 use super::{ModelClient, PromptView, Question, Scope, TurnPlace};
-use crate::event::summary::{self, Covers, Held, Place};
-use crate::log::error::StoreError;
-use crate::log::query::{Query, Show};
-use crate::log::thread_row::ThreadRow;
-use crate::model::cache::Cache;
-use crate::model::prompt::Template;
-use crate::model::provider::{Tier, ToolChoice, ToolSpecs};
-use crate::thread::history::{self, Block, Entry, Lengths, Omitted, Slice, Summary, Window};
-use crate::thread::settings::Settings;
-use crate::words::failure::Who;
-use crate::words::id::{Seq, Space, ThreadId};
-use crate::words::time;
+use thinkd_event::summary::{self, Covers, Held, Place};
+use thinkd_log::error::StoreError;
+use thinkd_log::query::{Query, Show};
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_model::cache::Cache;
+use thinkd_model::prompt::Template;
+use thinkd_model::provider::{Tier, ToolChoice, ToolSpecs};
+use thinkd_thread::history::{self, Block, Entry, Lengths, Omitted, Slice, Summary, Window};
+use thinkd_thread::settings::Settings;
+use thinkd_words::failure::Who;
+use thinkd_words::id::{Seq, Space, ThreadId};
+use thinkd_words::time;
 
 /// Fewest events that a summary is made for, unless they are long.
 const EVENTS_MIN: u64 = 16;

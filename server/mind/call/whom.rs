@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{ModelClient, Question, TurnPlace};
-use crate::mind::plain_words::PlainWords;
-use crate::model::habits::Habit;
-use crate::model::provider::{Request, Schemas, Tier, ToolChoice, ToolSpec};
-use crate::words::failure::Who;
+use crate::plain_words::PlainWords;
+use thinkd_model::habits::Habit;
+use thinkd_model::provider::{Request, Schemas, Tier, ToolChoice, ToolSpec};
+use thinkd_words::failure::Who;
 
 impl Question {
     /// The task that follows the log, filled in.

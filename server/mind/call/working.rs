@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::TurnPlace;
-use crate::log::hint::Hint;
-use crate::log::kernel::Store;
-use crate::log::work::Work;
-use crate::words::id::Space;
-use crate::words::time;
+use thinkd_log::hint::Hint;
+use thinkd_log::kernel::Store;
+use thinkd_log::work::Work;
+use thinkd_words::id::Space;
+use thinkd_words::time;
 
 /// Work that is under way; it ends when this is dropped.
 pub struct Working {

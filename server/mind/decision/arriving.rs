@@ -1,7 +1,7 @@
 //! An incremental reader of a reply: it reads the text out of the arguments of the tool call while they arrive. Pure.
 
-use crate::model::answer::Said;
-use crate::words::lenient_json;
+use thinkd_model::answer::Said;
+use thinkd_words::lenient_json;
 
 /// Reads the text out of a reply's arguments while they still arrive: `{"text":"Hel` gives `Hel`.
 /// Gives up silently on anything else; the whole arguments are parsed properly when they are there.

@@ -7,13 +7,13 @@ use uuid::Uuid;
 
 use super::REPLY;
 use super::arriving::Arriving;
-use crate::log::begun::BegunReply;
-use crate::log::hint::{Delta, DeltaEnd, DeltaOutcome, Hint};
-use crate::log::kernel::Store;
-use crate::mind::call::TurnPlace;
-use crate::model::provider::Piece;
-use crate::model::written;
-use crate::words::id::{self, Seq};
+use crate::call::TurnPlace;
+use thinkd_log::begun::BegunReply;
+use thinkd_log::hint::{Delta, DeltaEnd, DeltaOutcome, Hint};
+use thinkd_log::kernel::Store;
+use thinkd_model::provider::Piece;
+use thinkd_model::written;
+use thinkd_words::id::{self, Seq};
 
 /// Beginnings of words that may come to be tool calls, thinking or elements: words that begin so are not shown before they are whole.
 const UNCERTAIN: [char; 6] = ['<', '{', '[', '`', '✿', '"'];

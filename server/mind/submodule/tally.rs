@@ -2,12 +2,12 @@
 //! has what they are made of.
 
 use super::SubmoduleAnswer;
-use crate::event::draft::Draft;
-use crate::event::fact::Fact;
-use crate::event::fact::calls::CallOutcome;
-use crate::model::cache::Cache;
-use crate::model::metered;
-use crate::words::id::{Name, Space};
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::calls::CallOutcome;
+use thinkd_model::cache::Cache;
+use thinkd_model::metered;
+use thinkd_words::id::{Name, Space};
 
 /// Submodules that are counted; with more, those of spaces that were heard long ago are not told apart from those never heard.
 const SUBMODULES_MAX: usize = 16_384;

@@ -1,8 +1,8 @@
 //! The calls that a submodule wrote as text.
 
-use crate::mind::call::{Ended, Ready, TurnPlace};
-use crate::model::provider::{Answer, ToolCall};
-use crate::model::written::{self, Found};
+use crate::call::{Ended, Ready, TurnPlace};
+use thinkd_model::provider::{Answer, ToolCall};
+use thinkd_model::written::{self, Found};
 
 /// The same with the calls that its words are, where all of them are calls; and whether they are.
 pub(super) fn read(ended: Ended, ready: &Ready, place: &TurnPlace) -> (Ended, bool) {

@@ -10,24 +10,24 @@ use super::meant::{cut_short, mended};
 use super::step::Step;
 use super::stop::Why;
 use super::{Next, Pending};
-use crate::event::draft::Draft;
-use crate::event::envelope::TurnOutcome;
-use crate::event::fact::Fact;
-use crate::event::fact::calls::FROM_TEXT;
-use crate::event::fact::set::{Change, Set};
-use crate::event::intent::Intent;
-use crate::log::error::StoreError;
-use crate::log::hint::DeltaOutcome;
-use crate::mind::action::{self, Asked};
-use crate::mind::call::{Ended, Ready, TurnPlace};
-use crate::mind::decision::{REPLY, Streamed};
-use crate::mind::turn_writer::Lost;
-use crate::model::provider::Answer;
-use crate::thread::settings::Language;
-use crate::tools::catalogue::think::Think;
-use crate::tools::tool::{CallSite, Effect, SoFar, Typed as _};
-use crate::tools::toolbox::Toolbox;
-use crate::words::failure::{Failure, FailureKind, Who, cut_off, not_run};
+use crate::action::{self, Asked};
+use crate::call::{Ended, Ready, TurnPlace};
+use crate::decision::{REPLY, Streamed};
+use crate::turn_writer::Lost;
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::TurnOutcome;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::calls::FROM_TEXT;
+use thinkd_event::fact::set::{Change, Set};
+use thinkd_event::intent::Intent;
+use thinkd_log::error::StoreError;
+use thinkd_log::hint::DeltaOutcome;
+use thinkd_model::provider::Answer;
+use thinkd_thread::settings::Language;
+use thinkd_tools::catalogue::think::Think;
+use thinkd_tools::tool::{CallSite, Effect, SoFar, Typed as _};
+use thinkd_tools::toolbox::Toolbox;
+use thinkd_words::failure::{Failure, FailureKind, Who, cut_off, not_run};
 
 /// So often are calls run again whose events were overtaken.
 const TRIES: u32 = 16;
@@ -289,7 +289,7 @@ impl Driver {
             turn: self.turn.number(),
             by: Who::Decision,
             call_id: call.call_id.clone(),
-            now: crate::words::time::now(),
+            now: thinkd_words::time::now(),
             so_far: SoFar {
                 intents: intents.into(),
                 submodules: self.turn.submodules().into(),

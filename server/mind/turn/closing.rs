@@ -6,21 +6,21 @@ use std::sync::Arc;
 use super::Turn;
 use super::dependents::{out_of_reach, stuck};
 use super::ends::{Below, ending};
-use crate::event::draft::Draft;
-use crate::event::envelope::TurnOutcome;
-use crate::event::intent::Intent;
-use crate::event::process::{Ending, ErrorCode, Waiting};
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::status::Status;
-use crate::mind::call::TurnPlace;
-use crate::model::prompt::Prompts;
-use crate::thread::settings::{Commit, Settings};
-use crate::tools::contacts::contacts_after;
-use crate::words::budget::Budget;
-use crate::words::failure::{Who, self_messages};
-use crate::words::id::ThreadId;
-use crate::words::time::Timestamp;
+use crate::call::TurnPlace;
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::TurnOutcome;
+use thinkd_event::intent::Intent;
+use thinkd_event::process::{Ending, ErrorCode, Waiting};
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::status::Status;
+use thinkd_model::prompt::Prompts;
+use thinkd_thread::settings::{Commit, Settings};
+use thinkd_tools::contacts::contacts_after;
+use thinkd_words::budget::Budget;
+use thinkd_words::failure::{Who, self_messages};
+use thinkd_words::id::ThreadId;
+use thinkd_words::time::Timestamp;
 
 /// See the module.
 pub(super) struct Closing<'a> {

@@ -3,14 +3,14 @@
 
 use super::round;
 use super::{Halt, Turn};
-use crate::event::draft::Draft;
-use crate::event::envelope::TurnOutcome;
-use crate::event::fact::calls::Call;
-use crate::mind::action::effect_begun;
-use crate::tools::tool::Effect;
-use crate::tools::toolbox::Toolbox;
-use crate::words::failure::{Who, cut_off};
-use crate::words::id::ThreadId;
+use crate::action::effect_begun;
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::TurnOutcome;
+use thinkd_event::fact::calls::Call;
+use thinkd_tools::tool::Effect;
+use thinkd_tools::toolbox::Toolbox;
+use thinkd_words::failure::{Who, cut_off};
+use thinkd_words::id::ThreadId;
 
 impl Turn {
     /// Ends it as cancelled, if it has not ended.

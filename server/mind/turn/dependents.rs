@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use crate::event::draft::Draft;
-use crate::event::gather::GatherPart;
-use crate::event::process::ErrorCode;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::thread_row::ThreadRow;
-use crate::thread::settings::Settings;
-use crate::words::id::{Space, ThreadId};
+use thinkd_event::draft::Draft;
+use thinkd_event::gather::GatherPart;
+use thinkd_event::process::ErrorCode;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_thread::settings::Settings;
+use thinkd_words::id::{Space, ThreadId};
 
 /// Most that are told in one append.
 const ROWS: u32 = 256;

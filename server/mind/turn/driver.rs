@@ -12,33 +12,33 @@ use super::options::TurnOptions;
 use super::recalling::Recalling;
 use super::stop::{Stop, Why};
 use super::{Next, Turn};
-use crate::event::draft::Draft;
-use crate::event::envelope::{Event, TurnOutcome};
-use crate::event::fact::Fact;
-use crate::event::fact::points::points_of_end;
-use crate::event::fact::set::{Change, Set};
-use crate::event::fact::turn;
-use crate::event::mood::{self, Mood};
-use crate::event::process::{Ending, described};
-use crate::log::error::StoreError;
-use crate::log::hint::DeltaOutcome;
-use crate::log::kernel::Store;
-use crate::log::projections::submodules::SubmoduleRow;
-use crate::log::shown::Shown;
-use crate::log::status::Status;
-use crate::mind::action;
-use crate::mind::call::{Ended, ModelClient, TurnPlace, Until, Working};
-use crate::mind::decision::{Deciding, Manner, Streamed, decide, partial};
-use crate::mind::submodule::Tally;
-use crate::mind::turn_writer::{Lost, TurnWriter};
-use crate::model::provider::Tier;
-use crate::tasks::share::Processors;
-use crate::thread::history;
-use crate::thread::settings::{Language, Settings};
-use crate::tools::toolbox::{Toolbox, Tools};
-use crate::words::budget::Budget;
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::{Space, ThreadId};
+use crate::action;
+use crate::call::{Ended, ModelClient, TurnPlace, Until, Working};
+use crate::decision::{Deciding, Manner, Streamed, decide, partial};
+use crate::submodule::Tally;
+use crate::turn_writer::{Lost, TurnWriter};
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::{Event, TurnOutcome};
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::points::points_of_end;
+use thinkd_event::fact::set::{Change, Set};
+use thinkd_event::fact::turn;
+use thinkd_event::mood::{self, Mood};
+use thinkd_event::process::{Ending, described};
+use thinkd_log::error::StoreError;
+use thinkd_log::hint::DeltaOutcome;
+use thinkd_log::kernel::Store;
+use thinkd_log::projections::submodules::SubmoduleRow;
+use thinkd_log::shown::Shown;
+use thinkd_log::status::Status;
+use thinkd_model::provider::Tier;
+use thinkd_tasks::share::Processors;
+use thinkd_thread::history;
+use thinkd_thread::settings::{Language, Settings};
+use thinkd_tools::toolbox::{Toolbox, Tools};
+use thinkd_words::budget::Budget;
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::id::{Space, ThreadId};
 
 mod asking;
 mod recall;
@@ -151,7 +151,7 @@ impl Driver {
                 reason: &failure.text,
                 last: "",
             };
-            let now = crate::words::time::now();
+            let now = thinkd_words::time::now();
             drafts.extend(ending(self.store(), space, &end, Below::End, now).await?);
         }
         self.end(drafts, TurnOutcome::Failed).await
@@ -366,7 +366,7 @@ impl Driver {
             place: &self.place,
             settings: &self.settings,
             budget: &self.mind.budget,
-            now: crate::words::time::now(),
+            now: thinkd_words::time::now(),
             parent: self.parent.as_ref(),
         };
         closing.drafts(ahead, outcome).await

@@ -4,21 +4,21 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::event::fact::Fact;
-use crate::event::fact::told::{News, Told};
-use crate::event::process::Ending;
-use crate::event::rest::Rest;
-use crate::event::timer::Purpose;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::projections::timers::TimerRow;
-use crate::log::status::Status;
-use crate::log::thread_row::ThreadRow;
-use crate::thread::settings::Settings;
-use crate::words::id::{Space, ThreadId};
-use crate::words::time::Timestamp;
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::told::{News, Told};
+use thinkd_event::process::Ending;
+use thinkd_event::rest::Rest;
+use thinkd_event::timer::Purpose;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::projections::timers::TimerRow;
+use thinkd_log::status::Status;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_thread::settings::Settings;
+use thinkd_words::id::{Space, ThreadId};
+use thinkd_words::time::Timestamp;
 
 use word::Word;
 

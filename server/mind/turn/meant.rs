@@ -7,16 +7,16 @@ use thinking_language::Reading;
 
 use super::driver::Driver;
 use super::options::PlainText;
-use crate::event::draft::Draft;
-use crate::mind::action::{self, Asked};
-use crate::mind::call::{Ready, TurnPlace};
-use crate::mind::decision::{REPLY, Streamed, arriving};
-use crate::mind::turn_writer::Lost;
-use crate::model::provider::{Answer, ToolCall};
-use crate::model::written::{self, Found};
-use crate::thread::settings::Language;
-use crate::tools::tool::Tool;
-use crate::words::failure::{Failure, FailureKind, Who};
+use crate::action::{self, Asked};
+use crate::call::{Ready, TurnPlace};
+use crate::decision::{REPLY, Streamed, arriving};
+use crate::turn_writer::Lost;
+use thinkd_event::draft::Draft;
+use thinkd_model::provider::{Answer, ToolCall};
+use thinkd_model::written::{self, Found};
+use thinkd_thread::settings::Language;
+use thinkd_tools::tool::Tool;
+use thinkd_words::failure::{Failure, FailureKind, Who};
 
 /// The meaning of an answer.
 #[derive(Debug, Default)]

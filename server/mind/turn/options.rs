@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::thread::settings::{Language, Policy};
-use crate::words::defaults::with_defaults;
+use thinkd_thread::settings::{Language, Policy};
+use thinkd_words::defaults::with_defaults;
 
 /// The meaning of plain words, without a tool call, of a conversation's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

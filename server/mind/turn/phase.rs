@@ -8,13 +8,13 @@ use super::granted::Granted;
 use super::options::PlainText;
 use super::round::{Call, Limits, Pending, Round};
 use super::{Halt, Turn};
-use crate::event::envelope::TurnOutcome;
-use crate::event::intent::Intent;
-use crate::mind::decision::REPLY;
-use crate::mind::decision::arriving::salvaged;
-use crate::thread::settings::Language;
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::{Name, Seq};
+use crate::decision::REPLY;
+use crate::decision::arriving::salvaged;
+use thinkd_event::envelope::TurnOutcome;
+use thinkd_event::intent::Intent;
+use thinkd_thread::settings::Language;
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::id::{Name, Seq};
 
 /// Where a turn is. A turn moves down this table and never up, but that `Deciding`, `Acting` and `Answering` come anew with each round of the
 /// decision:

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::envelope::Event;
-use crate::recall::finder::Recall;
+use thinkd_event::envelope::Event;
+use thinkd_recall::finder::Recall;
 
 /// How turns recall.
 #[derive(Clone)]

@@ -1,13 +1,13 @@
 //! Replies that their reader has read: they are not sent again.
 
 use super::driver::Driver;
-use crate::event::draft::Draft;
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::log::query::Query;
-use crate::mind::action::Asked;
-use crate::mind::turn_writer::Lost;
-use crate::model::answer::said;
+use crate::action::Asked;
+use crate::turn_writer::Lost;
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_log::query::Query;
+use thinkd_model::answer::said;
 
 impl Driver {
     /// Returns whether a reply says what its reader has read: earlier in the turn, or in the reply

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::options::{PlainText, TurnOptions};
-use crate::event::fact::calls::{Record, RecordedCall};
-use crate::mind::decision::REPLY;
-use crate::thread::settings::Language;
-use crate::words::budget::Budget;
+use crate::decision::REPLY;
+use thinkd_event::fact::calls::{Record, RecordedCall};
+use thinkd_thread::settings::Language;
+use thinkd_words::budget::Budget;
 
 /// A tool call that has no result yet.
 #[derive(Debug, Clone, PartialEq)]

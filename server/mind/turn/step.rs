@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::event::intent::{Intent, Operation};
-use crate::words::id::{Name, ThreadId};
+use thinkd_event::intent::{Intent, Operation};
+use thinkd_words::id::{Name, ThreadId};
 
 /// The state of a step. It begins with nothing decided.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::event::envelope::TurnOutcome;
+use thinkd_event::envelope::TurnOutcome;
 
 /// Why a turn is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use tokio::task::{Id, JoinSet};
 
-use crate::event::draft::{Draft, When};
-use crate::event::fact::Fact;
-use crate::mind::call::TurnPlace;
-use crate::mind::submodule::{Submodule, SubmoduleAnswer, SubmoduleRequest, Tally, ask_submodule};
-use crate::mind::turn_writer::TurnWriter;
-use crate::tasks::share::Processors;
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::Name;
+use crate::call::TurnPlace;
+use crate::submodule::{Submodule, SubmoduleAnswer, SubmoduleRequest, Tally, ask_submodule};
+use crate::turn_writer::TurnWriter;
+use thinkd_event::draft::{Draft, When};
+use thinkd_event::fact::Fact;
+use thinkd_tasks::share::Processors;
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::id::Name;
 
 /// Submodules that were asked and have not answered yet.
 pub(super) struct SubmoduleTasks {

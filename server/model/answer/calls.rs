@@ -3,7 +3,7 @@
 
 use serde::de::IgnoredAny;
 
-use crate::model::provider::{Piece, ToolCall};
+use crate::provider::{Piece, ToolCall};
 
 /// Weight of a tool call besides its letters, so that a flood of empty ones ends too.
 const CALL_WEIGHT: usize = 64;

@@ -1,10 +1,10 @@
 //! The reason why an answer ended, read from the provider's word for it. Pure.
 
-use crate::model::refusal_text::has_any;
+use crate::refusal_text::has_any;
 
 /// The reason why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::model) enum Ending {
+pub(crate) enum Ending {
     /// Not ended, as far as the provider says: there is no word, or one that means none.
     #[default]
     Open,
@@ -70,7 +70,7 @@ impl Ending {
 }
 
 /// Returns whether a provider's word says that the model refused to answer.
-pub(in crate::model) fn is_refusal(word: &str) -> bool {
+pub(crate) fn is_refusal(word: &str) -> bool {
     word.to_lowercase().contains("refusal")
 }
 

@@ -1,7 +1,7 @@
 //! A filter that takes thinking in tags, and the marks of a chat template, off the words of an answer while they
 //! arrive. Only blocks at the beginning are thinking: a tag further on is part of the words. Pure.
 
-use crate::words::marks::{
+use thinkd_words::marks::{
     BEFORE, CALLS_ON, MARK_MAX, Place, SENTENCE_ENDS, THINKING, THOUGHT, WRAPPERS, mark,
     mark_behind, marks, may_be_token, unopened,
 };

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::members::number_at;
-use crate::model::provider::Usage;
+use crate::provider::Usage;
 
 /// The places where servers count tokens: the chunk, the choice, and Groq's own member.
 pub fn usages<'c>(chunk: &'c Value, choice: Option<&'c Value>) -> impl Iterator<Item = &'c Value> {

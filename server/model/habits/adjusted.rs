@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::{Habit, OUTPUT, members};
-use crate::model::plain_schemas;
-use crate::words::text::Json;
+use crate::plain_schemas;
+use thinkd_words::text::Json;
 
 /// The same request as a model with these habits takes it.
 pub fn adjusted(body: &Json, habits: &[Habit]) -> Json {

@@ -8,16 +8,16 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::OpenAi;
-use crate::model::answer::{Draft, Ending, Manner, Unreadable};
-use crate::model::at_once::AtOnce;
-use crate::model::endpoint::Options;
-use crate::model::habits::{self, Habit, Habits};
-use crate::model::provider::{Piece, Pieces, Prepared};
-use crate::model::refused_tools;
-use crate::model::wire::{Events, Trouble, Wire};
-use crate::tasks::share::Place;
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::text::Json;
+use crate::answer::{Draft, Ending, Manner, Unreadable};
+use crate::at_once::AtOnce;
+use crate::endpoint::Options;
+use crate::habits::{self, Habit, Habits};
+use crate::provider::{Piece, Pieces, Prepared};
+use crate::refused_tools;
+use crate::wire::{Events, Trouble, Wire};
+use thinkd_tasks::share::Place;
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::text::Json;
 
 mod judged;
 
@@ -425,7 +425,7 @@ fn fail(mut failure: Failure, tries: u32) -> Step {
 }
 
 /// The pause after the given number of tries: doubling, and shortened by up to half so that callers spread out.
-pub(in crate::model) fn backoff(first_ms: u64, tries: u32) -> Duration {
+pub(crate) fn backoff(first_ms: u64, tries: u32) -> Duration {
     use std::hash::{BuildHasher as _, RandomState};
     let full =
         Duration::from_millis(first_ms.saturating_mul(1 << (tries - 1).min(16))).min(BACKOFF_MAX);

@@ -2,11 +2,11 @@
 //! long, or one of its parts is not taken. Pure. Each provider has words of its own, so they are
 //! read as a sentence: a subject, a size, and that it is too much.
 
-use crate::model::refusal_text::{has_any, spelled_out};
+use crate::refusal_text::{has_any, spelled_out};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::words::failure::{FILTERED, MEDIA, TOO_LONG, UNCLEAR, UNSAID};
+use thinkd_words::failure::{FILTERED, MEDIA, TOO_LONG, UNCLEAR, UNSAID};
 
 /// The meaning of a refusal, as far as its words go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

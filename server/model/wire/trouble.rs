@@ -11,12 +11,12 @@ use serde_json::Value;
 use super::Endpoint;
 use super::echo::without_echo;
 use super::refusal::{self, Meaning};
-use crate::model::answer::{Reported, reported};
-use crate::model::guard::Seen;
-use crate::model::http::root_cause;
-use crate::model::refusal_text::has_any;
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::time::Timestamp;
+use crate::answer::{Reported, reported};
+use crate::guard::Seen;
+use crate::http::root_cause;
+use crate::refusal_text::has_any;
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::time::Timestamp;
 
 /// How much of a refusal is read, and for how long.
 const REFUSAL_MAX: usize = 64 << 10;
@@ -322,7 +322,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     };
     let date = || {
         let until = Timestamp::parse_http(text(RETRY_AFTER.as_str())?)?.seconds()
-            - crate::words::time::now().seconds();
+            - thinkd_words::time::now().seconds();
         Some(Duration::from_secs(u64::try_from(until).unwrap_or(0)))
     };
     let reset = |kind: &str| {

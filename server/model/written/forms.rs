@@ -3,7 +3,7 @@
 use super::json::calls_of;
 use super::rest::Rest;
 use super::{CALLS_MAX, Written, gemma, marked, pythonic};
-use crate::words::marks::{FENCES, Place, marks};
+use thinkd_words::marks::{FENCES, Place, marks};
 
 /// Reads a text that is calls and nothing else.
 pub(super) fn read(rest: &mut Rest<'_>) -> Option<Vec<Written>> {

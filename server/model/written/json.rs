@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::rest::Rest;
 use super::{Arguments, Written};
-use crate::words::lenient_json;
+use thinkd_words::lenient_json;
 
 /// Members that an object has which is a call.
 const MEMBERS: [&str; 11] = [

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Deserializer, Number, Value};
 
-use crate::words::{digits, lenient_json, marks};
+use thinkd_words::{digits, lenient_json, marks};
 
 /// Beginnings of marks behind JSON, and most of them that are tried as its end.
 const ENDS: [&str; 6] = ["</", "<|", "<｜", "```", "[/TOOL_CALLS]", "✿"];

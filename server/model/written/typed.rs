@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::super::provider::{ToolCall, ToolSpec};
 use super::{Arguments, Written};
-use crate::words::digits;
-use crate::words::tool_name::undecorated;
+use thinkd_words::digits;
+use thinkd_words::tool_name::undecorated;
 
 /// Deepest nesting of `anyOf` that is looked into.
 const DEPTH_MAX: usize = 8;

@@ -7,13 +7,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use unhurried::{Context, NodeExecutionError, node};
 
-use crate::event::envelope::Event;
-use crate::log::query::{Order, Query, Show};
-use crate::model::provider::Tier;
-use crate::pipelines::host::Host;
-use crate::thread::history::{Block, Entry, Lengths, Omitted, joined};
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::{Seq, ThreadId};
+use crate::host::Host;
+use thinkd_event::envelope::Event;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_model::provider::Tier;
+use thinkd_thread::history::{Block, Entry, Lengths, Omitted, joined};
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::id::{Seq, ThreadId};
 
 /// Most events of a thread that are summed up; older ones are left out, and the summary says so.
 const EVENTS_MAX: u32 = 2000;

@@ -7,13 +7,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use unhurried::{Context, NodeExecutionError, node, outcomes};
 use uuid::Uuid;
 
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::log::query::{Order, Query, Show};
-use crate::mind::submodule;
-use crate::pipelines::host::Host;
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::{Name, Seq};
+use crate::host::Host;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_mind::submodule;
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::id::{Name, Seq};
 
 /// Most turns of one trial.
 const TURNS_MAX: u32 = 10;

@@ -16,7 +16,7 @@ use super::keyboard::{self, Hands, Typed};
 use super::screen::{Manner, Screen};
 use super::wire::{Socket, closed, enter, is_refusal, message, send};
 use crate::program::settings::Settings;
-use crate::words::id::{Seq, ThreadId, fresh};
+use thinkd_words::id::{Seq, ThreadId, fresh};
 
 /// Whom to talk to.
 #[derive(Debug, clap::Args)]

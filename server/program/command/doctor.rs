@@ -10,17 +10,17 @@ use tokio::time::{Instant, timeout};
 
 use super::client::Target;
 use super::safe::say_json;
-use crate::edge::limits::ms;
-use crate::model::prompt::Prompts;
 use crate::program::descriptors;
 use crate::program::output::say;
 use crate::program::settings::{Invalid, Loaded, Settings};
 use crate::program::telemetry::escaped;
-use crate::tools::catalogue::Catalogue;
-use crate::tools::code;
-use crate::tools::code::workers::reach;
-use crate::words::secret::shown_url;
 use clock::Clock;
+use thinkd_edge::limits::ms;
+use thinkd_model::prompt::Prompts;
+use thinkd_tools::catalogue::Catalogue;
+use thinkd_tools::code;
+use thinkd_tools::code::workers::reach;
+use thinkd_words::secret::shown_url;
 
 mod clock;
 mod instruments;
@@ -82,7 +82,7 @@ pub async fn run(
         report.tell("proxy", Ok(unused))?;
     }
     instruments::check(&settings, &mut report).await?;
-    let clock = clock::check(crate::words::time::now(), &report.clocks);
+    let clock = clock::check(thinkd_words::time::now(), &report.clocks);
     report.tell("clock", clock)?;
     report.end()
 }

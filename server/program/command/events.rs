@@ -8,11 +8,11 @@ use futures_util::StreamExt as _;
 
 use super::client::{Page, Server, Target};
 use super::safe::say_json;
-use crate::event::envelope::Event;
 use crate::program::output::say;
 use crate::program::settings::Settings;
-use crate::words::id::Seq;
 use lines::Lines;
+use thinkd_event::envelope::Event;
+use thinkd_words::id::Seq;
 
 mod lines;
 

@@ -9,8 +9,8 @@ use super::waiting::{Waiting, Word};
 use crate::program::output::say;
 use crate::program::settings::Settings;
 use crate::program::telemetry::escaped;
-use crate::words::digits;
-use crate::words::text::unmarked;
+use thinkd_words::digits;
+use thinkd_words::text::unmarked;
 
 /// Whose inbox, and what is to be done; without more all that waits is listed.
 #[derive(Debug, clap::Args)]

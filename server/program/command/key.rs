@@ -1,8 +1,8 @@
 //! `thinkd key new`: a secret for a client, and what the configuration needs to know of it. Nothing is stored.
 
-use crate::words::id::{self, Space};
-use crate::words::principal::Role;
-use crate::words::text::sha256;
+use thinkd_words::id::{self, Space};
+use thinkd_words::principal::Role;
+use thinkd_words::text::sha256;
 
 /// What can be done about keys.
 #[derive(Debug, clap::Subcommand)]

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::screen::Screen;
 use super::typing::Keyboard;
 use crate::program::output::say;
-use crate::words::text::unmarked;
+use thinkd_words::text::unmarked;
 
 /// What is typed, or comes through a pipe; and the word that the next line may be read. Between the two the terminal is as it was.
 pub struct Hands {

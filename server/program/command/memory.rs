@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::client::{Server, Target};
 use super::paint::{self, BOLD, FAINT, painted};
 use super::safe::say_json;
-use crate::event::doubt::Doubt;
 use crate::program::output::say;
 use crate::program::settings::Settings;
 use crate::program::telemetry::escaped;
-use crate::words::text::counted;
+use thinkd_event::doubt::Doubt;
+use thinkd_words::text::counted;
 
 /// What can be done about a memory.
 #[derive(Debug, clap::Subcommand)]

@@ -10,11 +10,11 @@ use super::client::{Server, Target};
 use super::paint::{self, ALARM, BOLD, FAINT, painted};
 use super::safe::safe;
 use super::waiting::{Kind, Waiting};
-use crate::event::mission::MISSION_MAX;
 use crate::program::output::say;
 use crate::program::settings::Settings;
 use crate::program::telemetry::escaped;
-use crate::words::text::counted;
+use thinkd_event::mission::MISSION_MAX;
+use thinkd_words::text::counted;
 
 /// How often it is looked what became of the tasks.
 const LOOK: Duration = Duration::from_millis(300);

@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, bail};
 use secrecy::ExposeSecret as _;
 
-use crate::log::store;
-use crate::log::vectors::Maker;
 use crate::program::output::say;
 use crate::program::parts;
 use crate::program::settings::Settings;
-use crate::recall::filling::Made;
-use crate::recall::meaning::Meaning;
-use crate::tasks::supervisor::Supervisor;
-use crate::words::id::Space;
-use crate::words::secret::shown_url;
+use thinkd_log::store;
+use thinkd_log::vectors::Maker;
+use thinkd_recall::filling::Made;
+use thinkd_recall::meaning::Meaning;
+use thinkd_tasks::supervisor::Supervisor;
+use thinkd_words::id::Space;
+use thinkd_words::secret::shown_url;
 
 /// How often it is said how far it is.
 const TOLD: Duration = Duration::from_secs(2);

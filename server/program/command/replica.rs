@@ -11,7 +11,7 @@ use crate::program::output::say;
 use crate::program::settings::{Invalid, Settings};
 use crate::program::stop::Stop;
 use crate::program::telemetry;
-use crate::tools::code::workers::{REPLICAS, share};
+use thinkd_tools::code::workers::{REPLICAS, share};
 
 /// Serves until a signal.
 pub fn serve(settings: &Settings) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::program::output::say;
 use crate::program::telemetry::escaped;
-use crate::words::unseen::in_json;
+use thinkd_words::unseen::in_json;
 
 /// The text without anything that could steer a terminal; its lines stay lines.
 pub fn safe(text: &str) -> String {

@@ -6,20 +6,20 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use serde_json::json;
 
-use crate::event::draft::Draft;
-use crate::log::appended::Append;
-use crate::log::backup;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::thread_row::ThreadRow;
-use crate::log::upkeep::Unread;
 use crate::program::output::say;
 use crate::program::parts::open_store;
 use crate::program::settings::Settings;
-use crate::tasks::supervisor::Supervisor;
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id;
-use crate::words::secret::shown_url;
+use thinkd_event::draft::Draft;
+use thinkd_log::appended::Append;
+use thinkd_log::backup;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_log::upkeep::Unread;
+use thinkd_tasks::supervisor::Supervisor;
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::id;
+use thinkd_words::secret::shown_url;
 
 /// Makes the derived rows anew from the log, or says whether they would differ.
 pub async fn rebuild(settings: &Settings, check: bool) -> anyhow::Result<()> {
@@ -82,7 +82,7 @@ pub async fn backup(settings: &Settings, file: &Path) -> anyhow::Result<()> {
     settings.check_database()?;
     let url = settings.direct();
     let what = || format!("backing up {} to {}", shown_url(url), file.display());
-    let events = crate::log::backup::backup(url, file).await;
+    let events = thinkd_log::backup::backup(url, file).await;
     let (events, file) = (events.with_context(what)?, file.display());
     Ok(say(format_args!("{events} events copied to {file}"))?)
 }

@@ -8,11 +8,11 @@ use uuid::Uuid;
 use super::client::Server;
 use super::paint::{ALARM, BOLD, CODE, FAINT, painted};
 use super::safe::safe;
-use crate::event::envelope::Event;
 use crate::program::telemetry::escaped;
-use crate::words::id::OWN_END;
-use crate::words::spelling::words;
-use crate::words::time::{self, Timestamp};
+use thinkd_event::envelope::Event;
+use thinkd_words::id::OWN_END;
+use thinkd_words::spelling::words;
+use thinkd_words::time::{self, Timestamp};
 
 /// How many digits of the end of an id name a request. The beginnings of ids are their times: what waits since the same moment begins the same.
 const END: usize = 8;

@@ -14,8 +14,8 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use uuid::Uuid;
 
 use super::client::{Refused, Server};
-use crate::edge::websocket::outgoing::{Hello, ServerFrame};
-use crate::words::id::ThreadId;
+use thinkd_edge::websocket::outgoing::{Hello, ServerFrame};
+use thinkd_words::id::ThreadId;
 
 /// How long connecting and saying hello may take.
 const ENTERING: Duration = Duration::from_secs(10);

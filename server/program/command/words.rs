@@ -1,8 +1,8 @@
 //! Events in the words of the command line: who speaks or acts, and what.
 
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::input::{Content, Input};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::input::{Content, Input};
 
 /// Who speaks or acts, in a few words.
 pub fn who(event: &Event) -> String {

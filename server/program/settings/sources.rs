@@ -8,9 +8,9 @@ use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
 
 use super::{Invalid, Settings, invalid};
-use crate::edge::keys::Key;
-use crate::words::decode;
-use crate::words::text::unmarked;
+use thinkd_edge::keys::Key;
+use thinkd_words::decode;
+use thinkd_words::text::unmarked;
 
 /// The flags that configure; the same for every command.
 #[derive(Debug, Clone, Default, clap::Args)]

@@ -6,15 +6,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::values::{list, names};
-use crate::edge::limits::ms;
-use crate::event::request::ASK_USER;
-use crate::mind::decision;
-use crate::tools::approval::{EXPIRY_MAX, Rules, WaitingCalls};
-use crate::tools::catalogue::Catalogue;
-use crate::tools::code;
-use crate::tools::mcp::names::PREFIX;
-use crate::tools::mcp::options;
-use crate::words::defaults::with_defaults;
+use thinkd_edge::limits::ms;
+use thinkd_event::request::ASK_USER;
+use thinkd_mind::decision;
+use thinkd_tools::approval::{EXPIRY_MAX, Rules, WaitingCalls};
+use thinkd_tools::catalogue::Catalogue;
+use thinkd_tools::code;
+use thinkd_tools::mcp::names::PREFIX;
+use thinkd_tools::mcp::options;
+use thinkd_words::defaults::with_defaults;
 
 with_defaults! {
     /// The tools that are chosen by name, and their time limit.

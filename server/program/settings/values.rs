@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serializer};
 
-use crate::words::secret::redacted_url;
+use thinkd_words::secret::redacted_url;
 
 pub fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
     let text = String::deserialize(deserializer)?;

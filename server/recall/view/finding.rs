@@ -3,14 +3,14 @@
 use serde::Serialize;
 
 use super::View;
-use crate::event::statement::Status;
-use crate::recall::bm25::Asked;
-use crate::recall::fusion::{Candidate, Scores, keep_first, rank, share};
-use crate::recall::graph::{Doc, Node, Ways};
-use crate::recall::held::{Held, Memory, Saying};
-use crate::recall::pagerank::spread;
-use crate::recall::vectors::Vector;
-use crate::words::id::Seq;
+use crate::bm25::Asked;
+use crate::fusion::{Candidate, Scores, keep_first, rank, share};
+use crate::graph::{Doc, Node, Ways};
+use crate::held::{Held, Memory, Saying};
+use crate::pagerank::spread;
+use crate::vectors::Vector;
+use thinkd_event::statement::Status;
+use thinkd_words::id::Seq;
 
 /// Hits of the other legs from which the walk over the graph begins.
 const SEEDS: usize = 2;

@@ -7,15 +7,15 @@ use std::sync::{Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::event::draft::without_nul;
-use crate::mind::call::Question;
-use crate::model::prompt::{Prompts, Template};
-use crate::model::provider::{Answer, Tier, ToolChoice, ToolSpec, ToolSpecs};
-use crate::tools::arguments;
-use crate::tools::schema;
-use crate::tools::tool::decoded;
-use crate::words::failure::Who;
-use crate::words::text::Json;
+use thinkd_event::draft::without_nul;
+use thinkd_mind::call::Question;
+use thinkd_model::prompt::{Prompts, Template};
+use thinkd_model::provider::{Answer, Tier, ToolChoice, ToolSpec, ToolSpecs};
+use thinkd_tools::arguments;
+use thinkd_tools::schema;
+use thinkd_tools::tool::decoded;
+use thinkd_words::failure::Who;
+use thinkd_words::text::Json;
 
 /// A question for one call of a tool.
 #[derive(Clone, Copy)]

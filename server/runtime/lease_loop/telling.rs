@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::LeaseLoop;
-use crate::log::presence::{Doing, Presence};
+use thinkd_log::presence::{Doing, Presence};
 
 /// How long gathers what other servers are told of at once.
 const GATHER: Duration = Duration::from_millis(10);

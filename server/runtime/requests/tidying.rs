@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Requests;
-use crate::event::condition::RequestState;
-use crate::event::request::{Parked, Settled};
-use crate::log::error::StoreError;
-use crate::log::projections::requests::RequestRow;
-use crate::words::id::{Space, ThreadId};
+use thinkd_event::condition::RequestState;
+use thinkd_event::request::{Parked, Settled};
+use thinkd_log::error::StoreError;
+use thinkd_log::projections::requests::RequestRow;
+use thinkd_words::id::{Space, ThreadId};
 
 /// How often all requests are looked at.
 const EVERY: Duration = Duration::from_secs(600);

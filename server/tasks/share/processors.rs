@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 
 use super::state::State;
-use crate::words::id::Space;
+use thinkd_words::id::Space;
 
 /// Processors that spaces share; cheap to clone.
 #[derive(Clone, Default)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use crate::words::id::Space;
+use thinkd_words::id::Space;
 
 /// Places, counted by space, and their waiters: each is told with a `W`.
 pub(super) struct State<W> {

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 
 use jiff::tz::TimeZone;
 
-use crate::event::envelope::Event;
-use crate::words::id::Seq;
-use crate::words::time::zone;
+use thinkd_event::envelope::Event;
+use thinkd_words::id::Seq;
+use thinkd_words::time::zone;
 
 /// The renderer whose entries named no zone, and those before it.
 const UNNAMED: u64 = 3;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::writing::quoted;
 use super::{Entry, Summary};
-use crate::event::correction::Correction;
-use crate::model::prompt::Prompts;
-use crate::words::id::Seq;
+use thinkd_event::correction::Correction;
+use thinkd_model::prompt::Prompts;
+use thinkd_words::id::Seq;
 
 /// Most lines.
 const LINES_MAX: usize = 16;

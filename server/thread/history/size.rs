@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{Entry, Lengths, Options};
-use crate::event::envelope::Event;
-use crate::model::prompt::Prompts;
+use thinkd_event::envelope::Event;
+use thinkd_model::prompt::Prompts;
 
 /// An entry is not made shorter than this, whatever must fit.
 const ENTRY_MIN: usize = 256;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::size::newest;
 use super::writing::write_indented;
 use super::{Block, Entry, Omitted, joined};
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::summary::{Covers, Place};
-use crate::model::prompt::Prompts;
-use crate::words::id::Seq;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::summary::{Covers, Place};
+use thinkd_model::prompt::Prompts;
+use thinkd_words::id::Seq;
 
 /// What of its entries a view shows: of the first not so many characters, of the last only up to there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::Entry;
 use super::writing::mark_max;
-use crate::event::unshown::Unshown;
-use crate::model::prompt::Prompts;
-use crate::words::id::Seq;
+use thinkd_event::unshown::Unshown;
+use thinkd_model::prompt::Prompts;
+use thinkd_words::id::Seq;
 
 impl Entry {
     /// Returns whether it, or its turn, was taken back.

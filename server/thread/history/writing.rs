@@ -7,13 +7,13 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::{Lengths, Style};
-use crate::event::envelope::Event;
-use crate::event::fact::told::{News, Told};
-use crate::event::fact::{Fact, Piece};
-use crate::model::prompt::Prompts;
-use crate::words::id::Seq;
-use crate::words::text::breaks;
-use crate::words::unseen::{first_unseen, in_json};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::told::{News, Told};
+use thinkd_event::fact::{Fact, Piece};
+use thinkd_model::prompt::Prompts;
+use thinkd_words::id::Seq;
+use thinkd_words::text::breaks;
+use thinkd_words::unseen::{first_unseen, in_json};
 
 /// What stands before every further line of an entry.
 const INDENT: &str = "    ";

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::Number;
 
-use crate::words::digits::is_beyond;
+use thinkd_words::digits::is_beyond;
 
 /// The text with each such number in quotation marks. `wants_text` tells of a member by the names that lead to it.
 pub(super) fn kept<'t>(text: &'t str, wants_text: impl Fn(&[&str]) -> bool) -> Cow<'t, str> {

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::event::draft::Draft;
-use crate::tools::tool::{CallSite, Effect, Output, Typed, refused};
-use crate::words::failure::Failure;
-use crate::words::id::Name;
+use crate::tool::{CallSite, Effect, Output, Typed, refused};
+use thinkd_event::draft::Draft;
+use thinkd_words::failure::Failure;
+use thinkd_words::id::Name;
 
 /// See the module.
 pub struct Ask;

@@ -7,17 +7,17 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::wait::millis;
-use crate::event::draft::is_within_depth;
-use crate::event::fact::Fact;
-use crate::event::fact::question::Question;
-use crate::event::request::{ASK_USER, AWAY};
-use crate::tools::approval::after;
-use crate::tools::gate::open_places;
-use crate::tools::schema;
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed, invalid, refused};
-use crate::words::failure::Failure;
-use crate::words::id;
+use crate::approval::after;
+use crate::gate::open_places;
+use crate::schema;
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Typed, invalid, refused};
+use thinkd_event::draft::is_within_depth;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::question::Question;
+use thinkd_event::request::{ASK_USER, AWAY};
+use thinkd_words::failure::Failure;
+use thinkd_words::id;
 
 /// Most choices, and most names of who may answer.
 const LIST_MAX: usize = 32;

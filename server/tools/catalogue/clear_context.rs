@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::event::draft::Draft;
-use crate::event::fact::told::News;
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::Failure;
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Typed};
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::told::News;
+use thinkd_words::failure::Failure;
 
 /// See the module.
 pub struct ClearContext(pub Supplies);

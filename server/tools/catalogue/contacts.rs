@@ -4,14 +4,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::event::intent::Intent;
-use crate::event::process::described;
-use crate::log::projections::contacts::ContactRow;
-use crate::tools::contacts::{self, PARENT, SELF, nobody};
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::{Name, ThreadId};
+use crate::contacts::{self, PARENT, SELF, nobody};
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Typed};
+use thinkd_event::intent::Intent;
+use thinkd_event::process::described;
+use thinkd_log::projections::contacts::ContactRow;
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::id::{Name, ThreadId};
 
 /// `connect`. See the module.
 pub struct Connect(pub Supplies);

@@ -6,16 +6,16 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::wait::millis;
-use crate::event::draft::Draft;
-use crate::event::fact::set::{Change, Timer};
-use crate::event::gather::Gather;
-use crate::event::timer::Purpose;
-use crate::thread::settings::Gathered;
-use crate::tools::spawning::{Child, Spawner};
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::time::Timestamp;
+use crate::spawning::{Child, Spawner};
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Typed};
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::set::{Change, Timer};
+use thinkd_event::gather::Gather;
+use thinkd_event::timer::Purpose;
+use thinkd_thread::settings::Gathered;
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::time::Timestamp;
 
 /// Most items of one fan-out, most steps of one sequence.
 const ITEMS_MAX: usize = 32;

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::{Failure, FailureKind};
+use crate::tool::{CallSite, Effect, Output, Typed};
+use thinkd_words::failure::{Failure, FailureKind};
 
 /// See the module.
 pub struct MissionPlan;

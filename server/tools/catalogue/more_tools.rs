@@ -7,12 +7,12 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::event::draft::Draft;
-use crate::model::prompt::Error;
-use crate::tools::crowd::OPENER;
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Spec, Tool, decoded, described};
-use crate::words::failure::{Failure, FailureKind};
+use crate::crowd::OPENER;
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Spec, Tool, decoded, described};
+use thinkd_event::draft::Draft;
+use thinkd_model::prompt::Error;
+use thinkd_words::failure::{Failure, FailureKind};
 
 /// Its name.
 pub const NAME: &str = OPENER;

@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::event::draft::Draft;
-use crate::event::fact::set::Change;
-use crate::event::fact::told::News;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::{Failure, FailureKind};
+use crate::tool::{CallSite, Effect, Output, Typed};
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::set::Change;
+use thinkd_event::fact::told::News;
+use thinkd_words::failure::{Failure, FailureKind};
 
 /// See the module.
 pub struct Plan;

@@ -7,19 +7,19 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::set::{Change, Submodule};
-use crate::log::kernel::Store;
-use crate::log::projections::submodules::SubmoduleRow;
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed, refused};
-use crate::words::diff::{applied, unified};
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::{Name, Space};
-use crate::words::unseen::first_unseen;
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Typed, refused};
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::set::{Change, Submodule};
+use thinkd_log::kernel::Store;
+use thinkd_log::projections::submodules::SubmoduleRow;
+use thinkd_words::diff::{applied, unified};
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::id::{Name, Space};
+use thinkd_words::unseen::first_unseen;
 
 /// `propose_submodule`: creates one, or gives one another prompt.
 pub struct ProposeSubmodule(pub Supplies);

@@ -4,16 +4,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::event::envelope::Event;
-use crate::log::error::StoreError;
-use crate::log::query::{Query, Show};
-use crate::log::shown_to_models::shown_to_models;
-use crate::log::words::asked;
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed, invalid};
-use crate::words::failure::{Failure, Who};
-use crate::words::id::Space;
-use crate::words::time::Timestamp;
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Typed, invalid};
+use thinkd_event::envelope::Event;
+use thinkd_log::error::StoreError;
+use thinkd_log::query::{Query, Show};
+use thinkd_log::shown_to_models::shown_to_models;
+use thinkd_log::words::asked;
+use thinkd_words::failure::{Failure, Who};
+use thinkd_words::id::Space;
+use thinkd_words::time::Timestamp;
 
 /// See the module.
 pub struct QueryEvents(pub Supplies);

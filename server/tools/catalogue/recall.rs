@@ -5,13 +5,13 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::recall::finder::{Error, Found, HITS_MAX, QUESTION_MAX, Question, Recall as Finder};
-use crate::recall::held::Memory;
-use crate::recall::memories;
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed, refused};
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::Space;
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Typed, refused};
+use thinkd_recall::finder::{Error, Found, HITS_MAX, QUESTION_MAX, Question, Recall as Finder};
+use thinkd_recall::held::Memory;
+use thinkd_recall::memories;
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::id::Space;
 
 /// See the module.
 pub struct Recall {

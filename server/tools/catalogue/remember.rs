@@ -7,23 +7,23 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::event::draft::Draft;
-use crate::event::envelope::Event;
-use crate::event::evidence::speaks_of;
-use crate::event::fact::statement::Trials;
-use crate::event::statement::{
+use crate::quote::{says, with_call};
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Typed, invalid, refused};
+use crate::word::{self, Held, person};
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::Event;
+use thinkd_event::evidence::speaks_of;
+use thinkd_event::fact::statement::Trials;
+use thinkd_event::statement::{
     Claim, Claimant, PREMISES_MAX, SENTENCE_MAX, STATEMENT_MAX, Source, Status, spaced,
 };
-use crate::event::word::{is_of_self, mark};
-use crate::log::kernel::Store;
-use crate::log::query::{Query, Show};
-use crate::log::shown_to_models::shown_to_models;
-use crate::tools::quote::{says, with_call};
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed, invalid, refused};
-use crate::tools::word::{self, Held, person};
-use crate::words::failure::Failure;
-use crate::words::id::{self, Seq};
+use thinkd_event::word::{is_of_self, mark};
+use thinkd_log::kernel::Store;
+use thinkd_log::query::{Query, Show};
+use thinkd_log::shown_to_models::shown_to_models;
+use thinkd_words::failure::Failure;
+use thinkd_words::id::{self, Seq};
 
 /// Events of a thread among which a quote is looked for.
 const HEARD: u32 = 500;

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::event::draft::Draft;
-use crate::model::answer::said;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::{Failure, FailureKind};
+use crate::tool::{CallSite, Effect, Output, Typed};
+use thinkd_event::draft::Draft;
+use thinkd_model::answer::said;
+use thinkd_words::failure::{Failure, FailureKind};
 
 /// See the module.
 pub struct Reply;

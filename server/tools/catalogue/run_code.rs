@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::event::draft::{DEPTH_MAX, is_within_depth};
-use crate::tools::code;
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed, invalid, refused};
-use crate::words::failure::{Failure, FailureKind};
+use crate::code;
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Typed, invalid, refused};
+use thinkd_event::draft::{DEPTH_MAX, is_within_depth};
+use thinkd_words::failure::{Failure, FailureKind};
 
 /// See the module.
 pub struct RunCode(pub Supplies);

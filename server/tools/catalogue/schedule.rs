@@ -6,17 +6,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::event::fact::set::Change;
-use crate::event::schedule::{CATCH_UP_S, Overlap, Schedule as Plan};
-use crate::log::error::StoreError;
-use crate::log::projections::schedules::ScheduleRow;
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::Name;
-use crate::words::recurrence::{Day, Recurrence, RecurrenceKind, Weekday, When};
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Typed};
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::set::Change;
+use thinkd_event::schedule::{CATCH_UP_S, Overlap, Schedule as Plan};
+use thinkd_log::error::StoreError;
+use thinkd_log::projections::schedules::ScheduleRow;
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::id::Name;
+use thinkd_words::recurrence::{Day, Recurrence, RecurrenceKind, Weekday, When};
 
 /// See the module.
 pub struct Schedule(pub Supplies);
@@ -131,7 +131,7 @@ impl Schedule {
             day,
         }
         .starting(site.now);
-        let wrong = |it: crate::words::recurrence::Wrong| format!("{}: {}", it.member, it.detail);
+        let wrong = |it: thinkd_words::recurrence::Wrong| format!("{}: {}", it.member, it.detail);
         let recurrence = when
             .read()
             .map_err(|all| failed(all.into_iter().map(wrong).collect::<Vec<_>>().join("; ")))?;

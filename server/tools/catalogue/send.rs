@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
-use crate::event::draft::Draft;
-use crate::event::intent::Intent;
-use crate::event::process::ErrorCode;
-use crate::tools::contacts::{SELF, nobody, resolve};
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::{Failure, FailureKind, self_messages};
+use crate::contacts::{SELF, nobody, resolve};
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Typed};
+use thinkd_event::draft::Draft;
+use thinkd_event::intent::Intent;
+use thinkd_event::process::ErrorCode;
+use thinkd_words::failure::{Failure, FailureKind, self_messages};
 
 /// See the module.
 pub struct Send(pub Supplies);

@@ -4,14 +4,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::wait::millis;
-use crate::event::draft::Draft;
-use crate::event::fact::set::{Change, Timer};
-use crate::event::fact::told::News;
-use crate::event::timer::Purpose;
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::time::Timestamp;
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Typed};
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::set::{Change, Timer};
+use thinkd_event::fact::told::News;
+use thinkd_event::timer::Purpose;
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::time::Timestamp;
 
 /// See the module.
 pub struct SetTimer(pub Supplies);

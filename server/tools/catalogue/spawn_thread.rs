@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::tools::spawning::{Child, Spawner};
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::Failure;
+use crate::spawning::{Child, Spawner};
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Typed};
+use thinkd_words::failure::Failure;
 
 /// See the module.
 pub struct SpawnThread(pub Supplies);

@@ -6,14 +6,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::event::condition::Condition;
-use crate::event::fact::run::{Held, RunKey};
-use crate::event::mission::{MISSION_MAX, MissionBudget, Plan, Value, Wanted};
-use crate::log::kernel::Store;
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::id;
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Typed};
+use thinkd_event::condition::Condition;
+use thinkd_event::fact::run::{Held, RunKey};
+use thinkd_event::mission::{MISSION_MAX, MissionBudget, Plan, Value, Wanted};
+use thinkd_log::kernel::Store;
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::id;
 
 /// See the module.
 pub struct StartMission {

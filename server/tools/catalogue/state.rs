@@ -4,15 +4,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::event::draft::Draft;
-use crate::event::fact::set::{Change, Note};
-use crate::log::error::StoreError;
-use crate::log::projections::entries::EntryRow;
-use crate::log::shown_to_models::is_taken_back;
-use crate::log::words::asked;
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed, invalid};
-use crate::words::failure::{Failure, FailureKind};
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Typed, invalid};
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::set::{Change, Note};
+use thinkd_log::error::StoreError;
+use thinkd_log::projections::entries::EntryRow;
+use thinkd_log::shown_to_models::is_taken_back;
+use thinkd_log::words::asked;
+use thinkd_words::failure::{Failure, FailureKind};
 
 /// Longest key, in bytes.
 const KEY_MAX: usize = 255;

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::event::draft::Draft;
-use crate::event::intent::{Intent, Operation};
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::Failure;
+use crate::tool::{CallSite, Effect, Output, Typed};
+use thinkd_event::draft::Draft;
+use thinkd_event::intent::{Intent, Operation};
+use thinkd_words::failure::Failure;
 
 /// `focus`: what to go on with.
 pub struct Focus;

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::event::intent::Intent;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::{Failure, FailureKind};
+use crate::tool::{CallSite, Effect, Output, Typed};
+use thinkd_event::intent::Intent;
+use thinkd_words::failure::{Failure, FailureKind};
 
 /// See the module.
 pub struct Terminate;

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::event::draft::Draft;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::Failure;
+use crate::tool::{CallSite, Effect, Output, Typed};
+use thinkd_event::draft::Draft;
+use thinkd_words::failure::Failure;
 
 /// See the module.
 pub struct Think;

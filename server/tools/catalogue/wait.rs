@@ -4,11 +4,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::event::intent::Intent;
-use crate::tools::contacts::{nobody, resolve};
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::{Failure, FailureKind};
+use crate::contacts::{nobody, resolve};
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Typed};
+use thinkd_event::intent::Intent;
+use thinkd_words::failure::{Failure, FailureKind};
 
 /// See the module.
 pub struct Wait(pub Supplies);

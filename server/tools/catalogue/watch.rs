@@ -4,15 +4,15 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::event::draft::Draft;
-use crate::event::fact::set::Change;
-use crate::event::fact::told::News;
-use crate::event::process::{ErrorCode, Watch};
-use crate::tools::contacts::{nobody, resolve};
-use crate::tools::supplies::Supplies;
-use crate::tools::tool::{CallSite, Effect, Output, Typed};
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::ThreadId;
+use crate::contacts::{nobody, resolve};
+use crate::supplies::Supplies;
+use crate::tool::{CallSite, Effect, Output, Typed};
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::set::Change;
+use thinkd_event::fact::told::News;
+use thinkd_event::process::{ErrorCode, Watch};
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::id::ThreadId;
 
 /// `watch`. See the module.
 pub struct SetWatch(pub Supplies);

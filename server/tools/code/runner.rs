@@ -7,8 +7,8 @@ use unhurried::ReplicaError;
 
 use super::Options;
 use super::workers::{Ran, WorkersProxy, reach};
-use crate::tasks::share::Places;
-use crate::words::id::Space;
+use thinkd_tasks::share::Places;
+use thinkd_words::id::Space;
 
 /// See the module.
 pub struct Runner {

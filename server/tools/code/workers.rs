@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use unhurried::{Config, Manager, Replica as _, ReplicaError, replica};
 
 use super::Options;
-use crate::words::secret::optional_url;
+use thinkd_words::secret::optional_url;
 
 /// Beyond what a run may take by itself: the way there and back, and the start of a worker.
 const ON_THE_WAY: Duration = Duration::from_secs(20);

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout};
 
 use super::launcher;
 use super::options::Options;
-use crate::words::veil::Veil;
+use thinkd_words::veil::Veil;
 
 /// What a program is given of the server's environment: where programs are, and where its files may be.
 const GIVEN: [&str; 2] = ["PATH", "HOME"];

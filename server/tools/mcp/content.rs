@@ -9,13 +9,13 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Value, json};
 
 use super::wire::{Answer, Part, Pointer};
-use crate::event::draft::{DEPTH_MAX, is_within_depth};
-use crate::log::blob::Blob;
-use crate::log::kernel::Store;
-use crate::tools::tool::Output;
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::Space;
+use crate::tool::Output;
 use forms::one_form;
+use thinkd_event::draft::{DEPTH_MAX, is_within_depth};
+use thinkd_log::blob::Blob;
+use thinkd_log::kernel::Store;
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::id::Space;
 
 mod forms;
 

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::event::draft::is_within_depth;
-use crate::tools::schema::known::{Understood, known};
-use crate::words::unseen::first_unseen;
+use crate::schema::known::{Understood, known};
+use thinkd_event::draft::is_within_depth;
+use thinkd_words::unseen::first_unseen;
 
 /// Longest schema, in bytes.
 const SCHEMA_MAX: usize = 32 << 10;

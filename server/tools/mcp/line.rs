@@ -10,8 +10,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::meter::Garbled;
 use super::wire::{CALLS_MAX, Link};
-use crate::tasks::share::{Place, Places, SPACE_SHARE};
-use crate::words::id::Space;
+use thinkd_tasks::share::{Place, Places, SPACE_SHARE};
+use thinkd_words::id::Space;
 
 /// The name of the places for calls in the metrics.
 const PLACES: &str = "tool_server_calls";

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::words::text::sha256;
+use thinkd_words::text::sha256;
 
 /// What the names of all tools of other servers begin with.
 pub const PREFIX: &str = "mcp__";
@@ -65,7 +65,7 @@ fn looks_changed(tool: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::tool::is_name;
+    use crate::tool::is_name;
 
     #[test]
     fn every_name_is_one_and_no_two_are_equal() {

@@ -7,9 +7,9 @@ use super::fit::unfit;
 use super::names::names;
 use super::options::Options;
 use super::wire::Told;
-use crate::tools::approval::WaitingCalls;
-use crate::words::text::{canonical, sha256};
-use crate::words::unseen::first_unseen;
+use crate::approval::WaitingCalls;
+use thinkd_words::text::{canonical, sha256};
+use thinkd_words::unseen::first_unseen;
 
 /// Most tools of a server.
 pub const TOOLS_MAX: usize = 256;

@@ -7,11 +7,11 @@ use std::time::Duration;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::tools::approval::{WaitingCalls, matches, matches_alike};
-use crate::words::defaults::with_defaults;
-use crate::words::secret::{self, optional_url};
-use crate::words::text::unmarked;
-use crate::words::veil::{Veil, is_long};
+use crate::approval::{WaitingCalls, matches, matches_alike};
+use thinkd_words::defaults::with_defaults;
+use thinkd_words::secret::{self, optional_url};
+use thinkd_words::text::unmarked;
+use thinkd_words::veil::{Veil, is_long};
 
 /// Longest name of a server: with it every tool's name has room for its own.
 const NAME_MAX: usize = 24;
@@ -97,7 +97,7 @@ pub enum NewTools {
     Trust,
 }
 
-pub(in crate::tools) fn redacted<S: Serializer>(
+pub(crate) fn redacted<S: Serializer>(
     values: &BTreeMap<String, SecretString>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
@@ -238,7 +238,7 @@ impl Options {
 }
 
 /// The values and those of a file, which has one a line.
-pub(in crate::tools) fn with_file(
+pub(crate) fn with_file(
     values: &BTreeMap<String, SecretString>,
     file: Option<&Path>,
     sign: char,

@@ -13,12 +13,10 @@ use super::remote::{self, late};
 use super::server::Server;
 use super::wire::Trouble;
 use super::wire::reading::{Entry, Has, Kind, Page};
-use crate::log::kernel::Store;
-use crate::model::prompt::{Error, Prompts};
-use crate::tools::tool::{
-    CallSite, Effect, Output, Spec, Tool, Typed, boxed, invalid, refused, spec_of,
-};
-use crate::words::failure::Failure;
+use crate::tool::{CallSite, Effect, Output, Spec, Tool, Typed, boxed, invalid, refused, spec_of};
+use thinkd_log::kernel::Store;
+use thinkd_model::prompt::{Error, Prompts};
+use thinkd_words::failure::Failure;
 
 /// Its name.
 pub const NAME: &str = "mcp_read";

@@ -14,10 +14,10 @@ use super::names::PREFIX;
 use super::offer::Offer;
 use super::options::Options;
 use super::wire::Trouble;
-use crate::model::provider::ToolSpec;
-use crate::tools::tool::{CallSite, Effect, Output, Spec, Tool, invalid};
-use crate::words::failure::{Failure, FailureKind};
-use crate::words::text::Json;
+use crate::tool::{CallSite, Effect, Output, Spec, Tool, invalid};
+use thinkd_model::provider::ToolSpec;
+use thinkd_words::failure::{Failure, FailureKind};
+use thinkd_words::text::Json;
 
 /// See the module.
 pub struct Remote {

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::names::PREFIX;
 use super::offer::{DESCRIPTION_MAX, Offer, beginning};
-use crate::words::text::{canonical, sha256};
-use crate::words::unseen::first_unseen;
+use thinkd_words::text::{canonical, sha256};
+use thinkd_words::unseen::first_unseen;
 
 /// The name by which a space knows the words of a server about its tools. No tool is called so.
 pub fn name(server: &str) -> String {

@@ -16,7 +16,7 @@ use super::remote::Remote;
 use super::said;
 use super::wire::reading::Has;
 use super::wire::{self, Connection, Ended, Link, Listing};
-use crate::tools::tool::Tool;
+use crate::tool::Tool;
 
 /// A server that has not answered for so long counts as away, and is waited for.
 const ANSWER: Duration = Duration::from_secs(60);

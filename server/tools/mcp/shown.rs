@@ -6,13 +6,13 @@ use super::line::Phase;
 use super::offer::Offer;
 use super::server::Server;
 use super::{Mcp, Pins, Standing};
-use crate::event::fact::Fact;
-use crate::event::fact::set::{Change, Set};
-use crate::log::error::StoreError;
-use crate::tools::toolbox::said::Provider;
-use crate::tools::toolbox::{Shown, State};
-use crate::words::diff::unified;
-use crate::words::id::Space;
+use crate::toolbox::said::Provider;
+use crate::toolbox::{Shown, State};
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::set::{Change, Set};
+use thinkd_log::error::StoreError;
+use thinkd_words::diff::unified;
+use thinkd_words::id::Space;
 
 /// Why a tool waits that its server lists later.
 pub const LATER: &str = "its server lists it since this space knows that server, and a person has to approve it \

@@ -35,9 +35,9 @@ use super::child::{self, Group, Said};
 pub use super::meter::Garbled;
 use super::meter::{Lines, MESSAGE_MAX, Messages};
 use super::options::Options;
-use crate::model::http::client;
-use crate::words::secret;
-use crate::words::veil::Veil;
+use thinkd_model::http::client;
+use thinkd_words::secret;
+use thinkd_words::veil::Veil;
 
 mod answers;
 mod asked;

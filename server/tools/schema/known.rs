@@ -265,7 +265,7 @@ fn is_pattern(pattern: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::schema::fits;
+    use crate::schema::fits;
 
     #[test]
     fn what_is_not_understood_costs_its_check_alone() {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{Opener, Shelf, Toolbox};
-use crate::tools::crowd;
-use crate::tools::layers::layered;
-use crate::tools::tool::Tool;
-use crate::words::id::Space;
+use crate::crowd;
+use crate::layers::layered;
+use crate::tool::Tool;
+use thinkd_words::id::Space;
 
 impl Shelf {
     /// The tools that there are now in a space, for a model that takes so many at most.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Shown, Toolbox};
-use crate::tools::approval::WaitingCalls;
+use crate::approval::WaitingCalls;
 
 /// The words of one who offers tools that come and go.
 #[derive(Debug, Clone, PartialEq, Eq)]

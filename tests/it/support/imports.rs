@@ -112,20 +112,18 @@ pub struct Floor {
     pub says: String,
 }
 
-/// Reads the floors from the ground up: each `pub mod name {` of `lib.rs`, a line, and the docstring before it.
+/// Reads the floors from the ground up: each `pub use thinkd_name as name;` of `lib.rs`, the module of the program, and the docstrings
+/// before them.
 pub fn floors(lib: &str) -> Vec<Floor> {
     let (mut found, mut says) = (Vec::new(), Vec::new());
     for line in lib.lines() {
         if let Some(words) = line.strip_prefix("/// ") {
             says.push(words);
-        } else if let Some(name) = line.strip_prefix("pub mod ") {
-            let says = std::mem::take(&mut says).join(" ");
-            if let Some(name) = name.trim_end_matches('}').strip_suffix(" {") {
-                found.push(Floor {
-                    name: name.to_owned(),
-                    says,
-                });
-            }
+        } else if let Some(name) = floor(line) {
+            found.push(Floor {
+                name: name.to_owned(),
+                says: std::mem::take(&mut says).join(" "),
+            });
         } else {
             says.clear();
         }
@@ -133,9 +131,33 @@ pub fn floors(lib: &str) -> Vec<Floor> {
     found
 }
 
-/// The files of the server by their names below `server/`, with their texts.
+fn floor(line: &str) -> Option<&str> {
+    let of_crate = line
+        .strip_prefix("pub use thinkd_")
+        .and_then(|it| it.strip_suffix(';'));
+    match of_crate {
+        Some(names) => names.split_once(" as ").map(|(_, name)| name),
+        None => line.strip_prefix("pub mod ")?.strip_suffix(" {"),
+    }
+}
+
+/// The files of the server by their names below `server/`, with their texts. Paths begin at the façade: in `log/`, `crate::feed` reads
+/// `crate::log::feed`, and `thinkd_log::feed` does everywhere.
 pub fn sources() -> BTreeMap<String, String> {
-    sources_of("server", "rs")
+    let mut files = sources_of("server", "rs");
+    let floors = floors(&files["lib.rs"]);
+    files.retain(|file, _| !file.ends_with("/lib.rs"));
+    for (file, text) in &mut files {
+        if let Some((floor, _)) = file.split_once('/')
+            && floor != "program"
+        {
+            *text = text.replace("crate::", &format!("crate::{floor}::"));
+        }
+        for Floor { name, .. } in &floors {
+            *text = text.replace(&format!("thinkd_{name}::"), &format!("crate::{name}::"));
+        }
+    }
+    files
 }
 
 /// The files of a folder with this ending by their names below it, with their texts.

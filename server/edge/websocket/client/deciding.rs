@@ -1,8 +1,8 @@
 //! What a client says of calls that wait for people, and answers to questions.
 
 use super::{Client, Done, End};
-use crate::edge::ack::Ack;
-use crate::event::request::Said;
+use crate::ack::Ack;
+use thinkd_event::request::Said;
 
 impl Client {
     pub(super) fn decide(

@@ -8,11 +8,11 @@ use tokio::time::Instant;
 use super::super::outgoing::{self, CaughtUp, Hello, HelloLimits, ProblemFrame, ServerFrame};
 use super::super::socket::End;
 use super::{Client, Done, Work, lost_log};
-use crate::edge::ack::Ack;
-use crate::edge::frame::PROTOCOL;
-use crate::edge::problem::{Problem, Slug};
-use crate::log::query::Query;
-use crate::session::follow::{Follow, Seen};
+use crate::ack::Ack;
+use crate::frame::PROTOCOL;
+use crate::problem::{Problem, Slug};
+use thinkd_log::query::Query;
+use thinkd_session::follow::{Follow, Seen};
 
 /// Between two events about one socket's refused frames.
 const FAILURE_EVERY: Duration = Duration::from_secs(1);

@@ -1,17 +1,17 @@
 //! One of each fact of statements and trials, for the documents and the tests.
 
 use super::Trials;
-use crate::event::draft::Draft;
-use crate::event::statement::{
+use crate::draft::Draft;
+use crate::statement::{
     Answer, Claim, Claimant, Derived, Instrument, Judged, Outcome, Prediction, Reading, Source,
     Status, Triple, Valid,
 };
-use crate::event::trial::News;
-use crate::words::id::ThreadId;
-use crate::words::time::Timestamp;
+use crate::trial::News;
+use thinkd_words::id::ThreadId;
+use thinkd_words::time::Timestamp;
 
 /// One of each, for the documents and the tests.
-pub(in crate::event::fact) fn examples(thread: &ThreadId) -> Vec<Draft> {
+pub(in crate::fact) fn examples(thread: &ThreadId) -> Vec<Draft> {
     let id = "0193b6c2-7c2e-7aaa-8000-0123456789ab";
     let source = Source {
         by: Claimant::User {

@@ -1,14 +1,14 @@
 //! Statements by when they are due for a trial.
 
 use super::{TABLE, read};
-use crate::event::statement::Status;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::projections::due;
-use crate::log::projections::statements::StatementRow;
-use crate::log::select::Select;
-use crate::words::id::Space;
-use crate::words::time::{SKEW, Timestamp};
+use crate::error::StoreError;
+use crate::kernel::Store;
+use crate::projections::due;
+use crate::projections::statements::StatementRow;
+use crate::select::Select;
+use thinkd_event::statement::Status;
+use thinkd_words::id::Space;
+use thinkd_words::time::{SKEW, Timestamp};
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::{TABLE, key, status_of};
-use crate::event::method::Link;
-use crate::event::statement::{Status, folded};
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::seen::Seen;
-use crate::log::select::Select;
-use crate::log::table::{Cell, Row};
-use crate::words::id::{Seq, Space};
+use crate::error::StoreError;
+use crate::kernel::Store;
+use crate::seen::Seen;
+use crate::select::Select;
+use crate::table::{Cell, Row};
+use thinkd_event::method::Link;
+use thinkd_event::statement::{Status, folded};
+use thinkd_words::id::{Seq, Space};
 
 /// Links that are read at a time.
 const LINKS: u32 = 1000;
@@ -19,12 +19,12 @@ const LINKS: u32 = 1000;
 type About<'a> = Option<&'a (BTreeSet<String>, String)>;
 
 /// What an append has to read to know which statements changed behind an event.
-pub(in crate::log) fn changed_behind(space: &Space, seq: Seq) -> Select {
+pub(crate) fn changed_behind(space: &Space, seq: Seq) -> Select {
     Select::of(&TABLE, space).after("changed", seq)
 }
 
 /// Whether nothing changed behind an event and is held that is derived from others, or is about these.
-pub(in crate::log) fn is_quiet(seen: Seen<'_>, space: &Space, seq: Seq, about: About<'_>) -> bool {
+pub(crate) fn is_quiet(seen: Seen<'_>, space: &Space, seq: Seq, about: About<'_>) -> bool {
     let about = about.map(|(forms, relation)| {
         let subjects: Vec<Cell> = forms.iter().map(|form| key(form).into()).collect();
         (subjects, Cell::from(key(&folded(relation))))

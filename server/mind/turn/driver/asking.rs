@@ -7,15 +7,15 @@ use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use super::Driver;
-use crate::event::draft::{Draft, When};
-use crate::event::envelope::TurnOutcome;
-use crate::log::error::StoreError;
-use crate::mind::call::{PromptView, Until};
-use crate::mind::submodule::{self, Purpose, Submodule, SubmoduleRequest, removed};
-use crate::mind::turn::submodules::{SubmoduleTasks, late_submodules, write_beside};
-use crate::mind::turn_writer::Lost;
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::Name;
+use crate::call::{PromptView, Until};
+use crate::submodule::{self, Purpose, Submodule, SubmoduleRequest, removed};
+use crate::turn::submodules::{SubmoduleTasks, late_submodules, write_beside};
+use crate::turn_writer::Lost;
+use thinkd_event::draft::{Draft, When};
+use thinkd_event::envelope::TurnOutcome;
+use thinkd_log::error::StoreError;
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::id::Name;
 
 /// Submodules that answer within so short a time of one another are written down together.
 const TOGETHER: Duration = Duration::from_millis(1);

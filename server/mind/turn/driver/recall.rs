@@ -6,19 +6,19 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::Driver;
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::event::envelope::{Event, TurnOutcome};
-use crate::event::fact::Fact;
-use crate::event::fact::recalled::Recalled;
-use crate::log::error::StoreError;
-use crate::log::query::{Order, Query, Show};
-use crate::mind::turn::recalling::{Recalling, asks};
-use crate::mind::turn_writer::Lost;
-use crate::recall::finder::{Error, Found, QUESTION_MAX, Question};
-use crate::recall::fusion::{keep_fitting, tokens};
-use crate::recall::shown::line;
-use crate::words::failure::{Failure, FailureKind, Who};
+use crate::turn::recalling::{Recalling, asks};
+use crate::turn_writer::Lost;
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::{Event, TurnOutcome};
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::recalled::Recalled;
+use thinkd_log::error::StoreError;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_recall::finder::{Error, Found, QUESTION_MAX, Question};
+use thinkd_recall::fusion::{keep_fitting, tokens};
+use thinkd_recall::shown::line;
+use thinkd_words::failure::{Failure, FailureKind, Who};
 
 /// Most statements that a turn recalls.
 const HITS: usize = 8;

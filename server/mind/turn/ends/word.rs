@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Ends, PAGE, ROWS};
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::event::fact::set::{Change, Thread};
-use crate::event::process::Ending;
-use crate::event::timer::Purpose;
-use crate::log::error::StoreError;
-use crate::log::projections::contacts::ContactRow;
-use crate::log::status::Status;
-use crate::log::thread_row::ThreadRow;
-use crate::mind::turn::dependents::counted;
-use crate::words::id::ThreadId;
+use crate::turn::dependents::counted;
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::set::{Change, Thread};
+use thinkd_event::process::Ending;
+use thinkd_event::timer::Purpose;
+use thinkd_log::error::StoreError;
+use thinkd_log::projections::contacts::ContactRow;
+use thinkd_log::status::Status;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_words::id::ThreadId;
 
 /// Those who know threads, by these threads' ids, as many as are read together.
 #[derive(Default)]

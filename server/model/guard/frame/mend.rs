@@ -73,5 +73,5 @@ fn is_low(unit: u32) -> bool {
 
 /// The number of an escaped letter.
 fn unit(text: &str) -> Option<u32> {
-    crate::words::lenient_json::unit(text.strip_prefix("\\u")?)
+    thinkd_words::lenient_json::unit(text.strip_prefix("\\u")?)
 }

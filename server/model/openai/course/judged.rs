@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::Call;
-use crate::model::answer::{Ending, Whole, is_refusal};
-use crate::model::habits::Habit;
-use crate::model::provider::Answer;
-use crate::words::failure::{Failure, UNSAID};
+use crate::answer::{Ending, Whole, is_refusal};
+use crate::habits::Habit;
+use crate::provider::Answer;
+use thinkd_words::failure::{Failure, UNSAID};
 
 impl Call {
     /// The answer, unless it was withheld, failed, or was cut before anything of it was whole.

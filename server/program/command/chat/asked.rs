@@ -4,9 +4,9 @@
 use serde_json::Value;
 
 use super::Chat;
-use crate::event::envelope::Event;
 use crate::program::command::screen::Manner;
 use crate::program::command::waiting::{Kind, Waiting, Word};
+use thinkd_event::envelope::Event;
 
 impl Chat {
     /// Shows a request that has come.

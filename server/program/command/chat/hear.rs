@@ -4,14 +4,14 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Chat, MIND, Thinking};
-use crate::edge::ack::Placement;
-use crate::edge::websocket::outgoing::{Hello, ProblemFrame, ServerFrame};
-use crate::event::envelope::{Event, Modality, TurnOutcome};
-use crate::event::fact::Fact;
-use crate::log::hint::DeltaOutcome;
 use crate::program::command::screen::Manner;
 use crate::program::command::waiting::Kind;
 use crate::program::command::words::{what, who};
+use thinkd_edge::ack::Placement;
+use thinkd_edge::websocket::outgoing::{Hello, ProblemFrame, ServerFrame};
+use thinkd_event::envelope::{Event, Modality, TurnOutcome};
+use thinkd_event::fact::Fact;
+use thinkd_log::hint::DeltaOutcome;
 
 impl Chat {
     pub(super) async fn hear(&mut self, text: &str) -> anyhow::Result<()> {

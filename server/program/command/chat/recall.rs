@@ -5,11 +5,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Chat, MIND};
-use crate::event::envelope::{Event, tag};
-use crate::event::fact::Fact;
 use crate::program::command::client::Page;
 use crate::program::command::screen::Manner;
 use crate::program::command::words::{what, who};
+use thinkd_event::envelope::{Event, tag};
+use thinkd_event::fact::Fact;
 
 #[derive(Deserialize)]
 struct Submodule {

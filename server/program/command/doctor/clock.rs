@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 
-use crate::words::time::Timestamp;
+use thinkd_words::time::Timestamp;
 
 /// Nothing was built before this moment: seconds since 1970.
 const BUILT: i64 = 1_760_000_000;
@@ -22,7 +22,7 @@ pub struct Clock {
 impl Clock {
     /// A clock that went when this was asked, `fine` seconds more or less.
     pub fn running(whose: impl Into<String>, said: Timestamp, fine: i64) -> Self {
-        let ahead = said.seconds() - crate::words::time::now().seconds();
+        let ahead = said.seconds() - thinkd_words::time::now().seconds();
         Self {
             whose: whose.into(),
             ahead,

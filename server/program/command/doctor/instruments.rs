@@ -4,9 +4,9 @@ use anyhow::{Context as _, anyhow};
 
 use super::Report;
 use crate::program::settings::Settings;
-use crate::tools::knowledge::{Options, Search};
-use crate::tools::mcp::offer::{TOOLS_MAX, offers};
-use crate::tools::mcp::wire::{self, Garbled};
+use thinkd_tools::knowledge::{Options, Search};
+use thinkd_tools::mcp::offer::{TOOLS_MAX, offers};
+use thinkd_tools::mcp::wire::{self, Garbled};
 
 /// What is looked for.
 const WORDS: &str = "thinkd";
@@ -48,7 +48,7 @@ async fn asked(settings: &Settings, knowledge: &Options) -> anyhow::Result<Strin
             1 => "1 passage".to_owned(),
             count => format!("{count} passages"),
         };
-        let place = crate::words::secret::shown_url(url);
+        let place = thinkd_words::secret::shown_url(url);
         return Ok(format!("{place} finds {count} for {WORDS:?}"));
     }
     let tool = knowledge.tool();

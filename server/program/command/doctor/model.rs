@@ -9,21 +9,21 @@ use serde_json::Value;
 
 use super::Report;
 use super::speed::{self, Called, Processors};
-use crate::mind::decision::REPLY;
-use crate::mind::turn::options::PlainText;
-use crate::model::endpoint::{Calling, Options};
-use crate::model::prompt::Prompts;
-use crate::model::provider::{
-    Answer, Content, Message, Model, Piece, Request, Role, Schemas, Tier, ToolChoice, ToolSpec,
-};
-use crate::model::written;
 use crate::program::parts::openai;
 use crate::program::settings::Settings;
-use crate::thread::settings::Language;
-use crate::tools::catalogue::Catalogue;
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::{Name, Space, ThreadId};
 use endpoint::Endpoint;
+use thinkd_mind::decision::REPLY;
+use thinkd_mind::turn::options::PlainText;
+use thinkd_model::endpoint::{Calling, Options};
+use thinkd_model::prompt::Prompts;
+use thinkd_model::provider::{
+    Answer, Content, Message, Model, Piece, Request, Role, Schemas, Tier, ToolChoice, ToolSpec,
+};
+use thinkd_model::written;
+use thinkd_thread::settings::Language;
+use thinkd_tools::catalogue::Catalogue;
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::id::{Name, Space, ThreadId};
 
 mod endpoint;
 

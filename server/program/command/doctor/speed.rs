@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::Report;
-use crate::model::endpoint::Options;
-use crate::model::prompt::Prompts;
 use crate::program::settings::Settings;
-use crate::tools::catalogue::Catalogue;
-use crate::words::text::counted;
+use thinkd_model::endpoint::Options;
+use thinkd_model::prompt::Prompts;
+use thinkd_tools::catalogue::Catalogue;
+use thinkd_words::text::counted;
 
 /// A reply that takes longer than this is worth advice.
 const SLOW: Duration = Duration::from_secs(10);
@@ -83,7 +83,7 @@ pub fn check(setup: &Setup<'_>, called: Called, report: &mut Report) -> anyhow::
 fn voices(setup: &Setup<'_>, known: Option<Vec<Voice>>) -> Vec<Voice> {
     let first = || match setup.settings.runtime.default_submodules {
         true => {
-            let voice = |first: &crate::model::prompt::FirstSubmodule| Voice {
+            let voice = |first: &thinkd_model::prompt::FirstSubmodule| Voice {
                 prompt_bytes: first.prompt.len(),
                 follow_up: first.follow_up,
             };
@@ -97,7 +97,7 @@ fn voices(setup: &Setup<'_>, known: Option<Vec<Voice>>) -> Vec<Voice> {
 /// About how many bytes the calls of a first turn send; none: something is wrong with the prompts, which is said elsewhere.
 fn bytes(setup: &Setup<'_>, voices: &[Voice]) -> Option<usize> {
     let (decision, voice) = setup.tools.bytes(setup.prompts, AROUND_TOOL).ok()?;
-    let text = |template: &crate::model::prompt::Template| template.source().as_str().len();
+    let text = |template: &thinkd_model::prompt::Template| template.source().as_str().len();
     let of_voices: usize = voices
         .iter()
         .map(|one| {

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::event::envelope::{Event, Modality};
-use crate::event::fact::Fact;
 use crate::program::command::paint::{ALARM, BOLD, FAINT, of_name, painted};
 use crate::program::command::words::{what, who};
 use crate::program::telemetry::escaped;
+use thinkd_event::envelope::{Event, Modality};
+use thinkd_event::fact::Fact;
 
 /// How long a tool call that is followed live waits for its result before it is shown alone.
 pub const PATIENCE: Duration = Duration::from_secs(1);
@@ -140,7 +140,7 @@ fn answers(event: &Event) -> bool {
 
 /// The time of day (UTC, as in the log); with its date, if that is not today.
 fn short(event: &Event) -> String {
-    let (moment, now) = (event.ts.to_string(), crate::words::time::now().to_string());
+    let (moment, now) = (event.ts.to_string(), thinkd_words::time::now().to_string());
     let (date, time) = moment.split_at_checked(11).unwrap_or((&moment, ""));
     let time = time.get(..8).unwrap_or(time);
     if now.starts_with(date) {

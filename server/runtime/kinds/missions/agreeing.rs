@@ -10,8 +10,8 @@ use super::desk::Desk;
 use super::making::learn;
 use super::said::Considered;
 use super::solving::{Tried, Verdict, solve};
-use crate::event::agreement::{Agreed, Pool, agreed};
-use crate::event::mission::{Expected, Step, TaskId, sameness};
+use thinkd_event::agreement::{Agreed, Pool, agreed};
+use thinkd_event::mission::{Expected, Step, TaskId, sameness};
 
 const ANOTHER: &str = "another try came to it";
 const NO_OTHER: &str = "no other try came to it";

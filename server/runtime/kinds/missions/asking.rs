@@ -11,14 +11,14 @@ use serde_json::json;
 
 use super::desk::{Asker, Desk, ROOM_LEAST};
 use super::fitting::fit;
-use crate::event::mission::TaskId;
-use crate::mind::call::{Ended, PromptView, Question, Ready, TurnPlace, Until};
-use crate::model::offline::UNCONFIGURED;
-use crate::model::prompt::Prompts;
-use crate::model::provider::Tier;
-use crate::runtime::kinds::typed_question::{Form, typed_answer};
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::Name;
+use crate::kinds::typed_question::{Form, typed_answer};
+use thinkd_event::mission::TaskId;
+use thinkd_mind::call::{Ended, PromptView, Question, Ready, TurnPlace, Until};
+use thinkd_model::offline::UNCONFIGURED;
+use thinkd_model::prompt::Prompts;
+use thinkd_model::provider::Tier;
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::id::Name;
 
 /// So often is a model asked whose provider failed.
 const TRIES: u32 = 3;

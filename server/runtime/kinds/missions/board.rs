@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use serde_json::{Value as Json, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::event::agreement::Pool;
-use crate::event::fact::task::{TaskFact, TaskNews};
-use crate::event::mission::{NewTask, TaskId, TaskStatus, Value};
-use crate::event::outcome::Counts;
-use crate::log::projections::tasks::TaskRow;
-use crate::recall::choices::Chosen;
-use crate::tasks::lock::lock;
+use thinkd_event::agreement::Pool;
+use thinkd_event::fact::task::{TaskFact, TaskNews};
+use thinkd_event::mission::{NewTask, TaskId, TaskStatus, Value};
+use thinkd_event::outcome::Counts;
+use thinkd_log::projections::tasks::TaskRow;
+use thinkd_recall::choices::Chosen;
+use thinkd_tasks::lock::lock;
 
 /// A task as the board has it.
 #[derive(Debug)]

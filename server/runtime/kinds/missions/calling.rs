@@ -5,13 +5,13 @@
 use serde_json::{Value as Json, json};
 
 use super::desk::Desk;
-use crate::event::fact::task::{TaskNews, ToolStep};
-use crate::event::mission::{NAME_MAX, TaskId};
-use crate::event::statement::cut;
-use crate::tools::tool::{CallSite, SoFar, Tool};
-use crate::words::failure::{Failure, Who};
-use crate::words::id::Name;
-use crate::words::time;
+use thinkd_event::fact::task::{TaskNews, ToolStep};
+use thinkd_event::mission::{NAME_MAX, TaskId};
+use thinkd_event::statement::cut;
+use thinkd_tools::tool::{CallSite, SoFar, Tool};
+use thinkd_words::failure::{Failure, Who};
+use thinkd_words::id::Name;
+use thinkd_words::time;
 
 /// Most calls of tools in one try of a task.
 const STEPS_MAX: usize = 8;

@@ -6,9 +6,9 @@ use serde_json::{Value as Json, json};
 
 use super::asking::Came;
 use super::desk::Desk;
-use crate::event::fact::task::TaskNews;
-use crate::event::mission::{Check, Expected, TaskId, sameness};
-use crate::event::statement::cut;
+use thinkd_event::fact::task::TaskNews;
+use thinkd_event::mission::{Check, Expected, TaskId, sameness};
+use thinkd_event::statement::cut;
 
 /// Longest note about a check, in characters.
 const NOTE_MAX: usize = 500;

@@ -6,13 +6,13 @@ use unhurried::{Context, NodeExecutionError, node};
 
 use super::desk::Desk;
 use super::solving::Tried;
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::event::mission::{TEXT_MAX, TaskId, sameness};
-use crate::event::statement::{Claim, Claimant, STATEMENT_MAX, Source, cut};
-use crate::log::error::StoreError;
-use crate::mind::turn_writer::Lost;
-use crate::words::id::{self, ThreadId};
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_event::mission::{TEXT_MAX, TaskId, sameness};
+use thinkd_event::statement::{Claim, Claimant, STATEMENT_MAX, Source, cut};
+use thinkd_log::error::StoreError;
+use thinkd_mind::turn_writer::Lost;
+use thinkd_words::id::{self, ThreadId};
 
 /// Most facts of one answer.
 const FACTS_MAX: usize = 8;

@@ -10,17 +10,17 @@ use tokio_util::sync::CancellationToken;
 use super::board::Tasks;
 use super::journal::Journal;
 use super::resting::Rest;
-use crate::event::estimate::Records;
-use crate::event::mission::{Figures, TaskId, Wanted};
-use crate::log::thread_row::ThreadRow;
-use crate::model::prompt::Prompts;
-use crate::runtime::ground::Ground;
-use crate::runtime::mission::Options;
-use crate::tasks::lock::lock;
-use crate::thread::quota::Purse;
-use crate::tools::knowledge::Search;
-use crate::words::failure::Failure;
-use crate::words::id::Space;
+use crate::ground::Ground;
+use crate::mission::Options;
+use thinkd_event::estimate::Records;
+use thinkd_event::mission::{Figures, TaskId, Wanted};
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_model::prompt::Prompts;
+use thinkd_tasks::lock::lock;
+use thinkd_thread::quota::Purse;
+use thinkd_tools::knowledge::Search;
+use thinkd_words::failure::Failure;
+use thinkd_words::id::Space;
 
 /// Fewest bytes for the values of a prompt, however small the window.
 pub(super) const ROOM_LEAST: usize = 1 << 10;

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::tasks::level::level;
+use thinkd_tasks::level::level;
 
 /// Bytes of a text that is cut which are worth showing.
 const LEAST: usize = 200;

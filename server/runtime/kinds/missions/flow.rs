@@ -19,9 +19,9 @@ use super::said::Considered;
 use super::solving::{Tried, Verdict, solve};
 use super::steps::{Ended, begin, check, end, retry};
 use super::using::{Framed, choices, look_up, tell, with_frameworks};
-use crate::event::mission::{Expected, Plan, Route, Step, TaskId, Value, ladder};
-use crate::tasks::under_way::UnderWay;
-use crate::words::failure::{Failure, FailureKind};
+use thinkd_event::mission::{Expected, Plan, Route, Step, TaskId, Value, ladder};
+use thinkd_tasks::under_way::UnderWay;
+use thinkd_words::failure::{Failure, FailureKind};
 
 type Place = tokio::sync::OwnedSemaphorePermit;
 type Done<T> = Result<T, NodeExecutionError>;

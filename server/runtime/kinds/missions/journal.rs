@@ -2,16 +2,16 @@
 //! that says it; and how it is said that tasks are over.
 
 use super::board::{Board, TaskNow};
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::event::fact::set::Thread;
-use crate::event::fact::task::TaskNews;
-use crate::event::mission::{TaskId, TaskStatus};
-use crate::log::error::StoreError;
-use crate::log::status::Status;
-use crate::mind::turn_writer::Lost;
-use crate::pipelines::ledger::Ledger;
-use crate::words::id::ThreadId;
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::set::Thread;
+use thinkd_event::fact::task::TaskNews;
+use thinkd_event::mission::{TaskId, TaskStatus};
+use thinkd_log::error::StoreError;
+use thinkd_log::status::Status;
+use thinkd_mind::turn_writer::Lost;
+use thinkd_pipelines::ledger::Ledger;
+use thinkd_words::id::ThreadId;
 
 /// Something that was not done, and why.
 pub(super) type Refusal = (TaskId, String, String);

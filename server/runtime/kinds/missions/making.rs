@@ -15,17 +15,17 @@ use super::said::filled;
 use super::sketching::{ABOUT, Guideline, Sketch, Write, instructions, tuned};
 use super::solving::{Called, PROGRAMS, Verdict, run};
 use super::using::{Framed, frameworks_like};
-use crate::event::fact::task::{TaskNews, ToolStep};
-use crate::event::framework::{Framework, NAME_MAX, Recipe, TEXT_MAX, Tries};
-use crate::event::mission::{Check, TaskId, Value};
-use crate::event::statement::cut;
-use crate::event::tuning::Tuning;
-use crate::model::provider::Tier;
-use crate::recall::frameworks::Likely;
-use crate::runtime::frameworks::create;
-use crate::runtime::kinds::typed_question::Form;
-use crate::runtime::refused::Refused;
-use crate::words::id;
+use crate::frameworks::create;
+use crate::kinds::typed_question::Form;
+use crate::refused::Refused;
+use thinkd_event::fact::task::{TaskNews, ToolStep};
+use thinkd_event::framework::{Framework, NAME_MAX, Recipe, TEXT_MAX, Tries};
+use thinkd_event::mission::{Check, TaskId, Value};
+use thinkd_event::statement::cut;
+use thinkd_event::tuning::Tuning;
+use thinkd_model::provider::Tier;
+use thinkd_recall::frameworks::Likely;
+use thinkd_words::id;
 
 /// Most characters of an answer in the record of such a try.
 const SAMPLE_MAX: usize = 500;

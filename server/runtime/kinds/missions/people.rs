@@ -7,21 +7,21 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::desk::Desk;
-use crate::event::condition::{Condition, RequestState};
-use crate::event::draft::Draft;
-use crate::event::envelope::{Event, tag};
-use crate::event::fact::Fact;
-use crate::event::fact::question::{Answered, Question};
-use crate::event::mission::{TEXT_MAX, TaskId};
-use crate::event::statement::cut;
-use crate::log::error::StoreError;
-use crate::log::feed::{Follower, Tail};
-use crate::log::query::{Query, Show};
-use crate::log::thread_row::ThreadRow;
-use crate::runtime::mailbox::each_after;
-use crate::tools::approval::after;
-use crate::words::id::{self, Seq, ThreadId};
-use crate::words::time;
+use crate::mailbox::each_after;
+use thinkd_event::condition::{Condition, RequestState};
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::{Event, tag};
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::question::{Answered, Question};
+use thinkd_event::mission::{TEXT_MAX, TaskId};
+use thinkd_event::statement::cut;
+use thinkd_log::error::StoreError;
+use thinkd_log::feed::{Follower, Tail};
+use thinkd_log::query::{Query, Show};
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_tools::approval::after;
+use thinkd_words::id::{self, Seq, ThreadId};
+use thinkd_words::time;
 
 /// Answers that are looked at: as many as there are open at a time.
 const ANSWERS_MAX: u32 = 500;

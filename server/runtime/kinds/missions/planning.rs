@@ -8,11 +8,11 @@ use unhurried::node;
 use super::asking::{Ask, Came, ask};
 use super::desk::Desk;
 use super::people::ask_people;
-use super::said::{Consider, Considered, Decompose, Replan, Said, some};
-use crate::event::draft::Draft;
-use crate::event::fact::task::TaskNews;
-use crate::event::mission::{NewTask, TEXT_MAX, TaskId, TaskStatus, Value};
-use crate::runtime::kinds::typed_question::Form;
+use super::said::{Bounds, Consider, Considered, Decompose, Replan, Said, some, tasks_of};
+use crate::kinds::typed_question::Form;
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::task::TaskNews;
+use thinkd_event::mission::{NewTask, TEXT_MAX, TaskId, TaskStatus, Value};
 
 /// Makes the parts of the mission, or of a task. Nothing comes of it where there is no room for
 /// them.
@@ -199,7 +199,8 @@ fn room(desk: &Desk) -> usize {
 pub(super) fn made_of(desk: &Desk, parent: Option<TaskId>, said: Decompose) -> Came<Vec<TaskId>> {
     let value = parent.map_or(desk.wanted.value, |task| desk.tasks.value(task));
     let room = room(desk);
-    let (made, refused) = said.read(&desk.tasks.board(), parent, room, value);
+    let bounds = Bounds { room, value };
+    let (made, refused) = tasks_of(said, &desk.tasks.board(), parent, bounds);
     desk.journal.refuse_all(parent, refused);
     if made.is_empty() {
         return Came::ToNothing("none of these tasks can be made".to_owned());

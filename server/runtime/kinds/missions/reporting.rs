@@ -10,10 +10,10 @@ use super::board::Board;
 use super::desk::Desk;
 use super::fitting::{cut_middle, size};
 use super::said::{Report, filled};
-use crate::event::mission::{ANSWER_MAX, REPORT_MAX, TaskId};
-use crate::event::statement::cut;
-use crate::runtime::kinds::typed_question::Form;
-use crate::tasks::level::level;
+use crate::kinds::typed_question::Form;
+use thinkd_event::mission::{ANSWER_MAX, REPORT_MAX, TaskId};
+use thinkd_event::statement::cut;
+use thinkd_tasks::level::level;
 
 /// Bytes for a word on the tasks that stand elsewhere.
 const NOTE: usize = 256;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::event::condition::Condition;
+use thinkd_event::condition::Condition;
 
 /// How many flows of a mission are at work, and what the others wait for; cheap to clone.
 #[derive(Clone, Default)]

@@ -10,11 +10,11 @@ use serde_json::Value as Json;
 
 use super::board::Board;
 use super::journal::Refusal;
-use crate::event::mission::{
+use thinkd_event::mission::{
     Check, NAME_MAX, NewTask, RUBRIC, Route, TEXT_MAX, TaskId, Value, circle, sameness, shown_way,
 };
-use crate::event::statement::cut;
-pub(super) use crate::tools::catalogue::mission_plan::Plan as Decompose;
+use thinkd_event::statement::cut;
+pub(super) use thinkd_tools::catalogue::mission_plan::Plan as Decompose;
 
 /// Most names that brought to a task.
 const BROUGHT_MAX: usize = 16;
@@ -239,66 +239,71 @@ impl Considered {
     }
 }
 
-impl Decompose {
-    /// Returns the tasks that are made of it, at most `room`, and what was refused, by name. None
-    /// is worth more than `most`.
-    pub(super) fn read(
-        self,
-        board: &Board,
-        parent: Option<TaskId>,
-        room: usize,
-        most: Value,
-    ) -> (Vec<NewTask>, Vec<Refusal>) {
-        let (from, about) = (board.next_number(), parent.unwrap_or(TaskId(0)));
-        let (mut made, mut refused) = (Vec::<NewTask>::new(), Vec::<Refusal>::new());
-        let (mut numbers, mut wishes) = (BTreeMap::new(), Vec::new());
-        let count = self.tasks.len();
-        let words = |name: &str, description: &str| (sameness(name), sameness(description));
-        let known = |new: &NewTask| (words(&new.name, &new.description), new.task);
-        let ancestors: HashMap<_, _> = board.ancestors(parent).map(known).collect();
-        let mut twins = HashMap::new();
-        for (number, part) in (1..).zip(self.tasks) {
-            let description = cut(&part.description, TEXT_MAX);
-            let name = some(&part.name, NAME_MAX).unwrap_or_else(|| cut(&description, 60));
-            let of = format!("the task {name:?}");
-            let words = words(&name, &description);
-            let why = if description.is_empty() {
-                "it does not say what is to be done".to_owned()
-            } else if let Some(ancestor) = ancestors.get(&words) {
-                format!("it is the same as {ancestor}, which it would be a part of")
-            } else if let Some(twin) = twins.get(&words) {
-                format!("it is the same as {twin}")
-            } else if made.len() >= room {
-                let why = format!(
-                    "a mission has room for {room} more tasks (mission.tasks), and {count} are wanted"
-                );
-                refused.push((about, "what follows in the list".into(), why));
-                break;
-            } else {
-                let task = TaskId(from + made.len() as u64);
-                twins.insert(words, task);
-                numbers.insert(number, task);
-                wishes.push((task, part.requires));
-                let value = part.value.as_deref().and_then(Value::parse);
-                let brought = part.brought_by.iter().take(BROUGHT_MAX);
-                made.push(NewTask {
-                    task,
-                    name,
-                    description,
-                    value: value.unwrap_or(most).min(most),
-                    parent,
-                    requires: Vec::new(),
-                    brought_by: brought.filter_map(|it| some(it, NAME_MAX)).collect(),
-                    rank: made.len() as u64 + 1,
-                    exact: part.exact == Some(true),
-                });
-                continue;
-            };
-            refused.push((about, of, why));
-        }
-        require(&mut made, &numbers, wishes, &mut refused);
-        (made, refused)
+/// Bounds of the tasks that are made of a plan.
+pub(super) struct Bounds {
+    /// Most tasks.
+    pub room: usize,
+    /// Highest value of a task.
+    pub value: Value,
+}
+
+/// Returns the tasks that are made of a plan, and what was refused, by name.
+pub(super) fn tasks_of(
+    plan: Decompose,
+    board: &Board,
+    parent: Option<TaskId>,
+    bounds: Bounds,
+) -> (Vec<NewTask>, Vec<Refusal>) {
+    let room = bounds.room;
+    let (from, about) = (board.next_number(), parent.unwrap_or(TaskId(0)));
+    let (mut made, mut refused) = (Vec::<NewTask>::new(), Vec::<Refusal>::new());
+    let (mut numbers, mut wishes) = (BTreeMap::new(), Vec::new());
+    let count = plan.tasks.len();
+    let words = |name: &str, description: &str| (sameness(name), sameness(description));
+    let known = |new: &NewTask| (words(&new.name, &new.description), new.task);
+    let ancestors: HashMap<_, _> = board.ancestors(parent).map(known).collect();
+    let mut twins = HashMap::new();
+    for (number, part) in (1..).zip(plan.tasks) {
+        let description = cut(&part.description, TEXT_MAX);
+        let name = some(&part.name, NAME_MAX).unwrap_or_else(|| cut(&description, 60));
+        let of = format!("the task {name:?}");
+        let words = words(&name, &description);
+        let why = if description.is_empty() {
+            "it does not say what is to be done".to_owned()
+        } else if let Some(ancestor) = ancestors.get(&words) {
+            format!("it is the same as {ancestor}, which it would be a part of")
+        } else if let Some(twin) = twins.get(&words) {
+            format!("it is the same as {twin}")
+        } else if made.len() >= room {
+            let why = format!(
+                "a mission has room for {room} more tasks (mission.tasks), and {count} are wanted"
+            );
+            refused.push((about, "what follows in the list".into(), why));
+            break;
+        } else {
+            let task = TaskId(from + made.len() as u64);
+            twins.insert(words, task);
+            numbers.insert(number, task);
+            wishes.push((task, part.requires));
+            let value = part.value.as_deref().and_then(Value::parse);
+            let brought = part.brought_by.iter().take(BROUGHT_MAX);
+            made.push(NewTask {
+                task,
+                name,
+                description,
+                value: value.unwrap_or(bounds.value).min(bounds.value),
+                parent,
+                requires: Vec::new(),
+                brought_by: brought.filter_map(|it| some(it, NAME_MAX)).collect(),
+                rank: made.len() as u64 + 1,
+                exact: part.exact == Some(true),
+            });
+            continue;
+        };
+        refused.push((about, of, why));
     }
+    require(&mut made, &numbers, wishes, &mut refused);
+    (made, refused)
 }
 
 /// Writes down what requires what; what closes a circle or is not in the list is refused.
@@ -391,7 +396,11 @@ mod tests {
 
     fn parts(list: Json, room: usize) -> (Vec<NewTask>, Vec<Refusal>) {
         let said: Decompose = serde_json::from_value(json!({ "tasks": list })).unwrap();
-        said.read(&Board::default(), None, room, Value::Medium)
+        let bounds = Bounds {
+            room,
+            value: Value::Medium,
+        };
+        tasks_of(said, &Board::default(), None, bounds)
     }
 
     fn part(name: &str, requires: &[i64]) -> Json {

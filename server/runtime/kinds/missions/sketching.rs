@@ -8,9 +8,9 @@ use serde_json::Value as Json;
 use super::said::some;
 use super::solving::Computed;
 use super::using::read_input;
-use crate::event::fact::task::ToolStep;
-use crate::event::framework::{CODE_MAX, ITEMS_MAX, NAME_MAX, Recipe, TEXT_MAX};
-use crate::event::statement::cut;
+use thinkd_event::fact::task::ToolStep;
+use thinkd_event::framework::{CODE_MAX, ITEMS_MAX, NAME_MAX, Recipe, TEXT_MAX};
+use thinkd_event::statement::cut;
 
 /// Most sets of values that a program is tried with.
 const SETS_MAX: usize = 8;

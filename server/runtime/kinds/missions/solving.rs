@@ -12,11 +12,11 @@ use super::calling::{call_tool, is_step, steps, tools_told};
 use super::checking::{looked_up, ran};
 use super::desk::Desk;
 use super::said::{Considered, Solve, some};
-use crate::event::fact::task::{TaskNews, ToolStep};
-use crate::event::mission::{ANSWER_MAX, Route, Step, TEXT_MAX, TaskId, sameness};
-use crate::event::statement::cut;
-use crate::model::provider::Tier;
-use crate::runtime::kinds::typed_question::Form;
+use crate::kinds::typed_question::Form;
+use thinkd_event::fact::task::{TaskNews, ToolStep};
+use thinkd_event::mission::{ANSWER_MAX, Route, Step, TEXT_MAX, TaskId, sameness};
+use thinkd_event::statement::cut;
+use thinkd_model::provider::Tier;
 
 /// So often is an answer asked for, one whose program ends in an error or that has to be looked up
 /// first: of the ordinary model, and of the high tier.

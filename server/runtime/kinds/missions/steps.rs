@@ -11,13 +11,13 @@ use super::checking::{Decided, decided, judged};
 use super::desk::Desk;
 use super::journal;
 use super::said::Judge;
-use crate::event::draft::Draft;
-use crate::event::fact::set::Thread;
-use crate::event::fact::task::TaskNews;
-use crate::event::mission::{Check, Expected, TEXT_MAX, TaskId};
-use crate::event::statement::cut;
-use crate::runtime::kinds::typed_question::Form;
-use crate::thread::settings::{Kind, Settings};
+use crate::kinds::typed_question::Form;
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::set::Thread;
+use thinkd_event::fact::task::TaskNews;
+use thinkd_event::mission::{Check, Expected, TEXT_MAX, TaskId};
+use thinkd_event::statement::cut;
+use thinkd_thread::settings::{Kind, Settings};
 
 /// How a task ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -5,10 +5,10 @@
 use std::collections::VecDeque;
 
 use super::journal::{Journal, Stored};
-use crate::event::envelope::{Event, tag};
-use crate::log::query::{Query, Show};
-use crate::words::id::{Seq, ThreadId};
-use crate::words::time::Timestamp;
+use thinkd_event::envelope::{Event, tag};
+use thinkd_log::query::{Query, Show};
+use thinkd_words::id::{Seq, ThreadId};
+use thinkd_words::time::Timestamp;
 
 /// The time that is counted, in microseconds.
 const HOUR: i64 = 3_600_000_000;

@@ -8,13 +8,13 @@ use serde_json::json;
 
 use super::bench::OnTrial;
 use super::said::{Said, Silent};
-use crate::event::statement::Valid;
-use crate::mind::call::{Ended, PromptView, TurnPlace, Until};
-use crate::mind::turn_writer::Lost;
-use crate::model::provider::Tier;
-use crate::runtime::kinds::typed_question::{Form, typed_answer};
-use crate::words::failure::Who;
-use crate::words::time;
+use crate::kinds::typed_question::{Form, typed_answer};
+use thinkd_event::statement::Valid;
+use thinkd_mind::call::{Ended, PromptView, TurnPlace, Until};
+use thinkd_mind::turn_writer::Lost;
+use thinkd_model::provider::Tier;
+use thinkd_words::failure::Who;
+use thinkd_words::time;
 
 /// Question for the predictions of a claim.
 pub(super) const DERIVE: Form = Form::new("derive", |it| (&it.trial_derive, &it.trial_claim));

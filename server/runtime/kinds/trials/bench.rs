@@ -5,15 +5,15 @@ use tokio::sync::Mutex;
 
 use super::journal::{Journal, Stored, is_overtaken};
 use super::{TRIES, Trials};
-use crate::event::draft::Draft;
-use crate::event::statement::Judged;
-use crate::event::trial::{News, Trial};
-use crate::log::projections::statements::StatementRow;
-use crate::log::thread_row::ThreadRow;
-use crate::mind::turn::stop::Stop;
-use crate::mind::turn_writer::{Lost, TurnWriter};
-use crate::thread::quota::Purse;
-use crate::words::id::Seq;
+use thinkd_event::draft::Draft;
+use thinkd_event::statement::Judged;
+use thinkd_event::trial::{News, Trial};
+use thinkd_log::projections::statements::StatementRow;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_mind::turn::stop::Stop;
+use thinkd_mind::turn_writer::{Lost, TurnWriter};
+use thinkd_thread::quota::Purse;
+use thinkd_words::id::Seq;
 
 /// See the module.
 pub(super) struct Bench<'a> {

@@ -9,9 +9,9 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::said::{Said, Silent};
-use crate::event::statement::{Answer, Later, Reading, SENTENCE_MAX, cut};
-use crate::tools::code::runner::Runner;
-use crate::words::id::Space;
+use thinkd_event::statement::{Answer, Later, Reading, SENTENCE_MAX, cut};
+use thinkd_tools::code::runner::Runner;
+use thinkd_words::id::Space;
 
 /// Source of its readings.
 const OUTPUT: &str = "the output of code";

@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::journal::{Follow, Journal, Stored, verdict, word};
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::event::entity::Names;
-use crate::event::method::Value;
-use crate::event::statement::{Outcome, Status, Triple, Valid, folded};
-use crate::log::projections::statements::{Asked, StatementRow};
-use crate::words::id::Seq;
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_event::entity::Names;
+use thinkd_event::method::Value;
+use thinkd_event::statement::{Outcome, Status, Triple, Valid, folded};
+use thinkd_log::projections::statements::{Asked, StatementRow};
+use thinkd_words::id::Seq;
 
 /// Reason of a contested statement.
 const ANOTHER: &str = "one that contradicts it has survived, too";

@@ -7,10 +7,10 @@ use std::collections::HashSet;
 
 use super::TRIES;
 use super::journal::{Follow, Journal, Stored};
-use crate::event::draft::Draft;
-use crate::event::method;
-use crate::event::statement::{Claimant, Outcome};
-use crate::log::projections::statements::StatementRow;
+use thinkd_event::draft::Draft;
+use thinkd_event::method;
+use thinkd_event::statement::{Claimant, Outcome};
+use thinkd_log::projections::statements::StatementRow;
 
 /// Most statements that are looked at for the ground of one; what stands on more is not held.
 const GROUND_MAX: usize = 1000;

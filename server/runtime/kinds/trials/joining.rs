@@ -7,13 +7,13 @@ use super::journal::{Journal, Stored, again, under, word};
 use super::retesting::has_new_instrument;
 use super::settling::{fallen, settle};
 use super::{REACH, TRIES};
-use crate::event::draft::Draft;
-use crate::event::entity::normal;
-use crate::event::method;
-use crate::event::statement::{Judged, Outcome, SOURCES_MAX, Source, Status, Triple, Valid};
-use crate::event::trial::News;
-use crate::log::projections::statements::{Asked, StatementRow};
-use crate::mind::turn_writer::Lost;
+use thinkd_event::draft::Draft;
+use thinkd_event::entity::normal;
+use thinkd_event::method;
+use thinkd_event::statement::{Judged, Outcome, SOURCES_MAX, Source, Status, Triple, Valid};
+use thinkd_event::trial::News;
+use thinkd_log::projections::statements::{Asked, StatementRow};
+use thinkd_mind::turn_writer::Lost;
 
 /// A claim with the words of another one is that one.
 pub(super) async fn join_same_text(on: &mut OnTrial<'_>) -> Result<bool, Lost> {

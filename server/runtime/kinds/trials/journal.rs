@@ -1,23 +1,23 @@
 //! The log of one space as its trials read and write it, and the words on statements that need no
 //! trial.
 
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::statement::{self, Said};
-use crate::event::statement::{Judged, Outcome, Status};
-use crate::event::trial::{News, Trial};
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::projections::statements::{Asked, StatementRow};
-use crate::log::query::{Order, Query};
-use crate::mind::turn_writer::Lost;
-use crate::runtime::append::append_told;
-use crate::runtime::ground::Ground;
-use crate::runtime::memory;
-use crate::words::id::{Seq, Space};
-use crate::words::time;
+use crate::append::append_told;
+use crate::ground::Ground;
+use crate::memory;
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::statement::{self, Said};
+use thinkd_event::statement::{Judged, Outcome, Status};
+use thinkd_event::trial::{News, Trial};
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_log::projections::statements::{Asked, StatementRow};
+use thinkd_log::query::{Order, Query};
+use thinkd_mind::turn_writer::Lost;
+use thinkd_words::id::{Seq, Space};
+use thinkd_words::time;
 
 /// The result of reading the log, or of writing to it.
 pub(super) type Stored<T> = Result<T, StoreError>;

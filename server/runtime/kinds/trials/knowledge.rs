@@ -8,12 +8,12 @@ use super::asking::{WEIGH, ask, predicted};
 use super::bench::OnTrial;
 use super::journal::Stored;
 use super::said::{Claimed, Said, Silent, Weigh};
-use crate::event::evidence::{is_own_source, is_quote, rests_on};
-use crate::event::statement::{Prediction, Reading};
-use crate::tools::knowledge::{Passage, of_tool};
-use crate::tools::tool::{CallSite, SoFar};
-use crate::words::failure::Who;
-use crate::words::time;
+use thinkd_event::evidence::{is_own_source, is_quote, rests_on};
+use thinkd_event::statement::{Prediction, Reading};
+use thinkd_tools::knowledge::{Passage, of_tool};
+use thinkd_tools::tool::{CallSite, SoFar};
+use thinkd_words::failure::Who;
+use thinkd_words::time;
 
 /// Looks a prediction up.
 pub(super) async fn look_up(

@@ -10,15 +10,15 @@ use std::collections::BTreeSet;
 use super::TRIES;
 use super::contesting::anew;
 use super::journal::{APPEND_MAX, Journal, Stored, under, verdict};
-use crate::event::condition::Condition;
-use crate::event::draft::Draft;
-use crate::event::entity::{Merge, Names, Unmerge, identity, normal};
-use crate::event::statement::{Judged, Outcome, Status};
-use crate::event::trial::News;
-use crate::log::projections::merges::{MergeRow, names};
-use crate::runtime::memory;
-use crate::runtime::refused::Refused;
-use crate::words::id::{self, Seq, ThreadId};
+use crate::memory;
+use crate::refused::Refused;
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_event::entity::{Merge, Names, Unmerge, identity, normal};
+use thinkd_event::statement::{Judged, Outcome, Status};
+use thinkd_event::trial::News;
+use thinkd_log::projections::merges::{MergeRow, names};
+use thinkd_words::id::{self, Seq, ThreadId};
 
 /// The normal forms of the names that merges are about.
 pub(super) type Forms = BTreeSet<String>;

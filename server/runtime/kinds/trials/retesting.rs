@@ -15,17 +15,17 @@ use super::bench::{Bench, OnTrial, begin_again};
 use super::journal::{Journal, Stored, again, verdict};
 use super::people::{room_for_questions, somebody_may_answer};
 use super::rules::instruments;
-use crate::event::envelope::Event;
-use crate::event::fact::statement::RETEST;
-use crate::event::method::{new_for, testable, waits_for_an_instrument};
-use crate::event::retest::{by_another, is_at_rest, urgency};
-use crate::event::statement::{Instrument, Judged, PREDICTIONS_MAX, Status};
-use crate::log::projections::statements::{Asked, StatementRow};
-use crate::log::query::{Query, Show};
-use crate::mind::turn_writer::Lost;
-use crate::recall::uses::Counted;
-use crate::words::id::Seq;
-use crate::words::time::{self, Timestamp};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::statement::RETEST;
+use thinkd_event::method::{new_for, testable, waits_for_an_instrument};
+use thinkd_event::retest::{by_another, is_at_rest, urgency};
+use thinkd_event::statement::{Instrument, Judged, PREDICTIONS_MAX, Status};
+use thinkd_log::projections::statements::{Asked, StatementRow};
+use thinkd_log::query::{Query, Show};
+use thinkd_mind::turn_writer::Lost;
+use thinkd_recall::uses::Counted;
+use thinkd_words::id::Seq;
+use thinkd_words::time::{self, Timestamp};
 
 /// The time that is counted, in microseconds.
 const DAY: i64 = 86_400_000_000;

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::bench::OnTrial;
 use super::journal::Stored;
 use super::people::has_people_for;
-use crate::event::statement::Instrument;
-use crate::event::trial::Rules;
-use crate::runtime::ground::Ground;
-use crate::runtime::memory;
+use crate::ground::Ground;
+use crate::memory;
+use thinkd_event::statement::Instrument;
+use thinkd_event::trial::Rules;
 
 /// Returns the instruments that this server has for any statement.
 pub(super) fn instruments(ground: &Ground) -> BTreeSet<Instrument> {

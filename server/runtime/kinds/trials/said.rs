@@ -5,17 +5,17 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::event::entity::is_identity;
-use crate::event::statement::{
+use thinkd_event::entity::is_identity;
+use thinkd_event::statement::{
     Answer, Derived, Instrument, Later, NAME_MAX, Prediction, Reading, SENTENCE_MAX, Triple, Valid,
     cut, date, spaced,
 };
-use crate::event::trial::Rules;
-use crate::event::{evidence, method};
-use crate::log::error::StoreError;
-use crate::mind::turn_writer::Lost;
-use crate::tools::knowledge::Passage;
-use crate::words::time::Timestamp;
+use thinkd_event::trial::Rules;
+use thinkd_event::{evidence, method};
+use thinkd_log::error::StoreError;
+use thinkd_mind::turn_writer::Lost;
+use thinkd_tools::knowledge::Passage;
+use thinkd_words::time::Timestamp;
 
 /// Most predictions of an answer that are looked at.
 const LOOKED_AT: usize = 12;

@@ -9,19 +9,19 @@ use serde_json::json;
 
 use super::bench::Bench;
 use super::journal::{APPEND_MAX, Journal, PAGE, Stored};
-use crate::event::correction::{Correction, EVENTS_MAX, TEXT_MAX};
-use crate::event::draft::Draft;
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::recalled;
-use crate::event::fact::statement::{Said, StatementFact};
-use crate::event::statement::{Status, cut};
-use crate::log::projections::statements::StatementRow;
-use crate::log::query::{Order, Query, Show};
-use crate::mind::turn_writer::Lost;
-use crate::runtime::ground::Ground;
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::{self, Seq, Space, ThreadId};
+use crate::ground::Ground;
+use thinkd_event::correction::{Correction, EVENTS_MAX, TEXT_MAX};
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::recalled;
+use thinkd_event::fact::statement::{Said, StatementFact};
+use thinkd_event::statement::{Status, cut};
+use thinkd_log::projections::statements::StatementRow;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_mind::turn_writer::Lost;
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::id::{self, Seq, Space, ThreadId};
 
 /// Most events that returned a statement that are looked at, the newest.
 const RECALLS_MAX: usize = 2000;

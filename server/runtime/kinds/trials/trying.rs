@@ -16,14 +16,14 @@ use super::people::{ask_people, expire};
 use super::rules::rules;
 use super::said::{Derive, Draftlike, Reflect, answered};
 use super::settling::{judge, refuse};
-use crate::event::entity::Names;
-use crate::event::statement::{
+use thinkd_event::entity::Names;
+use thinkd_event::statement::{
     Derived, Instrument, Judged, Prediction, Reading, Status, Triple, Valid,
 };
-use crate::event::trial::{Found, News, Rules, Step};
-use crate::log::projections::statements::StatementRow;
-use crate::mind::turn_writer::Lost;
-use crate::words::time;
+use thinkd_event::trial::{Found, News, Rules, Step};
+use thinkd_log::projections::statements::StatementRow;
+use thinkd_mind::turn_writer::Lost;
+use thinkd_words::time;
 
 /// Steps of one trial: more than its predictions can need.
 const STEPS_MAX: usize = 64;

@@ -10,15 +10,15 @@ use super::rules::retry_micros;
 use super::telling::{tell, tell_late};
 use super::trying::try_one;
 use super::{REACH, allowance};
-use crate::event::draft::Draft;
-use crate::event::fact::set::{Change, Timer};
-use crate::event::fact::statement::Trials as Said;
-use crate::log::projections::statements::StatementRow;
-use crate::log::status::Status;
-use crate::mind::turn_writer::Lost;
-use crate::tasks::under_way::UnderWay;
-use crate::words::id::Seq;
-use crate::words::time::{self, Timestamp};
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::set::{Change, Timer};
+use thinkd_event::fact::statement::Trials as Said;
+use thinkd_log::projections::statements::StatementRow;
+use thinkd_log::status::Status;
+use thinkd_mind::turn_writer::Lost;
+use thinkd_tasks::under_way::UnderWay;
+use thinkd_words::id::Seq;
+use thinkd_words::time::{self, Timestamp};
 
 /// So often is a statement begun in one go that is overtaken each time.
 const OVERTAKEN_MAX: u32 = 5;

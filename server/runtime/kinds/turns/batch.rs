@@ -1,25 +1,25 @@
 //! What a turn is about: what waits in the mailbox, the event from outside it goes back to, and how the turn begins, or goes on.
 
 use super::Turns;
-use crate::event::condition::{Condition, RequestState};
-use crate::event::draft::Draft;
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::turn::Started;
-use crate::event::timer::Purpose;
-use crate::log::error::StoreError;
-use crate::log::query::Show;
-use crate::log::status::Status;
-use crate::log::thread_row::ThreadRow;
-use crate::mind::turn::Turn;
-use crate::mind::turn::granted::Granted;
-use crate::mind::turn::options::TurnOptions;
-use crate::mind::turn::step::Step;
-use crate::runtime::ground::Ground;
-use crate::runtime::mailbox::each_after;
-use crate::thread::history;
-use crate::thread::settings::Settings;
-use crate::words::id::{Name, Seq, Space};
+use crate::ground::Ground;
+use crate::mailbox::each_after;
+use thinkd_event::condition::{Condition, RequestState};
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::turn::Started;
+use thinkd_event::timer::Purpose;
+use thinkd_log::error::StoreError;
+use thinkd_log::query::Show;
+use thinkd_log::status::Status;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_mind::turn::Turn;
+use thinkd_mind::turn::granted::Granted;
+use thinkd_mind::turn::options::TurnOptions;
+use thinkd_mind::turn::step::Step;
+use thinkd_thread::history;
+use thinkd_thread::settings::Settings;
+use thinkd_words::id::{Name, Seq, Space};
 
 /// The beginning of a turn. In sub-steps it has the state of the step, with nothing decided; a turn that ends a wait ends
 /// its time limit, too.

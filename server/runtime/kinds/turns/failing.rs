@@ -3,17 +3,17 @@
 use serde_json::json;
 
 use super::Turns;
-use crate::event::draft::Draft;
-use crate::event::envelope::TurnOutcome;
-use crate::event::process::Waiting;
-use crate::log::error::StoreError;
-use crate::log::status::Status;
-use crate::mind::call::TurnPlace;
-use crate::mind::turn::{stuck, why};
-use crate::mind::turn_writer::{Lost, TurnWriter};
-use crate::thread::settings::Settings;
-use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::{Seq, Space, ThreadId};
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::TurnOutcome;
+use thinkd_event::process::Waiting;
+use thinkd_log::error::StoreError;
+use thinkd_log::status::Status;
+use thinkd_mind::call::TurnPlace;
+use thinkd_mind::turn::{stuck, why};
+use thinkd_mind::turn_writer::{Lost, TurnWriter};
+use thinkd_thread::settings::Settings;
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 /// A turn at its end.
 #[derive(Clone, Copy)]

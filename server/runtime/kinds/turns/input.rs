@@ -2,20 +2,20 @@
 
 use uuid::Uuid;
 
-use crate::event::condition::{Condition, RequestState};
-use crate::event::draft::{Draft, InputKind, Part};
-use crate::event::envelope::Payload;
-use crate::event::fact::Fact;
-use crate::event::request::{Parked, Settled};
-use crate::log::appended::{Append, Appended, Placed};
-use crate::log::error::StoreError;
-use crate::log::thread_row::ThreadRow;
-use crate::mind::turn::stop::Why;
-use crate::runtime::ground::Ground;
-use crate::runtime::refused::{Refused, too_many_threads};
-use crate::runtime::requests::{Reply, checked_answer, has_expired};
-use crate::thread::settings::{Policy, Settings};
-use crate::words::id::{self, Key, Name, Space, ThreadId};
+use crate::ground::Ground;
+use crate::refused::{Refused, too_many_threads};
+use crate::requests::{Reply, checked_answer, has_expired};
+use thinkd_event::condition::{Condition, RequestState};
+use thinkd_event::draft::{Draft, InputKind, Part};
+use thinkd_event::envelope::Payload;
+use thinkd_event::fact::Fact;
+use thinkd_event::request::{Parked, Settled};
+use thinkd_log::appended::{Append, Appended, Placed};
+use thinkd_log::error::StoreError;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_mind::turn::stop::Why;
+use thinkd_thread::settings::{Policy, Settings};
+use thinkd_words::id::{self, Key, Name, Space, ThreadId};
 
 mod undoing;
 mod withdrawing;

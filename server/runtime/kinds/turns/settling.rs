@@ -5,24 +5,24 @@ use serde_json::Value;
 
 use super::Turns;
 use super::batch::Batch;
-use crate::event::draft::Draft;
-use crate::event::envelope::Event;
-use crate::event::fact::Fact;
-use crate::event::fact::set::Change;
-use crate::event::fact::told::News;
-use crate::event::gather::Gather;
-use crate::event::timer::Purpose;
-use crate::log::error::StoreError;
-use crate::log::query::Show;
-use crate::log::thread_row::ThreadRow;
-use crate::mind::turn::dismissed;
-use crate::runtime::ground::Ground;
-use crate::runtime::mailbox::each_after;
-use crate::thread::quota::Purse;
-use crate::tools::tool::{CallSite, SoFar};
-use crate::words::failure::{Failure, Who};
-use crate::words::id::{Seq, Space};
-use crate::words::time;
+use crate::ground::Ground;
+use crate::mailbox::each_after;
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::set::Change;
+use thinkd_event::fact::told::News;
+use thinkd_event::gather::Gather;
+use thinkd_event::timer::Purpose;
+use thinkd_log::error::StoreError;
+use thinkd_log::query::Show;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_mind::turn::dismissed;
+use thinkd_thread::quota::Purse;
+use thinkd_tools::tool::{CallSite, SoFar};
+use thinkd_words::failure::{Failure, Who};
+use thinkd_words::id::{Seq, Space};
+use thinkd_words::time;
 
 /// See the module.
 #[derive(Default)]

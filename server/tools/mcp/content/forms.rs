@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::words::digits;
+use thinkd_words::digits;
 
 /// The member in which servers put JSON that is no object.
 const WRAPPER: &str = "result";

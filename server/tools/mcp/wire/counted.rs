@@ -9,7 +9,7 @@ use rmcp::transport::worker::{Worker, WorkerTransport};
 
 use super::super::meter::Messages;
 use super::veiled::veiled;
-use crate::words::veil::Veil;
+use thinkd_words::veil::Veil;
 
 /// See the module.
 pub struct Counted<W: Worker> {

@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 use super::super::meter::Messages;
 use super::trouble::status;
 use super::whose::{answered, is_same, misspoken, unusable};
-use crate::words::digits::readable;
+use thinkd_words::digits::readable;
 
 /// Stands for the session of a server that has none and says that its list of tools may change. No header can be that, and it goes nowhere.
 const NO_SESSION: &str = "\n";

@@ -15,8 +15,8 @@ use super::super::child::Said;
 use super::super::meter::{Garbled, Lines};
 use super::veiled::veiled;
 use super::whose::{misspoken, unusable};
-use crate::words::digits::readable;
-use crate::words::veil::Veil;
+use thinkd_words::digits::readable;
+use thinkd_words::veil::Veil;
 
 /// See the module.
 pub struct Piped {

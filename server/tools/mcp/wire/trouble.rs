@@ -7,7 +7,7 @@ use std::fmt;
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
-use crate::words::veil::Veil;
+use thinkd_words::veil::Veil;
 
 /// Longest words of a server in an error.
 pub const SAID_MAX: usize = 2000;

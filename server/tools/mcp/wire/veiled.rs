@@ -4,7 +4,7 @@ use rmcp::service::{RoleClient, RxJsonRpcMessage};
 use serde_json::{from_value, to_value};
 
 use super::whose::unusable;
-use crate::words::veil::Veil;
+use thinkd_words::veil::Veil;
 
 /// Returns the message without the secrets. An answer that is none without them cannot be used; any other message is left out.
 pub fn veiled(

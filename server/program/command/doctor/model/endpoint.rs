@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
 use super::{base_url_remedy, key_remedy, short};
-use crate::model::endpoint::{Options, address};
 use crate::program::command::doctor::clock::Clock;
-use crate::words::secret::{in_url, shown_url};
-use crate::words::time::Timestamp;
-use crate::words::veil::Veil;
+use thinkd_model::endpoint::{Options, address};
+use thinkd_words::secret::{in_url, shown_url};
+use thinkd_words::time::Timestamp;
+use thinkd_words::veil::Veil;
 
 /// How long a question beside the calls may take.
 const BESIDE: Duration = Duration::from_secs(5);

@@ -3,19 +3,19 @@
 
 use super::Inbox;
 use super::withdrawing::taken;
-use crate::event::envelope::{Event, TurnOutcome};
-use crate::event::fact::Fact;
-use crate::event::fact::set::{Change, Set};
-use crate::event::fact::told::News;
-use crate::event::unshown::BACK_MAX;
-use crate::log::error::StoreError;
-use crate::log::query::{Order, Query, Show};
-use crate::log::thread_row::ThreadRow;
-use crate::runtime::refused::Refused;
-use crate::thread::settings::Settings;
-use crate::tools::tool::Effect;
-use crate::tools::toolbox::Toolbox;
-use crate::words::id::{Seq, Space};
+use crate::refused::Refused;
+use thinkd_event::envelope::{Event, TurnOutcome};
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::set::{Change, Set};
+use thinkd_event::fact::told::News;
+use thinkd_event::unshown::BACK_MAX;
+use thinkd_log::error::StoreError;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_thread::settings::Settings;
+use thinkd_tools::tool::Effect;
+use thinkd_tools::toolbox::Toolbox;
+use thinkd_words::id::{Seq, Space};
 
 /// Events that are read at a time.
 const PAGE: u32 = 500;

@@ -4,15 +4,15 @@
 use uuid::Uuid;
 
 use super::Inbox;
-use crate::event::condition::Condition;
-use crate::event::fact::Fact;
-use crate::event::fact::withdrawn::Withdrawn;
-use crate::log::appended::Append;
-use crate::log::error::StoreError;
-use crate::log::kernel::EventLog;
-use crate::log::query::{Order, Query, Show};
-use crate::runtime::refused::Refused;
-use crate::words::id::{self, Seq, Space, ThreadId};
+use crate::refused::Refused;
+use thinkd_event::condition::Condition;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::withdrawn::Withdrawn;
+use thinkd_log::appended::Append;
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::EventLog;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_words::id::{self, Seq, Space, ThreadId};
 
 /// Parts of an input that are read at a time.
 const PAGE: u32 = 50;

@@ -6,28 +6,28 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use crate::event::envelope::{Event, TurnOutcome, Visibility};
-use crate::event::fact::Fact;
-use crate::event::fact::calls::{CallOutcome, Record};
-use crate::event::fact::corrected::Corrected;
-use crate::event::fact::run::{RunFact, RunNews, Slot};
-use crate::event::fact::set::{self, Set};
-use crate::event::fact::statement::Trials;
-use crate::event::fact::summary::Summaries;
-use crate::event::fact::task::{TaskFact, TaskNews};
-use crate::event::fact::told::{News, Told};
-use crate::event::fact::turn;
-use crate::event::fact::withdrawn::Withdrawn;
-use crate::event::gather::GatherPart;
-use crate::event::process::{Waiting, Waking};
-use crate::event::summary::{self, Held, Made};
-use crate::event::unshown::Back;
-use crate::event::worked::Sign;
-use crate::log::change::{Applied, Spent};
-use crate::log::status::Status;
-use crate::log::thread_row::ThreadRow;
-use crate::log::thread_state::{Adopted, Cleared};
-use crate::words::id::{Seq, ThreadId};
+use crate::change::{Applied, Spent};
+use crate::status::Status;
+use crate::thread_row::ThreadRow;
+use crate::thread_state::{Adopted, Cleared};
+use thinkd_event::envelope::{Event, TurnOutcome, Visibility};
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::calls::{CallOutcome, Record};
+use thinkd_event::fact::corrected::Corrected;
+use thinkd_event::fact::run::{RunFact, RunNews, Slot};
+use thinkd_event::fact::set::{self, Set};
+use thinkd_event::fact::statement::Trials;
+use thinkd_event::fact::summary::Summaries;
+use thinkd_event::fact::task::{TaskFact, TaskNews};
+use thinkd_event::fact::told::{News, Told};
+use thinkd_event::fact::turn;
+use thinkd_event::fact::withdrawn::Withdrawn;
+use thinkd_event::gather::GatherPart;
+use thinkd_event::process::{Waiting, Waking};
+use thinkd_event::summary::{self, Held, Made};
+use thinkd_event::unshown::Back;
+use thinkd_event::worked::Sign;
+use thinkd_words::id::{Seq, ThreadId};
 
 /// Ends whatever wait a thread is in.
 const ANY_WAIT: Waking = Waking {
@@ -409,7 +409,7 @@ fn set_member<T: Clone>(members: &mut BTreeMap<String, T>, id: &str, to: Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::fact::examples;
+    use thinkd_event::fact::examples;
 
     /// Returns a row in which a fact finds something to change.
     fn row(fact: &Fact<'_>) -> ThreadRow {

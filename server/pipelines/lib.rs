@@ -1,0 +1,6 @@
+//! Pipelines by name, and what a run leaves in the log.
+
+pub mod host;
+pub mod ledger;
+pub mod past;
+pub mod registry;

@@ -1,0 +1,31 @@
+//! The lease loop: which thread is worked on, and when.
+
+mod ahead;
+mod append;
+mod ends;
+pub mod firing;
+pub mod frameworks;
+pub mod ground;
+pub mod handle;
+mod identity;
+pub mod kinds;
+mod lease_loop;
+mod mailbox;
+pub mod memory;
+pub mod mission;
+mod opening;
+mod operate;
+pub mod options;
+mod prompt_view;
+mod reflection;
+pub mod refused;
+mod remote_cancel;
+pub mod requests;
+mod running;
+pub mod schedule;
+mod schedules;
+mod settings;
+mod timers;
+pub mod tools;
+mod waits;
+pub mod work;

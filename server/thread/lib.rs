@@ -1,0 +1,9 @@
+//! Threads: settings, derived state, quotas, what a model reads.
+
+pub mod history;
+pub mod new_thread;
+pub mod quota;
+pub mod settings;
+pub mod tokens;
+pub mod turns;
+pub mod usage;

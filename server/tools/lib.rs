@@ -1,0 +1,20 @@
+//! Tools: what one is, which there are, the layers around a call.
+
+pub mod approval;
+pub mod arguments;
+pub mod catalogue;
+pub mod code;
+pub mod contacts;
+pub mod crowd;
+pub mod fitting;
+pub mod gate;
+pub mod knowledge;
+mod layers;
+pub mod mcp;
+pub mod quote;
+pub mod schema;
+pub mod spawning;
+pub mod supplies;
+pub mod tool;
+pub mod toolbox;
+pub mod word;
