@@ -19,9 +19,9 @@ use thinkd::program::telemetry;
 use thinkd::recall::{finder::Recall, options as recall_options};
 use thinkd::runtime::ground::Ground;
 use thinkd::runtime::handle::Runtime;
-use thinkd::runtime::kinds::Kinds;
 use thinkd::runtime::options;
 use thinkd::session::handle::Sessions;
+use thinkd::session::kinds::Kinds;
 use thinkd::thread::history;
 use thinkd::tools::catalogue;
 use thinkd::tools::catalogue::Chosen;
@@ -206,7 +206,8 @@ async fn there_and_back(socket: &mut Socket, text: &str, depth: usize) -> f64 {
     since(begin)
 }
 
-/// One log, a thousand sockets that follow it. What is appended wakes nobody: changes of a voice's prompt.
+/// One log, a thousand sockets that follow it. The appended events, changes of a voice's prompt,
+/// wake no thread.
 async fn fan(arguments: &Arguments, stub: &Stub, server: &Server) {
     let mut ours = Vec::new();
     for _ in 0..FAN {

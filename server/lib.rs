@@ -1,7 +1,7 @@
 //! thinkd is a self-hosted server for agents: an append-only event log, parallel submodules, one deciding model with tools.
 //!
-//! Each module here is a floor, from the ground up: a crate of its own, in the folder of its name, that depends on floors before it and on
-//! none after it. A floor has no items of its own and exports none again: everything has one path, that of its file.
+//! Each module here is a floor, from the ground up: a crate of its own in the folder of its name (`program` is a module of this one). It
+//! depends on floors before it and on none after it. A floor has no items of its own and exports none again: everything has one path, that of its file.
 //!
 //! # A server with parts of your own
 //!
@@ -43,6 +43,9 @@ pub use thinkd_thread as thread;
 /// Tools: what one is, which there are, the layers around a call.
 pub use thinkd_tools as tools;
 
+/// The tools of other servers, which speak MCP.
+pub use thinkd_mcp as mcp;
+
 /// One turn: submodules, the decision, calls of models and tools.
 pub use thinkd_mind as mind;
 
@@ -51,6 +54,12 @@ pub use thinkd_pipelines as pipelines;
 
 /// The lease loop: which thread is worked on, and when.
 pub use thinkd_runtime as runtime;
+
+/// Missions: a wish that is taken apart into tasks and solved best route first.
+pub use thinkd_missions as missions;
+
+/// The world model: trials of what is claimed, and what follows from their verdicts.
+pub use thinkd_memory as memory;
 
 /// Sessions: what a principal may do in its space.
 pub use thinkd_session as session;

@@ -26,17 +26,17 @@ use thinkd_edge::keys::Keys;
 use thinkd_edge::limits::ms;
 use thinkd_edge::server;
 use thinkd_log::kernel::Store;
+use thinkd_mcp::servers::Mcp;
 use thinkd_model::prompt::Prompts;
 use thinkd_model::provider::Model;
 use thinkd_pipelines::registry::Pipelines;
 use thinkd_runtime::ground::Ground;
 use thinkd_runtime::handle::Runtime;
-use thinkd_runtime::kinds::Kinds;
 use thinkd_session::handle::Sessions;
+use thinkd_session::kinds::Kinds;
 use thinkd_tasks::supervisor::Supervisor;
 use thinkd_tools::catalogue::{Audience, Catalogue, DECISIONS};
 use thinkd_tools::code::runner::Runner;
-use thinkd_tools::mcp::Mcp;
 use thinkd_tools::supplies::Supplies;
 use thinkd_words::secret::shown_url;
 
@@ -83,8 +83,8 @@ pub fn serve(settings: &Settings, pipelines: Pipelines, tools: &Catalogue) -> an
 /// The time after which a start says that it waits for its database.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// Opens the store; none where a signal ends the start. What a migration had begun is undone, as
-/// after a crash.
+/// Opens the store; returns none where a signal ends the start. A migration that had begun is
+/// undone, as after a crash.
 async fn opened<S>(
     opening: impl Future<Output = anyhow::Result<S>>,
     stop: &mut Stop,
@@ -263,7 +263,7 @@ async fn run(
     died.map_or(Ok(()), Err)
 }
 
-/// Why there is nobody any more who takes requests.
+/// Returns the error that ended the boundary, which takes the requests.
 fn edge_ended(ended: Result<Result<(), String>, JoinError>) -> anyhow::Error {
     match ended {
         Err(error) => anyhow!("the boundary failed: {error}"),
@@ -277,7 +277,7 @@ const CHECK_AFTER: Duration = Duration::from_secs(1);
 const CHECK_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 const CHECK_PAUSE: Duration = Duration::from_millis(50);
 
-/// Looks for damage in what is stored, as long as the server lives.
+/// Looks for damage in the store, as long as the server lives.
 async fn keep_checking(store: Arc<dyn Store>) {
     tokio::time::sleep(CHECK_AFTER).await;
     loop {

@@ -1,5 +1,5 @@
-//! The command line: which command, with which settings, and what the exit code says.
-//! Each command is a file below; serving is `app`.
+//! The command line: commands, their settings, and exit codes. Each command is a file below;
+//! serving is `app`.
 
 use std::ffi::OsString;
 use std::io;
@@ -14,10 +14,10 @@ use super::settings::{self, Flags, Invalid, Loaded, Settings};
 use thinkd_edge::http::openapi;
 use thinkd_edge::websocket::asyncapi;
 use thinkd_event::catalogue;
+use thinkd_mcp::launcher;
 use thinkd_pipelines::registry::Pipelines;
 use thinkd_tools::catalogue::Catalogue;
 use thinkd_tools::code;
-use thinkd_tools::mcp::launcher;
 
 mod chat;
 pub mod client;
@@ -108,7 +108,7 @@ enum Command {
     /// Run code that is handed over by a server (`tools/code.rs` starts it so)
     #[command(name = code::WORKER, hide = true)]
     CodeWorker,
-    /// Run a program of `tools.mcp`, and end it with the server (`tools/mcp/child.rs` starts it so)
+    /// Run a program of `tools.mcp`, and end it with the server (`mcp/child.rs` starts it so)
     #[command(name = launcher::LAUNCHER, hide = true)]
     ToolLauncher {
         program: OsString,
@@ -139,7 +139,8 @@ fn hide() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Reads the command line and does what it says; a server it starts has these pipelines and these tools.
+/// Reads the command line and runs its command; a server it starts has these pipelines and these
+/// tools.
 pub fn run(pipelines: Pipelines, tools: Catalogue) -> ExitCode {
     // Before a secret is read.
     if let Err(error) = hide() {
@@ -225,7 +226,7 @@ fn wait_for<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
     outcome
 }
 
-/// Whether whoever read our output had enough: no failure of ours.
+/// Returns true if the reader of our output had enough: no failure of ours.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<io::Error>();
     error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)

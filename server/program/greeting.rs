@@ -1,4 +1,4 @@
-//! What a server says of itself when it listens.
+//! The server's message about itself when it listens.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,13 +6,13 @@ use std::net::SocketAddr;
 use super::output::say;
 use super::settings::{LogFormat, Settings};
 
-/// What a person should know about this server.
+/// Facts about this server for a person.
 pub struct About {
-    /// Where the log is.
+    /// The place of the log.
     pub database: String,
-    /// Who thinks.
+    /// The model that thinks.
     pub model: String,
-    /// Which pipelines can be run.
+    /// The pipelines that can be run.
     pub pipelines: String,
 }
 
@@ -27,7 +27,7 @@ impl About {
     }
 }
 
-/// Says where it listens, what it uses, and how to say hello.
+/// Prints the address, the parts in use, and a way to say hello.
 pub fn greet(settings: &Settings, address: SocketAddr, about: &About) -> io::Result<()> {
     let (database, model) = (&about.database, &about.model);
     if settings.log.format == LogFormat::Json {
@@ -57,7 +57,7 @@ pub fn greet(settings: &Settings, address: SocketAddr, about: &About) -> io::Res
     say(format_args!("  say hello  {program} chat{url}"))
 }
 
-/// Where one can connect to a server that listens there: "all addresses" is none.
+/// Returns an address to connect to for a server that listens there: "all addresses" is none.
 pub fn reachable(listen: SocketAddr) -> SocketAddr {
     let mut address = listen;
     if address.ip().is_unspecified() {

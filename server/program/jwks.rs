@@ -1,4 +1,5 @@
-//! Fetches the public keys of the issuer of tokens, as long as the server lives. When, and what becomes of them, is said in `edge/jwt.rs`.
+//! Fetches the public keys of the issuer of tokens, as long as the server lives. `edge/jwt.rs`
+//! documents the times and the use of the keys.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use thinkd_model::http::client;
 
 /// Most bytes of a document of keys.
 const DOCUMENT_MAX: usize = 256 << 10;
-/// How long reaching the issuer may take.
+/// Longest time for reaching the issuer.
 const CONNECT: Duration = Duration::from_secs(3);
 
 /// Follows the keys of the issuer for as long as the server lives.
@@ -24,7 +25,7 @@ pub fn follow(tokens: Arc<Tokens>) -> anyhow::Result<impl Future<Output = ()>> {
     Ok(async move { tokens.keep(|| fetch(&http, tokens.address())).await })
 }
 
-/// The document, in at most `DOCUMENT_MAX` bytes; how long it may take is limited by who asks.
+/// Returns the document, in at most `DOCUMENT_MAX` bytes; the caller limits the time.
 async fn fetch(http: &Client, address: &str) -> Result<Bytes, String> {
     // Without the address, which may have something in its query.
     let words = |error: reqwest::Error| cause(&error.without_url());
@@ -49,7 +50,7 @@ async fn fetch(http: &Client, address: &str) -> Result<Bytes, String> {
     Ok(document.freeze())
 }
 
-/// The innermost error, which says what happened.
+/// Returns the innermost error, which names the cause.
 fn cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {

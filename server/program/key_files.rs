@@ -22,11 +22,11 @@ const EVERY: Duration = Duration::from_millis(500);
 pub struct KeyFiles {
     /// The keys in force.
     pub keys: Arc<Keys>,
-    /// Where they are read from; none: nowhere, and nothing is followed.
+    /// The sources of the settings; none: nothing is read again, and nothing is followed.
     pub loading: Option<Loading>,
     /// The files of keys that were named at the start.
     pub named: Vec<PathBuf>,
-    /// What the log does not show: new keys neither.
+    /// The secrets hidden from the log: new keys, too.
     pub hidden: Hidden,
 }
 
@@ -113,7 +113,8 @@ fn of_keys(loading: &Loading, named: Vec<PathBuf>) -> Vec<PathBuf> {
     std::iter::once(loading.file()).chain(named).collect()
 }
 
-/// How a file is: which one, when it was written and how long it is; none: it is not there, or cannot be seen.
+/// The state of a file: its identity, the time it was written and its length; none: it is not
+/// there, or cannot be seen.
 type Stamp = Option<(u64, SystemTime, u64)>;
 
 async fn stamps(files: &[PathBuf]) -> Vec<Stamp> {

@@ -8,7 +8,8 @@ use rustix::process::{Pid, WaitOptions, getpid, waitpid};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
-/// The time in which a child of the server's own is waited for by its owner; what stays longer is an orphan.
+/// The time in which a child of the server's own is waited for by its owner; a child that stays
+/// longer is an orphan.
 const OWN: Duration = Duration::from_millis(400);
 
 /// Says that this process is the first of its container.

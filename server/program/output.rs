@@ -1,4 +1,4 @@
-//! What the program writes to its standard output and error.
+//! Output of the program to its standard output and error.
 
 use std::fmt::Display;
 use std::io::{self, Write};

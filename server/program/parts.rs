@@ -45,7 +45,7 @@ pub fn model(models: &settings::Models) -> Result<Arc<dyn Model>, Invalid> {
     Ok(metered(Arc::new(all)))
 }
 
-/// What recalls: with the configured model for vectors, or the built-in one.
+/// Returns the recall: with the configured model for vectors, or the built-in one.
 pub fn recall(settings: &Settings, store: Arc<dyn Store>) -> Result<Recall, Invalid> {
     let recall = Recall::new(store, settings.recall(), settings.edge().space_share());
     Ok(match embeddings(settings)? {

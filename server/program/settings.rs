@@ -1,6 +1,6 @@
-//! What can be configured, with its defaults, and what must not be. Where it comes from is `program/settings/sources.rs`:
-//! defaults < `thinkd.toml` < environment < flags. A key nobody knows refuses to start.
-//! Long because all keys stand in one type, and what none of them may be stands beside it.
+//! All settings, with their defaults and the forbidden combinations. Their sources are in
+//! `program/settings/sources.rs`: defaults < `thinkd.toml` < environment < flags. An unknown key
+//! refuses to start. Long because all keys stand in one type, and their checks stand beside it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -29,7 +29,6 @@ use thinkd_thread::history;
 use thinkd_tools::approval::matches;
 use thinkd_tools::catalogue::{Catalogue, Chosen, DECISIONS};
 use thinkd_tools::code;
-use thinkd_tools::mcp;
 use thinkd_tools::supplies;
 use thinkd_words::budget::Budget;
 use thinkd_words::defaults::with_defaults;
@@ -199,7 +198,7 @@ with_defaults! {
     pub struct Log {
         /// Lines for people (`pretty`) or JSON objects (`json`).
         pub format: LogFormat = LogFormat::Pretty,
-        /// The lines that are written: `info`, `debug`, `thinkd=debug,warn`, … A release has none of level `trace`.
+        /// The lines that are written: `info`, `debug`, `thinkd=debug,warn`, `thinkd_log=debug` for one floor, … A release has none of level `trace`.
         pub level: String = "info".into(),
     }
 }
@@ -212,7 +211,7 @@ impl Log {
         match self.level.split(',').find(|part| !is_known(part)) {
             None => Ok(()),
             Some(word) => invalid(format!(
-                "log.level = {:?}: {word:?} is no level: use error, warn, info, debug, trace or off, and thinkd=debug for a part of the program",
+                "log.level = {:?}: {word:?} is no level: use error, warn, info, debug, trace or off, and thinkd_log=debug for a part of the program",
                 self.level
             )),
         }
@@ -229,13 +228,13 @@ pub enum LogFormat {
     Json,
 }
 
-/// What is wrong with the configuration, in a sentence that names it.
+/// An error in the configuration, in a sentence that names it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Invalid(String);
 
 impl Invalid {
-    /// Says what is wrong.
+    /// Makes the error with this text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -249,7 +248,7 @@ fn invalid<T>(text: impl Into<String>) -> Result<T, Invalid> {
 }
 
 impl Settings {
-    /// Refuses what would start but not be safe, or not do what was meant.
+    /// Refuses a configuration that would start but not be safe, or not do its intended work.
     pub fn check(&self) -> Result<(), Invalid> {
         let needs_none = self.token.is_none() && self.keys.is_empty() && !self.jwt.is_on();
         if !self.listen.ip().is_loopback() && needs_none {
@@ -429,7 +428,7 @@ impl Settings {
         Ok(self)
     }
 
-    /// What one tool call may take.
+    /// Returns the limits of one tool call.
     pub fn tool_limits(&self) -> supplies::Limits {
         supplies::Limits {
             time: ms(self.tools.timeout_ms),
@@ -453,7 +452,7 @@ impl Settings {
         }
     }
 
-    /// What the runtime is to know; the pipelines are the program's.
+    /// Returns the options of the runtime; the pipelines are the program's.
     pub fn runtime(&self, pipelines: Pipelines, supervisor: &Supervisor) -> options::Options {
         options::Options {
             turn: self.turn.clone(),
@@ -475,7 +474,7 @@ impl Settings {
         }
     }
 
-    /// What recall is to know.
+    /// Returns the options of recall.
     pub fn recall(&self) -> thinkd_recall::options::Options {
         let memory = &self.memory;
         thinkd_recall::options::Options {
@@ -489,7 +488,7 @@ impl Settings {
         }
     }
 
-    /// What the store is to know.
+    /// Returns the options of the store.
     pub fn store(&self, supervisor: &Supervisor) -> Options {
         Options {
             direct: self.database_direct.clone(),
@@ -502,7 +501,7 @@ impl Settings {
         }
     }
 
-    /// What the boundary is to know.
+    /// Returns the options of the boundary.
     pub fn edge(&self) -> context::Options {
         context::Options {
             token: self.token.clone(),
@@ -515,7 +514,7 @@ impl Settings {
         }
     }
 
-    /// All configured secrets, to be kept out of what is written.
+    /// Returns all configured secrets, to be kept out of the log.
     pub fn secrets(&self) -> Vec<SecretString> {
         let keys = self.keys.iter().filter_map(|key| key.key.clone());
         let api_keys = self.models.all().filter_map(|model| model.api_key.clone());
@@ -542,7 +541,7 @@ impl Settings {
                 self.tools
                     .mcp
                     .values()
-                    .flat_map(mcp::options::Options::secrets),
+                    .flat_map(thinkd_mcp::options::Options::secrets),
             )
             .chain(self.memory.knowledge.secrets())
             .collect()

@@ -26,7 +26,8 @@ impl Stop {
         })
     }
 
-    /// A signal that somebody means: one sent to a whole process group often comes twice at once.
+    /// Returns a signal that was sent on purpose: one sent to a whole process group often comes
+    /// twice at once.
     pub async fn signalled_again(&mut self) -> &'static str {
         let first = Instant::now();
         loop {

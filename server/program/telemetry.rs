@@ -1,5 +1,5 @@
-//! What the program says about itself: log lines on standard error, counters at `/metrics`.
-//! What a mind does is not logged here: that is the event log.
+//! The program's output about itself: log lines on standard error, counters at `/metrics`. Acts of
+//! a mind are not logged here: the event log has them.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::settings::{Invalid, Log, LogFormat};
+use thinkd_mcp::wire;
 use thinkd_model::openai;
-use thinkd_tools::mcp::wire;
 use thinkd_words::secret::masked;
 use thinkd_words::unseen::replaced;
 
@@ -25,18 +25,19 @@ mod repeats;
 
 use repeats::Repeats;
 
-/// What is kept out of the log, too: the library of sockets writes whole frames at `trace`, and a first frame holds a key or a token.
+/// Directives that keep frames out of the log: the library of sockets writes whole frames at
+/// `trace`, and a first frame holds a key or a token.
 const FRAMES: &str = "tungstenite=info,tokio_tungstenite=info";
 
 /// Lines that wait to be written; more are dropped, and counted.
 const LINES: usize = 4096;
-/// How long the last lines may take.
+/// Longest wait for the last lines.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Starts logging. A level that cannot be read is the caller's configuration error.
 ///
-/// Lines are written by a thread of their own: a full disk, a pipe that nobody reads or whose reader is gone costs lines, never the
-/// work that they are about.
+/// Lines are written by a thread of their own: a full disk, a pipe without a reader or with one
+/// that is gone costs lines, never the work that they are about.
 pub fn start_log(log: &Log, secrets: Vec<SecretString>) -> Result<Logging, Invalid> {
     let levels: Targets = format!("{},{},{FRAMES},{}", openai::QUIET, wire::QUIET, log.level)
         .parse()
@@ -72,14 +73,15 @@ pub fn start_log(log: &Log, secrets: Vec<SecretString>) -> Result<Logging, Inval
     Ok(Logging { hidden, queue })
 }
 
-/// What the thread that writes is sent.
+/// A message to the thread that writes.
 enum Line {
     Text(Vec<u8>),
     /// All lines before it are written.
     Written(SyncSender<()>),
 }
 
-/// Nobody hears of a line that cannot be written: there is nowhere to say it.
+/// Writes the lines of the queue. A line that cannot be written is lost silently: there is nowhere
+/// to report it.
 fn write_lines(waiting: &Receiver<Line>) {
     let mut repeats = Repeats::new(Instant::now());
     let write = |text: &[u8]| drop(io::stderr().lock().write_all(text));
@@ -103,9 +105,9 @@ fn write_lines(waiting: &Receiver<Line>) {
     }
 }
 
-/// The log. Waits, when it is dropped, until what was said is written; not for long.
+/// The log. Dropping it waits until the queued lines are written; not for long.
 pub struct Logging {
-    /// What is not to be read in it.
+    /// The secrets that are hidden from it.
     pub hidden: Hidden,
     queue: SyncSender<Line>,
 }
@@ -154,7 +156,7 @@ pub fn start_metrics() -> anyhow::Result<PrometheusHandle> {
     Ok(handle)
 }
 
-/// Folds what histograms have gathered, for as long as the program runs: nobody may ever ask for `/metrics`.
+/// Folds the samples of histograms, for as long as the program runs: `/metrics` may never be read.
 pub async fn keep_metrics_small(handle: PrometheusHandle) {
     let mut every = tokio::time::interval(Duration::from_secs(5));
     loop {
@@ -196,8 +198,8 @@ impl Write for &Careful {
     }
 }
 
-/// Returns the text with its line breaks, and with what people do not see, written out (`\n`, `\u{1b}`, `\u{200b}`): it cannot steer a terminal, forge a
-/// line or hide a word.
+/// Returns the text with its line breaks and its invisible characters written out (`\n`, `\u{1b}`,
+/// `\u{200b}`): it cannot steer a terminal, forge a line or hide a word.
 pub fn escaped(text: &str) -> String {
     let seen = replaced(text, |c| c.escape_default().to_string());
     let seen = seen.replace('\n', "\\n").replace('\r', "\\r");

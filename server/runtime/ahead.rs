@@ -1,5 +1,5 @@
-//! Timers, schedules and statements that a clock put to sleep which was ahead: they go by the right one. Only a space whose log's time is ahead can
-//! have any: where no clock was, little is read.
+//! Timers, schedules and statements that a clock ahead of time put to sleep: they go by the right
+//! one. Only a space with a log time ahead can have any; where no clock was ahead, little is read.
 
 use super::firing::set as set_schedule;
 use thinkd_event::draft::Draft;
@@ -22,7 +22,7 @@ use thinkd_words::time::{SKEW, Timestamp};
 /// Rows that are looked at together, and events in which a timer's is looked for.
 const PAGE: u32 = 256;
 
-/// Rights what sleeps too long in any space.
+/// Rights timers, schedules and statements that sleep too long, in any space.
 pub(super) async fn right(store: &dyn Store, now: Timestamp) -> Result<(), StoreError> {
     let late = now.after(SKEW);
     for space in store.spaces_with_timers_after(late).await? {
@@ -54,7 +54,8 @@ async fn right_timers(store: &dyn Store, space: &Space, now: Timestamp) -> Resul
     Ok(())
 }
 
-/// A thread whose wait has this limit now: when something else wakes it meanwhile, it sets the limit again.
+/// Returns the draft that gives a thread's wait this limit now: when something else wakes it
+/// meanwhile, it sets the limit again.
 async fn waits_until(
     store: &dyn Store,
     row: &TimerRow,
@@ -118,7 +119,7 @@ async fn right_schedules(
     }
 }
 
-/// A schedule that is due earlier by the right clock, as it is by that.
+/// Returns a schedule that is due earlier by the right clock, with that time.
 fn sooner(row: &ScheduleRow, now: Timestamp) -> Option<Schedule> {
     let due = row.schedule.due?;
     let righted = row.schedule.righted(now)?;
@@ -141,7 +142,8 @@ async fn is_ahead(store: &dyn Store, space: &Space, late: Timestamp) -> Result<b
     Ok(newest.first().is_some_and(|event| event.ts > late))
 }
 
-/// A timer that was set by a clock which was ahead: it is due as long after now as it was then.
+/// Returns a timer that was set by a clock ahead of time: it is due as long after now as it was
+/// then.
 async fn righted(
     store: &dyn Store,
     row: &TimerRow,
@@ -177,7 +179,7 @@ async fn righted(
     }))
 }
 
-/// The timer that an event set, if it is this one.
+/// Returns the timer that an event set, if it is this one.
 fn set(event: &Event, row: &TimerRow) -> Option<Timer> {
     match event.fact() {
         Fact::Set(Set {

@@ -1,4 +1,4 @@
-//! An append of the runtime itself, and what follows from it at once.
+//! An append of the runtime itself, and its immediate consequences.
 
 use thinkd_event::draft::Draft;
 use thinkd_log::appended::{Append, Appended, Placed};
@@ -8,7 +8,7 @@ use thinkd_mind::turn::driver::OnStored;
 use thinkd_words::id::Space;
 
 /// Appends events that need no lease, and tells of each that is stored.
-pub(super) async fn append_told(
+pub async fn append_told(
     store: &dyn Store,
     on_stored: &OnStored,
     space: &Space,

@@ -1,5 +1,5 @@
-//! The end of a thread from outside, and what follows from one that ended: in as many appends as that takes, each of them short, so
-//! that others' come in between.
+//! The end of a thread from outside, and its consequences: in as many appends as that takes, each
+//! of them short, so that others' come in between.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,18 +23,18 @@ use thinkd_words::time::{self, Timestamp};
 /// Ends threads; cheap to clone.
 #[derive(Clone)]
 pub struct Ends {
-    /// Where they are.
+    /// The store of the threads.
     pub store: Arc<dyn Store>,
-    /// Is told of what is stored.
+    /// Is told of every stored event.
     pub on_stored: OnStored,
-    /// Those who wait for a thread that ends.
+    /// The waits for a thread that ends.
     pub waits: Waits,
     /// Cancelled: the server goes.
     pub all: CancellationToken,
 }
 
 impl Ends {
-    /// Ends a thread, and what ends with it, as far as that goes at once.
+    /// Ends a thread, and the threads that end with it, as far as that goes at once.
     pub async fn end(
         &self,
         space: &Space,
@@ -69,7 +69,7 @@ impl Ends {
         }
     }
 
-    /// Whoever ended a thread may not have come to all that follows from it.
+    /// Does the rest of an end: the server that ended the thread may not have finished it.
     pub async fn end_the_rest(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
         let timers = self.store.timers(space, thread..=thread).await?;
         match timers.iter().find(|timer| is_rest(timer)) {
@@ -78,8 +78,9 @@ impl Ends {
         }
     }
 
-    /// Does what follows from the end of a thread: until nothing lives below it that ends with it, or else the next step of what is
-    /// left, which brings the others with it (`told`). `due`: as the timer says that stands for it.
+    /// Does the rest of the end of a thread, step by step: until no thread below it is left that
+    /// ends with it. Then it begins the next part, which brings the others with it (`told`). `due`:
+    /// the time of the timer that stands for it.
     pub async fn do_rest_of_end(
         &self,
         space: &Space,
@@ -113,8 +114,8 @@ impl Ends {
         Ok(())
     }
 
-    /// Sees to what follows from events that end threads. Returns what the timer says that stands for those below this one which have
-    /// not ended.
+    /// Sees to the consequences of events that end threads. Returns the time of the timer for the
+    /// threads below this one that have not ended.
     async fn tell_of_ends(
         &self,
         space: &Space,

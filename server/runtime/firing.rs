@@ -1,12 +1,13 @@
-//! Schedules that are due fire: one append has the trigger, or the reason why there is none, and moves the schedule on. Each is an append of its
-//! own, which the writer puts into one commit with others: what keeps one from firing keeps no other.
+//! Schedules that are due fire: one append has the trigger, or the reason why there is none, and
+//! moves the schedule on. Each is an append of its own, which the writer puts into one commit with
+//! others: an obstacle for one keeps no other from firing.
 
 use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use super::kinds::turns::input::{Inbox, Input, InputContent};
 use super::refused::Refused;
+use super::turns::input::{Inbox, Input, InputContent};
 use thinkd_event::condition::Condition;
 use thinkd_event::draft::Draft;
 use thinkd_event::fact::set::Change;
@@ -155,24 +156,25 @@ fn paused(row: &ScheduleRow, why: &str, through: Option<Timestamp>) -> Draft {
     set(&row.name, Some(paused))
 }
 
-/// The event by which a schedule is this from now on.
+/// Returns the event by which a schedule is this from now on.
 pub(super) fn set(name: &Name, schedule: Option<Schedule>) -> Draft {
     let change = Change::Schedule(schedule.map(Box::new));
     Draft::set(&ThreadId::default(), name.as_str(), change)
 }
 
-/// The wrongs of a recurrence in words.
+/// Returns the wrongs of a recurrence in words.
 pub(super) fn details(wrongs: Vec<Wrong>) -> String {
     let details = wrongs.into_iter().map(|wrong| wrong.detail);
     details.collect::<Vec<_>>().join("; ")
 }
 
-/// How long after its due time a run is caught up with, in microseconds.
+/// Returns the time after its due time within which a run is caught up with, in microseconds.
 fn catch_up_micros(schedule: &Schedule) -> i64 {
     (schedule.catch_up_s * 1e6) as i64
 }
 
-/// Whether an earlier run waits in the mailbox or has its turn, and a schedule does not want two. `thread` is its thread as it was lately.
+/// Returns whether an earlier run waits in the mailbox or has its turn, and a schedule does not
+/// want two. `thread` is its thread as it was lately.
 pub(super) async fn is_under_way(
     store: &dyn Store,
     space: &Space,

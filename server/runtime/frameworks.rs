@@ -17,7 +17,7 @@ use thinkd_log::kernel::Store;
 use thinkd_log::projections::frameworks::FrameworkRow;
 use thinkd_words::id::{Seq, Space, ThreadId};
 
-/// So often is an act tried again that somebody else overtook.
+/// Most tries of an act that is overtaken each time.
 const TRIES: usize = 16;
 
 /// Creates a framework where the space has fewer than `limit`. Nothing is known of it: it is on
@@ -73,8 +73,8 @@ pub async fn remove(
     Err(overtaken(id))
 }
 
-/// Tells what came of a task that a framework is for, by an event with this id: one that is in the
-/// log already is not told again. Returns how the framework stands then.
+/// Tells the outcome of a task that a framework is for, by an event with this id: one that is in
+/// the log already is not told again. Returns how the framework stands then.
 pub async fn tell_outcome(
     store: &dyn Store,
     space: &Space,
@@ -123,7 +123,7 @@ async fn expected(
     }
 }
 
-/// Says what a framework is now; without one, that it is gone.
+/// Returns the event with the new state of a framework; without one, that it is gone.
 fn set(id: &str, framework: Option<&Framework>) -> Draft {
     let framework = framework.cloned().map(Box::new);
     Draft::set(&ThreadId::default(), id, Change::Framework(framework))
@@ -150,7 +150,7 @@ async fn stored(store: &dyn Store, space: &Space, draft: Draft) -> Result<Event,
     Err(StoreError::Broken(text.into()).into())
 }
 
-/// Returns what is so as long as nobody else says something of it.
+/// Returns the condition that a framework has not changed since this row.
 fn is_at(row: &FrameworkRow) -> Condition {
     Condition::FrameworkAt {
         id: row.id.clone(),
@@ -158,7 +158,7 @@ fn is_at(row: &FrameworkRow) -> Condition {
     }
 }
 
-/// Somebody else always was first.
+/// Returns the refusal of an act that was overtaken in every try.
 fn overtaken(id: &str) -> Refused {
     Refused::Unprocessable(format!(
         "something is said of the framework {id} all the time: try again"

@@ -1,5 +1,5 @@
-//! What every kind of work stands on: the store, the mind, what is run here, what may be used up; and the way back to the runtime that
-//! runs the work, which is there as soon as that has started.
+//! The ground of every kind of work: the store, the mind, the running threads and the quotas. It
+//! has the way back to the runtime that runs the work, from the time it has started.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -35,30 +35,31 @@ use thinkd_words::id::{Space, ThreadId};
 pub struct Ground {
     /// The log and its rows.
     pub store: Arc<dyn Store>,
-    /// What asks models.
+    /// The mind, which asks models.
     pub mind: Mind,
-    /// How threads are run.
+    /// The options for running threads.
     pub options: Arc<Options>,
-    /// What may be used up.
+    /// The quotas of use.
     pub quotas: Arc<Quotas>,
-    /// Finds what is held.
+    /// Finds held statements.
     pub recall: Arc<Recall>,
-    /// How long people are waited for.
+    /// The rules for waiting for people.
     pub approvals: Arc<Rules>,
     /// Makes subthreads.
     pub spawner: Spawner,
-    /// What is run here.
+    /// The threads that are run here.
     pub running: Running,
     /// Opens spaces.
     pub opening: Arc<Opening>,
-    /// What runs code.
+    /// The runner of code.
     pub code: Arc<Runner>,
     /// The way to the runtime.
     pub waker: Waker,
 }
 
 impl Ground {
-    /// From what the composition root has. To be called inside of a tokio runtime, whose threads spaces share.
+    /// Returns the ground from the supplies of the composition root. To be called inside of a tokio
+    /// runtime, on the threads that spaces share.
     pub fn new(
         supplies: Supplies,
         tools: Arc<Tools>,
@@ -110,7 +111,7 @@ impl Ground {
         }
     }
 
-    /// The row of a thread that must be there.
+    /// Returns the row of a thread that must be there.
     pub async fn known_thread(
         &self,
         space: &Space,
@@ -141,11 +142,11 @@ impl Ground {
     }
 }
 
-/// What a runtime does when it is asked to.
+/// The acts of a runtime on request.
 pub trait Wakes: Send + Sync {
-    /// Sees to it that somebody looks after a thread, at this place if it has one already.
+    /// Has a thread looked after, at this place if it has one already.
     fn wake(&self, key: ThreadKey, place: Option<Place>);
-    /// Sees to it that what a stored event asks for happens.
+    /// Has the requests of a stored event done.
     fn on_stored(&self, space: &Space, event: &Event);
 }
 
@@ -167,7 +168,7 @@ impl Waker {
         }
     }
 
-    /// What is told of every event that is stored.
+    /// Returns the function that is told of every stored event.
     pub fn on_stored(&self) -> OnStored {
         let waker = self.clone();
         Arc::new(move |space: &Space, event: &Event| {

@@ -1,5 +1,5 @@
-//! The runtime: the lease loop over the kinds of work that the composition root gives it, and what wakes threads: stored events, timers,
-//! the end of waits. It knows no kind.
+//! The runtime: the lease loop over the kinds of work that the composition root gives it, and the
+//! causes that wake threads: stored events, timers, the end of waits. It knows no kind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,6 @@ use uuid::Uuid;
 use super::ends::Ends;
 use super::firing::Firing;
 use super::ground::{Ground, Wakes};
-use super::kinds::turns::input::Inbox;
 use super::lease_loop::LeaseLoop;
 use super::options::Options;
 use super::prompt_view;
@@ -19,6 +18,7 @@ use super::refused::Refused;
 use super::requests::Requests;
 use super::running::ThreadKey;
 use super::timers::Timers;
+use super::turns::input::Inbox;
 use super::waits::Waits;
 use super::work::Work;
 use thinkd_event::envelope::{Event, TurnOutcome};
@@ -35,10 +35,10 @@ use thinkd_words::budget::Budget;
 use thinkd_words::id::{Space, ThreadId};
 use thinkd_words::setting::Setting;
 
-/// So long does a stopping server wait for what does not listen to being stopped.
+/// Time that a stopping server waits for tasks that do not listen to being stopped.
 const LAST_TASKS: Duration = Duration::from_secs(5);
 
-/// A handle on what runs; cheap to clone.
+/// A handle on the runtime; cheap to clone.
 #[derive(Clone)]
 pub struct Runtime(pub(super) Arc<Inner>);
 
@@ -54,7 +54,7 @@ pub(super) struct Inner {
 }
 
 impl Runtime {
-    /// Starts: takes up what waits, and looks for more now and then.
+    /// Starts: takes up waiting work, and looks for more now and then.
     pub fn start(ground: Ground, kinds: Vec<Arc<dyn Work>>) -> Self {
         let (all, on_stored) = (CancellationToken::new(), ground.waker.on_stored());
         let Ground {
@@ -111,37 +111,37 @@ impl Runtime {
         Self(inner)
     }
 
-    /// The processors, which spaces share.
+    /// Returns the processors, which spaces share.
     pub fn processors(&self) -> &Processors {
         &self.0.ground.mind.processors
     }
 
-    /// What people say of what waits for them.
+    /// Returns the requests to people, which take their answers.
     pub fn requests(&self) -> &Requests {
         &self.0.requests
     }
 
-    /// What turns, threads and spaces may use up.
+    /// Returns the limits on the use by turns, threads and spaces.
     pub fn budget(&self) -> &Budget {
         &self.0.ground.mind.budget
     }
 
-    /// How threads are run.
+    /// Returns the options for running threads.
     pub fn options(&self) -> &Options {
         &self.0.ground.options
     }
 
-    /// The store, for reading.
+    /// Returns the store, for reading.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.0.ground.store
     }
 
-    /// What finds what is held.
+    /// Returns the recall, which finds held statements.
     pub fn recall(&self) -> &Recall {
         &self.0.ground.recall
     }
 
-    /// How many threads are being run.
+    /// Returns the number of threads that are being run.
     pub fn running(&self) -> usize {
         self.0.ground.running.len()
     }
@@ -172,14 +172,16 @@ impl Runtime {
         Ok(was_at_work || waited)
     }
 
-    /// The prompt view of the model call behind an event (the call's own record, or anything that the call produced):
-    /// made anew from the log, with `exact` saying whether it is, byte for byte, what was sent.
+    /// Returns the prompt view of the model call behind an event (the call's own record, or
+    /// anything that the call produced): made anew from the log. `exact` says whether it is, byte
+    /// for byte, the prompt that was sent.
     pub async fn prompt_view(&self, space: &Space, event_id: Uuid) -> Result<Value, Refused> {
         let Ground { store, mind, .. } = &self.0.ground;
         prompt_view::prompt_view(&**store, &mind.client, space, event_id).await
     }
 
-    /// Stops taking up work, gives what runs `grace`, then leaves it for a later start to take up.
+    /// Stops taking up work, gives running work `grace`, then leaves it for a later start to take
+    /// up.
     pub async fn drain(&self, grace: Duration) {
         self.0.lease_loop.drain(grace).await;
         self.0.all.cancel();
@@ -194,7 +196,8 @@ impl Runtime {
         }
     }
 
-    /// Tells other servers that whatever waits is theirs. For who has drained, and takes nothing in any more.
+    /// Tells other servers that all waiting work is theirs. For a server that has drained, and
+    /// takes nothing in any more.
     pub async fn hand_over(&self) {
         self.0.lease_loop.leave().await;
     }
@@ -221,7 +224,8 @@ impl Wakes for Inner {
         self.lease_loop.wake(key, place);
     }
 
-    /// A thread that the event wakes is looked after, a timer that it sets is waited for, what follows from an end is done.
+    /// Looks after a thread that the event wakes, waits for a timer that it sets, and does the
+    /// consequences of an end.
     fn on_stored(&self, space: &Space, event: &Event) {
         let (running, key) = (&self.ground.running, || {
             (space.clone(), event.thread.clone())
@@ -249,7 +253,7 @@ impl Wakes for Inner {
 }
 
 impl Inner {
-    /// Settles what an event leaves of requests to people, beside whatever is under way.
+    /// Settles the requests to people that an event leaves, beside all work under way.
     fn settle_requests(&self, space: &Space, event: &Event) {
         let Some(left) = left_of_requests(event) else {
             return;
@@ -270,7 +274,7 @@ impl Inner {
     }
 }
 
-/// Whether a fact says that a thread without a mailbox has work.
+/// Returns whether a fact says that a thread without a mailbox has work.
 fn is_due(fact: &Fact<'_>) -> bool {
     matches!(
         fact,
@@ -278,7 +282,7 @@ fn is_due(fact: &Fact<'_>) -> bool {
     )
 }
 
-/// Whether a fact brings a time with it at which something is due.
+/// Returns whether a fact brings a time with it at which something is due.
 fn sets_a_time(fact: &Fact<'_>) -> bool {
     let is_set = matches!(
         fact,
@@ -290,7 +294,7 @@ fn sets_a_time(fact: &Fact<'_>) -> bool {
     is_set || matches!(fact, Fact::ApprovalPending(_) | Fact::Question(_))
 }
 
-/// What an event may leave behind that nobody else comes to.
+/// Requests that an event may leave behind, and that no turn comes to.
 enum Left {
     /// People are away: open questions.
     Away,

@@ -1,4 +1,4 @@
-//! Who a thread is, and what it thought lately.
+//! The identity of a thread, and its latest thoughts.
 
 use super::handle::Runtime;
 use super::refused::Refused;
@@ -11,7 +11,8 @@ use thinkd_words::id::{Space, ThreadId};
 const THOUGHTS: u32 = 10;
 
 impl Runtime {
-    /// Who a thread is, and its newest thoughts, the newest first. The main thread need not be there yet.
+    /// Returns the identity of a thread, and its newest thoughts, the newest first. The main thread
+    /// need not be there yet.
     pub async fn identity(
         &self,
         space: &Space,

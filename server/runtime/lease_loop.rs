@@ -1,5 +1,5 @@
-//! The lease loop: one runner a thread, while it has something to do; a lease for every piece of work; what a crash cut off is taken
-//! up. It knows no kind of work (`work.rs`).
+//! The lease loop: one runner a thread, while it has something to do; a lease for every piece of
+//! work; work that a crash cut off is taken up. It knows no kind of work (`work.rs`).
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -35,7 +35,7 @@ use thinkd_words::id::{Space, ThreadId};
 
 mod telling;
 
-/// How long a runner rests when the store failed: at first, and at most.
+/// Rest of a runner when the store failed: at first, and at most.
 const PAUSE: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// So long is work not begun again that failed with the store more than once, unless that says that it works: every time, models are
@@ -52,11 +52,11 @@ struct Inner {
     ground: Ground,
     /// The waits that a thread's work may put an end to.
     waits: Waits,
-    /// What other servers store that stops work here.
+    /// Stops work here by events that other servers store.
     remote: RemoteCancel,
     /// Cancelled: all work is left.
     all: CancellationToken,
-    /// The kinds of work, asked in this order whose a thread is.
+    /// The kinds of work, asked in this order for the owner of a thread.
     kinds: Vec<Arc<dyn Work>>,
     // A plain mutex: held for look-ups, never across an await.
     leases: Mutex<HashMap<Fence, Arc<Stop>>>,
@@ -65,23 +65,23 @@ struct Inner {
     telling: AtomicBool,
 }
 
-/// What failures of the store left behind, to be put right before the thread goes on.
+/// Remains of failures of the store, to be put right before the thread goes on.
 #[derive(Default)]
 struct Trouble {
-    /// What is not in the log yet.
+    /// The failure that is not in the log yet.
     unsaid: Option<StoreError>,
     /// A lease that could not be given back.
     held: Option<Fence>,
-    /// How often work was begun in vain.
+    /// Number of times that work was begun in vain.
     attempts: Attempts,
-    /// When that was so last because the database was away.
+    /// Time of the last failure because the database was away.
     since: Option<Instant>,
-    /// Work has ended, and nobody has looked whether waits that follow from it are of any use.
+    /// Work has ended, and the waits that follow from it have not been looked at.
     waits: bool,
 }
 
 impl LeaseLoop {
-    /// A loop over these kinds of work. Nothing runs yet.
+    /// Returns a loop over these kinds of work. Nothing runs yet.
     pub fn new(
         ground: Ground,
         waits: Waits,
@@ -104,7 +104,7 @@ impl LeaseLoop {
         }))
     }
 
-    /// Sees to it that somebody looks after a thread, at this place if it has one already.
+    /// Has a thread looked after, at this place if it has one already.
     pub fn wake(&self, key: ThreadKey, place: Option<Place>) {
         let Ground { running, mind, .. } = &self.0.ground;
         if self.is_draining() {
@@ -120,7 +120,7 @@ impl LeaseLoop {
         self.0.kinds.iter().for_each(|kind| kind.sees(space, event));
     }
 
-    /// The kind of work that a thread is for.
+    /// Returns the kind of work that a thread is for.
     pub fn kind_of(&self, thread: &ThreadId) -> Option<&Arc<dyn Work>> {
         self.0.kinds.iter().find(|kind| kind.owns(thread))
     }
@@ -129,7 +129,7 @@ impl LeaseLoop {
         self.0.draining.load(Ordering::Acquire)
     }
 
-    /// Takes up no more work, and gives what is under way `grace`.
+    /// Takes up no more work, and gives work under way `grace`.
     pub async fn drain(&self, grace: Duration) {
         self.0.draining.store(true, Ordering::Release);
         let begin = Instant::now();
@@ -267,7 +267,7 @@ impl LeaseLoop {
         self.ended(key, fence, looked, trouble).await
     }
 
-    /// What follows when work has ended, or could not be done.
+    /// Does the follow-up when work has ended, or could not be done.
     async fn ended(
         &self,
         key: &ThreadKey,
@@ -335,7 +335,8 @@ impl LeaseLoop {
         Ok(())
     }
 
-    /// Says in the log what went wrong, before a model is asked again: a store that cannot take this cannot take a turn.
+    /// Writes the failure to the log, before a model is asked again: a store that cannot take this
+    /// cannot take a turn.
     async fn put_right(&self, key: &ThreadKey, trouble: &mut Trouble) -> Result<(), StoreError> {
         let store = &self.0.ground.store;
         self.give_back(trouble).await?;
@@ -364,7 +365,7 @@ impl LeaseLoop {
         Ok(())
     }
 
-    /// Tells those who wait for the thread.
+    /// Tells the clients that wait for the thread.
     fn tell_of_trouble(&self, (space, thread): &ThreadKey) {
         let text = "the log cannot be read or written now; what was acknowledged is kept, and the thread goes on when it can";
         let hint = Hint::Trouble {
@@ -374,7 +375,8 @@ impl LeaseLoop {
         self.0.ground.store.feed().hint(space, 0, hint);
     }
 
-    /// Looks for threads that wait and nobody runs: after a start, when another server goes, and from time to time, as it may have died.
+    /// Looks for waiting threads without a runner: after a start, when another server goes, and
+    /// from time to time, as it may have died.
     pub async fn scan(self) {
         let (Ground { store, options, .. }, all) = (&self.0.ground, &self.0.all);
         loop {
@@ -391,7 +393,7 @@ impl LeaseLoop {
         }
     }
 
-    /// Prolongs the leases of running work; what has lost its lease is left.
+    /// Prolongs the leases of running work; work that has lost its lease is left.
     pub async fn renew(self) {
         let (Ground { store, options, .. }, all) = (&self.0.ground, &self.0.all);
         loop {

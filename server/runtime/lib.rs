@@ -1,16 +1,15 @@
 //! The lease loop: which thread is worked on, and when.
 
 mod ahead;
-mod append;
+pub mod append;
 mod ends;
 pub mod firing;
 pub mod frameworks;
 pub mod ground;
 pub mod handle;
 mod identity;
-pub mod kinds;
 mod lease_loop;
-mod mailbox;
+pub mod mailbox;
 pub mod memory;
 pub mod mission;
 mod opening;
@@ -22,10 +21,14 @@ pub mod refused;
 mod remote_cancel;
 pub mod requests;
 mod running;
+pub mod runs;
 pub mod schedule;
 mod schedules;
 mod settings;
+pub mod summaries;
 mod timers;
 pub mod tools;
+pub mod turns;
+pub mod typed_question;
 mod waits;
 pub mod work;

@@ -1,4 +1,4 @@
-//! Reads what is in a thread's mailbox: the events that it has not handled yet, page by page.
+//! Reads a thread's mailbox: the events that it has not handled yet, page by page.
 
 use thinkd_event::envelope::Event;
 use thinkd_log::error::StoreError;
@@ -11,10 +11,10 @@ use thinkd_words::id::{Seq, Space};
 pub(super) const PAGE: u32 = 500;
 const PAGES_MAX: usize = 200;
 
-/// Reads the thread's events after `handled`, up to its head: what has come since the row was read
-/// may be missing in what models are shown, and waits for the next turn. Returns the position up to
-/// which all were read: of very many events a part is.
-pub(super) async fn each_after(
+/// Reads the thread's events after `handled`, up to its head. Events since the row was read may be
+/// missing in the prompts, and wait for the next turn. Returns the position up to which all were
+/// read: of very many events a part is.
+pub async fn each_after(
     store: &dyn EventLog,
     space: &Space,
     row: &ThreadRow,

@@ -72,7 +72,7 @@ with_defaults! {
 }
 
 impl Options {
-    /// How turns recall by this.
+    /// Returns the options by which turns recall.
     pub fn recalling(&self, finder: Arc<Recall>) -> Recalling {
         Recalling {
             finder,

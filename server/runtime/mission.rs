@@ -1,4 +1,4 @@
-//! How missions go: what is configured of them.
+//! The configuration of missions.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ with_defaults! {
 }
 
 impl Options {
-    /// The most that a mission may use up.
+    /// Returns the most that a mission may use up.
     pub fn budget(&self) -> MissionBudget {
         MissionBudget {
             model_calls: self.model_calls,

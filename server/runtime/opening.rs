@@ -1,4 +1,5 @@
-//! Opens spaces: one that nobody has used yet gets its first submodules, once, before anything else is stored in it.
+//! Opens spaces: an unused one gets its first submodules, once, before anything else is stored in
+//! it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,8 +35,8 @@ impl Opening {
         }
     }
 
-    /// Gives a new space its first submodules, once. To be called before anything else is done for a space: what is appended
-    /// before makes it look old.
+    /// Gives a new space its first submodules, once. To be called before anything else is done for
+    /// a space: events that are appended before make it look old.
     pub async fn open(&self, space: &Space) -> Result<(), StoreError> {
         if self.opened.lock().contains(space) {
             return Ok(());

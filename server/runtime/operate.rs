@@ -1,4 +1,5 @@
-//! What a person does to threads and submodules from outside: create, change, end. Each act is an event.
+//! Acts of a person on threads and submodules from outside: create, change, end. Each act is an
+//! event.
 
 use super::handle::Runtime;
 use super::mailbox::PAGE;
@@ -42,7 +43,7 @@ impl Runtime {
         Err(NotMade::NoFreeId.into())
     }
 
-    /// Whether everything that a new thread names is there, and there is room for it.
+    /// Checks that everything that a new thread names is there, and that there is room for it.
     async fn check_new(
         &self,
         space: &Space,
@@ -67,9 +68,10 @@ impl Runtime {
         Ok(())
     }
 
-    /// Ends a thread (status `stopped`): its turn is cancelled, it takes no more messages. With `subtree` all threads below it end,
-    /// too; without, they get the nearest living thread above as their parent. Those who know it are told after the answer where they
-    /// are very many, and so are those who get another parent.
+    /// Ends a thread (status `stopped`): its turn is cancelled, it takes no more messages. With
+    /// `subtree` all threads below it end, too; without, they get the nearest living thread above
+    /// as their parent. If very many threads know it or get another parent, they are told after the
+    /// answer.
     pub async fn end(
         &self,
         space: &Space,
@@ -133,7 +135,8 @@ impl Runtime {
         }
     }
 
-    /// Changes a submodule. A member that is absent stays as it is, whoever else changes the submodule at the same time.
+    /// Changes a submodule. A member that is absent stays as it is, also under other changes at the
+    /// same time.
     pub async fn change_submodule(
         &self,
         space: &Space,
@@ -172,7 +175,7 @@ impl Runtime {
         self.store().append(Append::free(space, drafts)).await
     }
 
-    /// The submodule of that name.
+    /// Returns the submodule of that name.
     async fn submodule(&self, space: &Space, name: &Name) -> Result<SubmoduleRow, Refused> {
         let rows = self.store().submodules(space).await?;
         rows.into_iter()
@@ -180,7 +183,7 @@ impl Runtime {
             .ok_or_else(|| Refused::NotFound(format!("submodule {name}")))
     }
 
-    /// The space's submodules by name; a space that nobody has used yet gets its first ones now.
+    /// Returns the space's submodules by name; an unused space gets its first ones now.
     pub async fn submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, Refused> {
         self.open(space).await?;
         Ok(self.store().submodules(space).await?)

@@ -1,4 +1,4 @@
-//! How threads are run: what the runtime is told when it starts.
+//! The options for running threads, given to the runtime at its start.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ with_defaults! {
 }
 
 impl Options {
-    /// What an append that begins a thread is stored under: that the space has room for one more.
+    /// Returns the condition of an append that begins a thread: the space has room for one more.
     pub fn room_in_space(&self) -> Condition {
         Condition::FewerThreads(self.tool_limits.threads)
     }

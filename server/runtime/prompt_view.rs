@@ -12,8 +12,8 @@ use thinkd_log::query::{Query, Show};
 use thinkd_mind::call::ModelClient;
 use thinkd_words::id::Space;
 
-/// The view of the call behind an event (the call's own record, or anything that the call produced), with `exact` saying whether it
-/// is, byte for byte, what was sent.
+/// Returns the view of the call behind an event (the call's own record, or anything that the call
+/// produced). `exact` says whether it is, byte for byte, the prompt that was sent.
 pub(super) async fn prompt_view(
     store: &dyn Store,
     client: &ModelClient,
@@ -30,7 +30,7 @@ pub(super) async fn prompt_view(
     Ok(client.rebuild(space, &record.ok_or_else(none)?).await?)
 }
 
-/// The last call of the event's own module before it.
+/// Returns the last call of the event's own module before it.
 async fn record_behind(
     store: &dyn Store,
     space: &Space,

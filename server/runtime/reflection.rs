@@ -1,5 +1,6 @@
-//! Reflection: the setting `reflection_s` sets a schedule, which tells the thread `reflection` at that pace to think for itself. What it finds out of the
-//! world goes through trials like any other claim. Without the setting there is no schedule, and nothing is written.
+//! Reflection: the setting `reflection_s` sets a schedule, which tells the thread `reflection` at
+//! that pace to think for itself. Its claims about the world go through trials like any other
+//! claim. Without the setting there is no schedule, and nothing is written.
 
 use serde_json::Value;
 
@@ -16,7 +17,7 @@ use thinkd_words::time::{self, Timestamp};
 const REFLECTION: &str = "reflection";
 
 impl Runtime {
-    /// What a value of the setting does to the schedule.
+    /// Returns the change of the schedule by a value of the setting.
     pub(super) fn reflection(&self, value: &Value) -> Result<Draft, Refused> {
         let reflecting = |seconds| self.reflecting(seconds, time::now());
         let schedule = value.as_f64().map(reflecting).transpose()?;

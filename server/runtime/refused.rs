@@ -7,7 +7,7 @@ use thinkd_words::id::{MAIN, Name, Seq, ThreadId};
 /// Why something was refused. Nothing was stored.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Refused {
-    /// No such thread, submodule, …; what is named is what the caller wrote.
+    /// No such thread, submodule, …; the name is the one that the caller wrote.
     #[error("there is no {0}")]
     NotFound(String),
     /// The thread has ended.
@@ -43,30 +43,30 @@ pub enum Refused {
     /// A limit on how many there may be.
     #[error("there may be at most {limit} {what}")]
     TooMany {
-        /// Of what.
+        /// The counted things.
         what: &'static str,
         /// The limit.
         limit: u32,
     },
-    /// What should be created exists.
+    /// The thing to create exists.
     #[error("{0} exists already")]
     Exists(String),
-    /// Somebody was first.
+    /// Another act was first.
     #[error("{0}")]
     Settled(String),
     /// An input is with a turn already, or has had it.
     #[error("{0}")]
     Taken(String),
-    /// A tool is not what was proposed any more.
+    /// A tool is not the one that was proposed any more.
     #[error("{0}")]
     ToolChanged(String),
-    /// What a person says does not fit what is asked for.
+    /// A person's answer does not fit the question.
     #[error("{0}")]
     InvalidArguments(String),
-    /// It is for others to say.
+    /// Other people have to say it.
     #[error("{0}")]
     NotYours(String),
-    /// Somebody has changed the settings meanwhile.
+    /// The settings were changed meanwhile.
     #[error(
         "event {last} changed the settings last, not event {expected}, as was expected: read them again (GET /settings), and send \
          {last} as expected_seq if the change is still wanted"
@@ -88,7 +88,7 @@ pub enum Refused {
         /// The one that said something of it last.
         last: Seq,
     },
-    /// What is asked for is understood but cannot be done.
+    /// The wish is understood but cannot be done.
     #[error("{0}")]
     Unprocessable(String),
     /// The store said no.

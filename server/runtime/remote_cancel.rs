@@ -1,5 +1,5 @@
-//! Remote cancel: work that is done here is stopped by what other servers store about its thread: that it is to be cancelled, that the
-//! thread has ended, input that interrupts. What is asked for at this server stops it directly.
+//! Remote cancel: events that other servers store about a thread stop its work here: a cancel, the
+//! end of the thread, input that interrupts. A request to this server stops the work directly.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use thinkd_words::id::{Seq, Space};
 
 /// Events looked at, or read, at a time.
 const STEP: u32 = 64;
-/// How long to rest when the log cannot be read.
+/// Rest when the log cannot be read.
 const REST: Duration = Duration::from_secs(1);
 
 /// See the module.
 pub struct RemoteCancel {
-    /// Where other servers write, too.
+    /// The store, which other servers write to, too.
     pub store: Arc<dyn Store>,
-    /// What input does to a turn that runs, where the thread does not say.
+    /// The effect of input on a running turn, where the thread does not say.
     pub policy: Policy,
 }
 
@@ -91,7 +91,7 @@ impl RemoteCancel {
     }
 }
 
-/// Why the turn at hand must stop, if the event says so.
+/// Returns why the turn at hand must stop, if the event says so.
 fn reason(event: &Event, row: &ThreadRow, policy: Policy) -> Option<Why> {
     if event.thread != row.thread {
         return None;

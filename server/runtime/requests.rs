@@ -1,5 +1,6 @@
-//! Requests to people: what people say of calls that wait and of questions that are open, and what becomes of both when their thread ends, is
-//! cancelled or fails. Of those who settle one at once, the append lets the first.
+//! Requests to people: their answers to calls that wait and to open questions, and the end of both
+//! when the thread ends, is cancelled or fails. Of several answers to one request at once, the
+//! append accepts the first.
 
 use std::sync::Arc;
 
@@ -42,17 +43,17 @@ const VALUE_DEPTH: usize = DEPTH_MAX - 4;
 /// Settles requests; cheap to clone.
 #[derive(Clone)]
 pub struct Requests {
-    /// Where they are.
+    /// The store of the requests.
     pub store: Arc<dyn Store>,
-    /// Whose arguments are checked.
+    /// The tools, for checks of arguments.
     pub tools: Arc<Tools>,
-    /// Is told of what is stored.
+    /// Is told of every stored event.
     pub on_stored: OnStored,
     /// Cancelled: the server goes.
     pub all: CancellationToken,
 }
 
-/// What a person answers to a question: words, or JSON where it has a schema.
+/// A person's answer to a question: words, or JSON where it has a schema.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The words.
@@ -62,7 +63,7 @@ pub struct Reply {
 }
 
 impl Requests {
-    /// Settles an approval. `by`: who says it.
+    /// Settles an approval. `by`: the person that decides.
     pub async fn decide(
         &self,
         space: &Space,
@@ -95,7 +96,7 @@ impl Requests {
         Ok(word)
     }
 
-    /// Answers a question. `by`: who answers.
+    /// Answers a question. `by`: the person that answers.
     pub async fn answer(
         &self,
         space: &Space,
@@ -117,7 +118,8 @@ impl Requests {
             .await
     }
 
-    /// Whoever claims something is no instrument for it: they would only say it again.
+    /// Checks that a person may test a statement. A claimant of it is no instrument for it, and
+    /// would only repeat it.
     async fn may_test(
         &self,
         space: &Space,
@@ -139,7 +141,8 @@ impl Requests {
         Err(Refused::NotYours(text))
     }
 
-    /// The request, if it is open. What was due is not, whether its time limit was written down yet or not.
+    /// Returns the request, if it is open. One past its time limit is not, whether that was written
+    /// down yet or not.
     async fn open(
         &self,
         space: &Space,
@@ -166,7 +169,7 @@ impl Requests {
         Ok((row, parked))
     }
 
-    /// Why a request is not open: it never was one, or it is settled.
+    /// Returns why a request is not open: it never was one, or it is settled.
     async fn gone(
         &self,
         space: &Space,
@@ -196,7 +199,8 @@ impl Requests {
         Ok(Refused::Settled(text))
     }
 
-    /// How a request was settled, if that is not far behind it in the log of its thread.
+    /// Returns the way in which a request was settled, if that is not far behind it in the log of
+    /// its thread.
     async fn settled(
         &self,
         space: &Space,
@@ -296,7 +300,7 @@ impl Requests {
         Ok(shelf.now(space).get(name).cloned())
     }
 
-    /// Stores what settles a request, unless somebody else was first.
+    /// Stores the events that settle a request, unless it is settled already.
     async fn append_first(
         &self,
         space: &Space,
@@ -320,7 +324,7 @@ impl Requests {
             .map(drop)
     }
 
-    /// Withdraws what is open in a thread: it was cancelled. Whether anything was.
+    /// Withdraws the open requests of a cancelled thread. Returns whether there were any.
     pub async fn withdraw(
         &self,
         space: &Space,
@@ -357,7 +361,8 @@ impl Requests {
         }
     }
 
-    /// The same, if people are away, and else what `tidy` does: a question may be asked while they go, or while its thread ends.
+    /// Does the same, if people are away, and then tidies the thread: a question may be asked while
+    /// they go, or while its thread ends.
     pub async fn answer_if_away(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
         if self.store.is_user_away(space).await? {
             self.answer_away(space).await?;
@@ -365,14 +370,14 @@ impl Requests {
         self.tidy(space, thread).await
     }
 
-    /// Withdraws what is open in a thread that was cancelled, and settles what its turn left.
+    /// Withdraws the open requests of a cancelled thread, and settles those that its turn left.
     pub async fn cancelled(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
         self.tidy(space, thread).await?;
         let reason = "the thread was cancelled";
         self.withdraw(space, thread, reason).await.map(drop)
     }
 
-    /// Whether it was this that settled it.
+    /// Settles a request. Returns whether this call settled it.
     async fn settle(
         &self,
         space: &Space,
@@ -402,14 +407,14 @@ fn noun(state: RequestState) -> &'static str {
     }
 }
 
-/// Whether the time of a request is over, written down or not.
+/// Returns whether the time of a request is over, written down or not.
 pub fn has_expired(asked: &Value) -> bool {
     let expires = asked.get("expires_at").and_then(Value::as_str);
     let expires = expires.and_then(Timestamp::parse);
     expires.is_some_and(|expires| expires <= time::now())
 }
 
-/// The answer, if it fits the question, and is from somebody who may answer it.
+/// Returns the answer, if it fits the question, and comes from a person that may answer it.
 pub fn checked_answer(asked: &Value, reply: Reply, by: Option<&str>) -> Result<Reply, Refused> {
     let list = |key: &str| -> Vec<&str> {
         let list = asked.get(key).and_then(Value::as_array);

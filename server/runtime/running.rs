@@ -1,5 +1,5 @@
-//! Which threads are run at this server, and how far: one entry a thread, as long as it has something to do. Whoever wakes a thread,
-//! stops its turn, or shows what it comes to, asks here.
+//! The threads that are run at this server, and how far: one entry a thread, as long as it has
+//! something to do. Code that wakes a thread, stops its turn, or shows its status asks here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,13 +31,13 @@ pub struct Running {
 struct Active {
     /// Something woke it since its runner last looked.
     again: bool,
-    /// The turn it is about to begin is to be cancelled.
-    cancel: bool,
+    /// The turn it is about to begin is to be cancelled, with messages up to this one.
+    cancel: Option<Seq>,
     /// The turn that runs.
     stop: Option<Arc<Stop>>,
-    /// What that turn is about came up to here; 0: it has not begun.
+    /// End of the events that the turn is about; 0: it has not begun.
     taken: Seq,
-    /// It was ended from here, which was shown.
+    /// True: it was ended from here, and that was shown.
     ended: bool,
     /// The place to work at that it was begun with.
     place: Option<Place>,
@@ -52,7 +52,7 @@ impl Running {
         }
     }
 
-    /// How many threads are run here.
+    /// Returns the number of threads that are run here.
     pub fn len(&self) -> usize {
         self.active.lock().len()
     }
@@ -72,7 +72,7 @@ impl Running {
         true
     }
 
-    /// Whatever woke the thread up to now is about to be looked at.
+    /// Notes that all causes that woke the thread up to now are about to be looked at.
     pub fn looks(&self, key: &ThreadKey) {
         self.change(key, |active| active.again = false);
     }
@@ -95,7 +95,7 @@ impl Running {
             return;
         };
         active.stop = Some(stop.clone());
-        if std::mem::take(&mut active.cancel) {
+        if active.cancel.is_some() {
             stop.stop(Why::Cancel);
         }
         self.hint(key, Status::Thinking, 0);
@@ -103,7 +103,9 @@ impl Running {
 
     /// The work is over.
     pub fn end(&self, key: &ThreadKey) {
-        self.change(key, |active| (active.stop, active.taken) = (None, 0));
+        self.change(key, |active| {
+            (active.stop, active.cancel, active.taken) = (None, None, 0);
+        });
     }
 
     /// The turn that runs is about events up to this one.
@@ -111,7 +113,7 @@ impl Running {
         self.change(key, |active| active.taken = seq);
     }
 
-    /// Whether the turn that runs here is about this event.
+    /// Returns whether the turn that runs here is about this event.
     pub fn has_taken(&self, key: &ThreadKey, seq: Seq) -> bool {
         self.active
             .lock()
@@ -119,7 +121,7 @@ impl Running {
             .is_some_and(|active| active.taken >= seq)
     }
 
-    /// The place that a thread was entered with.
+    /// Takes the place that a thread was entered with.
     pub fn take_place(&self, key: &ThreadKey) -> Option<Place> {
         self.active
             .lock()
@@ -134,16 +136,23 @@ impl Running {
         stop.inspect(|stop| stop.stop(why)).is_some()
     }
 
-    /// Cancels the work on a thread, or what is about to begin. False: the thread is not run here.
-    pub fn cancel(&self, key: &ThreadKey) -> bool {
+    /// Cancels the work on a thread, or the work about to begin, with messages up to `head`. False: the
+    /// thread is not run here.
+    pub fn cancel(&self, key: &ThreadKey, head: Seq) -> bool {
         self.change(key, |active| match &active.stop {
             Some(stop) => stop.stop(Why::Cancel),
-            None => active.cancel = true,
+            None => active.cancel = Some(head),
         })
     }
 
-    /// How many messages wait for a thread's next turn, counted up to `limit`. What the turn that runs is about waits no
-    /// longer; as long as nothing of that turn is in the log, this is known at the server that runs it only.
+    /// Returns the head of a thread when the turn about to begin was cancelled; none: it was not.
+    pub fn cancelled_at(&self, key: &ThreadKey) -> Option<Seq> {
+        self.active.lock().get(key)?.cancel
+    }
+
+    /// Returns the number of messages that wait for a thread's next turn, counted up to `limit`.
+    /// Messages of the running turn wait no longer; as long as nothing of that turn is in the log,
+    /// only the server that runs it knows this.
     pub async fn queued(
         &self,
         space: &Space,
@@ -167,9 +176,10 @@ impl Running {
         Ok(mail.saturating_sub(withdrawn))
     }
 
-    /// Shows what a thread comes to now that its turn is over. One that has ended stays ended, whatever its last turn came to.
-    /// Returns whether it has more to do, as the append says that ended the turn: the lease was given back in it, so that what another
-    /// server has stored since is looked after there.
+    /// Shows the status of a thread now that its turn is over. One that has ended stays ended, with
+    /// any status of its last turn. Returns whether it has more to do, by the append that ended the
+    /// turn. The lease was given back in it, so that events that another server has stored since
+    /// are looked after there.
     pub async fn show(&self, key: &ThreadKey, status: Status, queued: u32) -> bool {
         let (space, thread) = key;
         let Ok(row) = self.store.thread_lately(space, thread).await else {
@@ -187,7 +197,7 @@ impl Running {
         row.as_ref().is_some_and(ThreadRow::has_work)
     }
 
-    /// Shows that a thread was ended from here, whatever its last turn still comes to.
+    /// Shows that a thread was ended from here, with any later status of its last turn.
     pub fn show_end(&self, key: &ThreadKey, status: Status) {
         let mut active = self.active.lock();
         if let Some(active) = active.get_mut(key) {

@@ -1,13 +1,14 @@
-//! Which turn runs next when there are more than may run at a time. Spaces take turns; in a space those who come first go first,
-//! and among threads of different depth it is configured who goes before whom. A turn that waits for its place is a thread's, and a
-//! thread waits once: so one with much to do does not keep others from having their turn.
+//! The order of turns when there are more than may run at a time. Spaces take turns; in a space the
+//! first to come is the first to go, and the order among threads of different depth is configured.
+//! A turn that waits for its place is a thread's, and a thread waits once: so one with much to do
+//! does not keep others from having their turn.
 
 use serde::{Deserialize, Serialize};
 
 use thinkd_tasks::share::{Place, Places};
 use thinkd_words::id::{Space, ThreadId};
 
-/// Who goes before whom.
+/// The order among threads of different depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduling {

@@ -1,10 +1,11 @@
-//! What a person does to schedules: create, change, remove, run now. Each act is an event. Firing them is in `firing.rs`.
+//! Acts of a person on schedules: create, change, remove, run now. Each act is an event. Firing
+//! them is in `firing.rs`.
 
 use super::append::append_told;
 use super::firing::{details, is_under_way, set};
 use super::handle::Runtime;
-use super::kinds::turns::input::{Input, InputContent, Received};
 use super::refused::Refused;
+use super::turns::input::{Input, InputContent, Received};
 use thinkd_event::condition::Condition;
 use thinkd_event::draft::Draft;
 use thinkd_event::envelope::Event;
@@ -16,7 +17,7 @@ use thinkd_words::id::{Name, Space, ThreadId};
 use thinkd_words::recurrence::Recurrence;
 use thinkd_words::time::{self, Timestamp};
 
-/// So often is an act tried again whose schedule fired or was changed by somebody else meanwhile.
+/// Most tries of an act on a schedule that fired or was changed meanwhile.
 const TRIES: usize = 16;
 
 impl Runtime {
@@ -151,7 +152,8 @@ impl Runtime {
         Err(overtaken(name))
     }
 
-    /// The first due time after a moment, of what may be.
+    /// Returns the first due time after a moment. The error: the schedule recurs too often, or none
+    /// is to come.
     pub(super) fn first_due(
         &self,
         schedule: &Schedule,
@@ -186,7 +188,8 @@ impl Runtime {
         row.ok_or_else(|| Refused::NotFound(format!("schedule {name}")))
     }
 
-    /// A schedule before it is changed or removed: what was due until now fires first, so that a change swallows no due time.
+    /// Returns a schedule before it is changed or removed: the runs due until now fire first, so
+    /// that a change swallows no due time.
     async fn fired_schedule(
         &self,
         space: &Space,

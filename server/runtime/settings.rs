@@ -1,5 +1,6 @@
-//! Settings of a space are changed here and nowhere else, an event each. Who has to act on a change does it behind the append; who only
-//! has to know how a setting is reads it where it is needed (`Store::setting`).
+//! Settings of a space are changed here and nowhere else, an event each. Code that has to act on a
+//! change does it behind the append. Code that only has to know a setting reads it where it is
+//! needed (`Store::setting`).
 
 use serde_json::Value;
 
@@ -16,8 +17,8 @@ use thinkd_words::id::{Seq, Space, ThreadId};
 use thinkd_words::setting::Setting;
 
 impl Runtime {
-    /// Changes settings, all or none, and returns all that somebody has set. With `expected` only if that event was the last change:
-    /// of several who expect the same one, one wins.
+    /// Changes settings, all or none, and returns all that are set. With `expected` only if that
+    /// event was the last change: of several callers that expect the same one, one wins.
     pub async fn change_settings(
         &self,
         space: &Space,

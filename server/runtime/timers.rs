@@ -1,6 +1,7 @@
-//! Timers and schedules: one task for all of them. It sleeps until the first one is due, and looks now and then, for another server may have
-//! set one. What is due becomes an event, if it still stands: of several servers one stores it. Spaces are fired beside one
-//! another: what one of them cannot do, or has very much of, keeps no other's timer late.
+//! Timers and schedules: one task for all of them. It sleeps until the first one is due, and looks
+//! now and then, for another server may have set one. A due one becomes an event, if it still
+//! stands: of several servers one stores it. Spaces are fired beside one another: one that fails,
+//! or has very many, keeps no other's timer late.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -29,21 +30,21 @@ use thinkd_words::time::{self, SKEW, Timestamp};
 
 /// Most timers that become events in one append, and most schedules that are fired at once.
 const AT_ONCE: u32 = 256;
-/// How long to rest when the log cannot be read or written.
+/// Rest when the log cannot be read or written.
 const REST: Duration = Duration::from_secs(1);
 
 /// Fires timers; cheap to clone.
 #[derive(Clone)]
 pub struct Timers {
-    /// Where they are.
+    /// The store of the timers.
     pub store: Arc<dyn Store>,
     /// Fires schedules.
     pub firing: Firing,
-    /// Is told of what is stored.
+    /// Is told of every stored event.
     pub on_stored: OnStored,
     /// A timer or a schedule was set.
     pub set: Arc<Notify>,
-    /// How long to sleep at most: another server may set one.
+    /// Longest sleep: another server may set one.
     pub scan: Duration,
     /// Cancelled: the server goes.
     pub all: CancellationToken,
@@ -69,7 +70,7 @@ impl Clock {
 }
 
 impl Timers {
-    /// Fires what is due, until the server goes.
+    /// Fires due timers and schedules, until the server goes.
     pub async fn run(self) {
         // Of each space, what fires its timers, one append after the other. Tasks of their own: a future that is not polled while this one
         // looks for more may have been handed the lock that the look waits for.
@@ -139,7 +140,7 @@ impl Timers {
         }
     }
 
-    /// How long there is nothing new to do.
+    /// Returns the time until there is something new to do.
     async fn rest(&self, now: Timestamp) -> Result<Duration, StoreError> {
         let timer = self.store.next_due(now).await?;
         let schedule = self.store.next_schedule_due(now).await?;
@@ -152,7 +153,7 @@ impl Timers {
         }))
     }
 
-    /// The spaces in which something is due.
+    /// Returns the spaces in which something is due.
     async fn spaces_due(&self, now: Timestamp) -> Result<BTreeSet<Space>, StoreError> {
         let mut spaces = self.store.spaces_due(now).await?;
         spaces.extend(self.store.spaces_with_schedules_due(now).await?);
@@ -171,7 +172,7 @@ impl Timers {
         }
     }
 
-    /// Fires what is due now, or some of it where it is very much.
+    /// Fires the timers that are due now, or some of them where they are very many.
     async fn fire_some(&self, space: &Space) -> Result<bool, StoreError> {
         let now = time::now();
         let timers = self.store.due(space, now, AT_ONCE).await?;

@@ -1,4 +1,5 @@
-//! What a thread may use, as people see it; and the changes of other servers' tools that they approve.
+//! The tools of a thread, as people see them; and the changes of other servers' tools that they
+//! approve.
 
 use std::collections::BTreeMap;
 
@@ -16,38 +17,38 @@ use thinkd_tools::toolbox::said::Provider;
 use thinkd_tools::toolbox::{Approved, Shown, State, Unapproved};
 use thinkd_words::id::{Seq, Space, ThreadId};
 
-/// Of so many of the thread's newest results it is said whose they were.
+/// Number of the thread's newest results that are counted by tool.
 const RESULTS: usize = 1000;
-/// How many are read at once.
+/// Number of results that are read at once.
 const PAGE: u32 = 500;
 
-/// What a thread may use.
+/// The tools of a thread.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadTools {
     /// The tools, in the order in which models are told of them; those that are withheld stand last.
     pub tools: Vec<ThreadTool>,
-    /// Who offers tools that come and go.
+    /// The providers of tools that come and go.
     pub providers: Vec<Provider>,
 }
 
-/// A tool, and what came of its calls.
+/// A tool, and the counts of its calls.
 #[derive(Debug, Clone)]
 pub struct ThreadTool {
-    /// It.
+    /// The tool.
     pub shown: Shown,
-    /// How often it was called, as far as looked at.
+    /// Number of its calls, as far as looked at.
     pub calls: u64,
-    /// How often it failed.
+    /// Number of its failures.
     pub failed: u64,
 }
 
 impl Runtime {
-    /// The models that are asked, with the habits learned of each.
+    /// Returns the models that are asked, with the habits learned of each.
     pub fn models(&self) -> Vec<AskedModel> {
         self.0.ground.mind.client.models()
     }
 
-    /// What a thread may use; without a thread what `main` may.
+    /// Returns the tools of a thread; without a thread those of `main`.
     pub async fn tools(
         &self,
         space: &Space,
@@ -92,7 +93,7 @@ impl Runtime {
         })
     }
 
-    /// How often each tool was called in a thread lately, and how often it failed.
+    /// Returns the number of calls of each tool in a thread lately, and the number of failures.
     async fn counts(
         &self,
         space: &Space,
@@ -158,7 +159,7 @@ impl Runtime {
         }
     }
 
-    /// The event by which a space takes a tool for what it is now; none: it does already.
+    /// Returns the event by which a space accepts a tool as it is now; none: it does already.
     async fn approval(
         &self,
         space: &Space,

@@ -20,7 +20,7 @@ use thinkd_mind::turn::driver::OnStored;
 use thinkd_mind::turn::out_of_reach;
 use thinkd_words::id::{Space, ThreadId};
 
-/// How long to rest when the log cannot be read or written.
+/// Rest when the log cannot be read or written.
 const REST: Duration = Duration::from_secs(1);
 /// So many spaces are looked at beside one another after a start, each for so long at a time.
 const SPACES: usize = 16;
@@ -31,17 +31,18 @@ const CHAIN_MAX: usize = 64;
 /// Looks whether waits are of any use.
 #[derive(Clone)]
 pub struct Waits {
-    /// Who waits for whom.
+    /// The store of the threads and their waits.
     pub store: Arc<dyn Store>,
-    /// Is told of what is stored to wake a thread.
+    /// Is told of stored events, to wake a thread.
     pub on_stored: OnStored,
     /// Cancelled: the server goes.
     pub all: CancellationToken,
 }
 
 impl Waits {
-    /// Looks at every wait for one thread once, after a start: whoever wrote it down may not have lived to look. Space by space, some
-    /// beside one another and each for a while: one where that takes long, or does not work, keeps no other waiting.
+    /// Looks at every wait for one thread once, after a start: a crash may have come between
+    /// writing it down and looking. Space by space, some beside one another and each for a while:
+    /// one where that takes long, or does not work, keeps no other waiting.
     pub async fn look_at_waits(self) {
         let mut waits = loop {
             match self.all_waits().await {
@@ -142,7 +143,8 @@ impl Waits {
         Ok(())
     }
 
-    /// After a thread's turn, or its end: wakes those who began to wait for it while that was stored, and were not told.
+    /// Wakes, after a thread's turn or its end, those that began to wait for it while that was
+    /// stored, and were not told.
     pub async fn break_waits_for(
         &self,
         space: &Space,
@@ -155,7 +157,7 @@ impl Waits {
         Ok(())
     }
 
-    /// The same for threads that ended at once, and whatever lies between them.
+    /// Does the same for threads that ended at once, and for all threads between them.
     pub async fn break_waits_within(
         &self,
         space: &Space,
@@ -167,8 +169,8 @@ impl Waits {
         Ok(())
     }
 
-    /// Wakes a thread whose wait nothing would ever end: the one it waits for has ended already, or cannot go on, or waits …
-    /// for itself.
+    /// Wakes a thread if nothing would ever end its wait: the one it waits for has ended already,
+    /// or cannot go on, or waits … for itself.
     pub async fn break_wait(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
         let Some(first) = self.waits_for(space, thread).await? else {
             return Ok(());
@@ -213,13 +215,14 @@ impl Waits {
         Ok(())
     }
 
-    /// Whether it is news.
+    /// Appends a draft. Returns whether it is news.
     async fn tell(&self, space: &Space, draft: Draft) -> Result<bool, StoreError> {
         let placed = append_told(&*self.store, &self.on_stored, space, vec![draft]).await?;
         Ok(placed.iter().any(|placed| !placed.duplicate))
     }
 
-    /// The threads that wait for one another, if that leads from `first` back to `thread`: none of them would ever go on.
+    /// Returns the threads that wait for one another, if that leads from `first` back to `thread`:
+    /// none of them would ever go on.
     async fn circle(
         &self,
         space: &Space,
@@ -249,7 +252,7 @@ impl Waits {
     }
 }
 
-/// It wakes, and decides.
+/// Returns the error that wakes a thread in a circle of waits, and that lets it decide.
 fn wait_cycle(thread: &ThreadId, first: &ThreadId, circle: &[ThreadId]) -> Draft {
     let names: Vec<&str> = circle
         .iter()

@@ -1,4 +1,4 @@
-//! A session audits the memory of its space: what is wrong with it, or doubtful, a page of statements at a time.
+//! A session audits the memory of its space for errors and doubts, a page of statements at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,8 +57,9 @@ pub struct DoubtfulStatement {
 }
 
 impl Session {
-    /// Looks at so many statements behind a position, and says behind which one the next part begins. What was not tested since `old` is overdue;
-    /// `only`: nothing else is looked for.
+    /// Looks at `limit` statements behind a position, and returns the position behind which the
+    /// next part begins. A statement that was not tested since `old` is overdue; with `only`, no
+    /// other doubt is looked for.
     pub async fn audit(
         &self,
         only: Option<Doubt>,
@@ -150,7 +151,7 @@ impl Session {
     }
 }
 
-/// Returns what is asked for statements that are held and have the same edge, by any names of its ends.
+/// Returns the queries for held statements that have the same edge, by any names of its ends.
 fn alike(triple: &Triple, names: &Names) -> Vec<Asked> {
     let mut all = Vec::new();
     for object in names.forms(&triple.object) {

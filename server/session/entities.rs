@@ -9,7 +9,7 @@ use super::handle::{Error, Session};
 use super::right::Right;
 use thinkd_event::entity::Merge;
 use thinkd_log::projections::merges::{MergeRow, names};
-use thinkd_runtime::kinds::trials::merges;
+use thinkd_memory::merges;
 use thinkd_words::id::Seq;
 use thinkd_words::time::Timestamp;
 

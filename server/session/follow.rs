@@ -1,6 +1,7 @@
-//! Following a space's log from a cursor: pages from the store while behind, then the shared tail. No gap, no event twice.
-//! A reader that takes nothing holds back nobody: there is no queue for it, only its cursor and one page. Pages are read in places
-//! that spaces share, so that the readers of one do not keep those of another waiting.
+//! Follows a space's log from a cursor: pages from the store while behind, then the shared tail. No
+//! gap, no event twice. A reader that takes nothing holds back no other one: it has no queue, only
+//! its cursor and one page. Pages are read in places that spaces share, so that the readers of one
+//! do not keep those of another waiting.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -27,9 +28,10 @@ const FIRST_PAGE: u32 = 32;
 const PAGE: u32 = 256;
 /// Events looked at in the tail at a time.
 const STEP: usize = 64;
-/// Bytes of events handed on at a time (one event may exceed it alone): what a reader that stalls keeps in memory.
+/// Bytes of events handed on at a time, which a reader that stalls keeps in memory. One event may
+/// exceed it alone.
 const BATCH_BYTES: usize = 32 << 10;
-/// How often, and after what pause, a page is tried again when the store fails.
+/// Tries for a page when the store fails, and the pause after each.
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -39,7 +41,7 @@ pub enum Seen {
     Events {
         /// The events.
         events: Vec<FollowedEvent>,
-        /// Whether they are old.
+        /// True if the events were stored before the following began.
         replay: bool,
     },
     /// The replay is over.
@@ -50,7 +52,7 @@ pub enum Seen {
 
 /// A committed event as it is handed on.
 pub enum FollowedEvent {
-    /// Out of the tail, shared by all who follow.
+    /// From the tail, shared by all followers.
     Shared(Arc<Shown>),
     /// Read for this reader alone: its place in the log, and the event as JSON.
     Read(Seq, Box<RawValue>),
@@ -97,29 +99,30 @@ pub struct Follow {
     follower: Follower,
     cursor: Seq,
     replay_to: Option<Seq>,
-    /// A page that is read, by a task of its own: who is not asked meanwhile keeps its place no longer than it takes.
+    /// A page that is read, by a task of its own: a follower that is not polled meanwhile keeps its
+    /// place no longer than the page takes.
     page: Option<AbortOnDropHandle<Result<Page, StoreError>>>,
-    /// How many events are asked for next: about as many as can be handed on.
+    /// Number of events to ask for next: about as many as can be handed on.
     ask: u32,
     /// Beginnings of replies that are streamed, to be shown before any other hint.
     begun: VecDeque<Hinted>,
     /// A hint that came before the events that it stands behind.
     early: Option<Hinted>,
-    /// What is left out of the last page, to be said.
+    /// Events that were left out of the last page, to be reported.
     unreadable: VecDeque<Seq>,
 }
 
 struct Page {
     events: Vec<FollowedEvent>,
-    /// Those between them that this build cannot read.
+    /// Events between them that this build cannot read.
     unreadable: Vec<Seq>,
     end: Seq,
     ask: u32,
 }
 
 impl Follow {
-    /// Follows what `filter` asks for from now on; with `after`, what came after that first.
-    /// Also says what the log's head is; an `after` beyond it is for the caller to refuse.
+    /// Follows the events that `filter` asks for from now on; with `after`, those behind it first.
+    /// Also returns the log's head; the caller refuses an `after` beyond it.
     pub async fn start(
         store: &Arc<dyn Store>,
         pages: &Places,
@@ -148,7 +151,7 @@ impl Follow {
         Ok((follow, head))
     }
 
-    /// Shows the replies that are streamed from their beginnings, once what is replayed was handed on.
+    /// Shows the replies that are streamed from their beginnings, once the replay was handed on.
     pub fn show_begun(&mut self) {
         self.begun = self.store.feed().begun(&self.space).into();
     }
@@ -162,7 +165,7 @@ impl Follow {
         }
     }
 
-    /// What comes next. Cancel safe.
+    /// Returns the next news. Cancel safe.
     pub async fn next(&mut self) -> Result<Seen, StoreError> {
         loop {
             if let Some(page) = &mut self.page {
@@ -238,7 +241,8 @@ impl Follow {
         }
     }
 
-    /// The beginning that is shown next; one whose reply has ended meanwhile is an event.
+    /// Returns the beginning that is shown next. A reply that has ended meanwhile is skipped: it is
+    /// an event.
     fn begun_reply(&mut self) -> Option<Hinted> {
         let feed = self.store.feed();
         let is_streamed = |begun: &Hinted| match &*begun.hint {
@@ -262,7 +266,7 @@ impl Follow {
         self.wants(&hint).then_some(Seen::Hint(hint))
     }
 
-    /// Those that match, as many as are handed on at a time.
+    /// Returns the events that match, as many as are handed on at a time.
     fn select(&mut self, events: Vec<Arc<Shown>>) -> Vec<FollowedEvent> {
         let mut bytes = 0;
         let mut kept = Vec::new();
@@ -356,8 +360,8 @@ async fn read_page(
     })
 }
 
-/// How many events to ask for when so many had so many bytes: as many as can be handed on, and not many more than before, for the
-/// next ones may be longer.
+/// Returns the number of events to ask for, after `events` events had `bytes` bytes: as many as can
+/// be handed on. At most four times as many as `before`, for the next ones may be longer.
 fn ask(events: usize, bytes: usize, before: u32) -> u32 {
     let fitting = (BATCH_BYTES * events).checked_div(bytes);
     let fitting = u32::try_from(fitting.unwrap_or(PAGE as usize)).unwrap_or(PAGE);

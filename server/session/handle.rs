@@ -1,13 +1,14 @@
-//! A session is a principal in its space, and all that a door of the edge sees: each method names the right that it needs, then asks
-//! the store or the runtime. Here: how one is opened, its rights and its errors; what it can do is in the files beside this one.
+//! A session is a principal in its space, and all that a door of the edge sees. Each method names
+//! the right that it needs, then asks the store or the runtime. This file has the opening of a
+//! session, its rights and its errors; the files beside it have its acts.
 
 use std::sync::Arc;
 
 use super::right::{Right, may};
+use crate::kinds::Kinds;
 use thinkd_log::error::StoreError;
 use thinkd_log::kernel::Store;
 use thinkd_runtime::handle::Runtime;
-use thinkd_runtime::kinds::Kinds;
 use thinkd_runtime::refused::Refused;
 use thinkd_tasks::share::{Places, Work, cores};
 use thinkd_words::id::Space;
@@ -35,7 +36,7 @@ impl From<StoreError> for Error {
 pub struct Sessions {
     runtime: Runtime,
     kinds: Kinds,
-    /// Places for those who follow the log and read pages of it, which spaces share.
+    /// Places for following the log and reading pages of it, which spaces share.
     pages: Places,
 }
 
@@ -65,14 +66,14 @@ impl Sessions {
         }
     }
 
-    /// Whether the database answers. Anybody may ask.
+    /// Checks that the database answers. Needs no right.
     pub async fn ping(&self) -> Result<(), Error> {
         Ok(self.runtime.store().ping().await?)
     }
 }
 
 impl Session {
-    /// Who it is.
+    /// Returns the principal.
     pub fn principal(&self) -> &Principal {
         &self.principal
     }
@@ -82,12 +83,12 @@ impl Session {
         &self.principal.space
     }
 
-    /// The name of who speaks, when they said one.
+    /// Returns the name of the user, if one was given.
     pub fn user(&self) -> Option<&str> {
         self.principal.user.as_deref()
     }
 
-    /// Who speaks says its name.
+    /// Sets the name of the user.
     pub fn set_user(&mut self, user: String) {
         self.principal.user = Some(user);
     }
@@ -97,7 +98,7 @@ impl Session {
         may(self.principal.role, right)
     }
 
-    /// Refuses who does not have a right.
+    /// Refuses a principal that does not have a right.
     pub fn require(&self, right: Right) -> Result<(), Error> {
         if self.may(right) {
             Ok(())
@@ -131,18 +132,18 @@ impl Session {
         Ok((self.runtime(right)?, self.space()))
     }
 
-    /// The store, for who has the right: there is no other way to it.
+    /// Returns the store, if the principal has the right: there is no other way to it.
     pub(super) fn store(&self, right: Right) -> Result<&Arc<dyn Store>, Error> {
         self.runtime(right).map(Runtime::store)
     }
 
-    /// The runtime, for who has the right: there is no other way to it.
+    /// Returns the runtime, if the principal has the right: there is no other way to it.
     pub(super) fn runtime(&self, right: Right) -> Result<&Runtime, Error> {
         self.require(right)?;
         Ok(&self.sessions.runtime)
     }
 
-    /// What each kind of work can do, for who has the right: there is no other way to it.
+    /// Returns the kinds of work, if the principal has the right: there is no other way to them.
     pub(super) fn kinds(&self, right: Right) -> Result<&Kinds, Error> {
         self.require(right)?;
         Ok(&self.sessions.kinds)
@@ -153,7 +154,7 @@ impl Session {
         &self.sessions.pages
     }
 
-    /// The store, for what the server itself notes about a session.
+    /// Returns the store, for the notes that the server itself makes about a session.
     pub(super) fn own_store(&self) -> &Arc<dyn Store> {
         self.sessions.runtime.store()
     }

@@ -1,4 +1,4 @@
-//! A session asks who a thread is.
+//! A session asks for the identity of a thread.
 
 use super::handle::{Error, Session};
 use super::right::Right;
@@ -7,7 +7,7 @@ use thinkd_mind::call::Identity;
 use thinkd_words::id::ThreadId;
 
 impl Session {
-    /// Who a thread is, and its newest thoughts, the newest first.
+    /// Returns the identity of a thread, and its newest thoughts, the newest first.
     pub async fn identity(&self, thread: &ThreadId) -> Result<(Identity, Vec<Event>), Error> {
         let (runtime, space) = self.acting(Right::Read)?;
         Ok(runtime.identity(space, thread).await?)

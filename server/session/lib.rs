@@ -1,4 +1,4 @@
-//! Sessions: what a principal may do in its space.
+//! Sessions: the acts of a principal in its space.
 
 pub mod audit;
 pub mod entities;
@@ -6,6 +6,7 @@ pub mod follow;
 pub mod frameworks;
 pub mod handle;
 mod identity;
+pub mod kinds;
 mod log;
 mod missions;
 pub mod outcome;

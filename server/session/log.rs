@@ -1,4 +1,5 @@
-//! A session reads the space's log: pages, single events, what a model call saw; and follows it.
+//! A session reads the space's log: pages, single events, the prompt view of a model call; and
+//! follows it.
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -44,7 +45,8 @@ impl Session {
         Ok(runtime.prompt_view(space, event_id).await?)
     }
 
-    /// Follows the log: what `filter` asks for, from now on or after a seq; and says what the log's head is.
+    /// Follows the events that `filter` asks for, from now on or after a seq. Also returns the
+    /// log's head.
     pub async fn follow(&self, filter: Query, after: Option<Seq>) -> Result<(Follow, Head), Error> {
         let store = self.store(Right::Read)?;
         Ok(Follow::start(store, self.pages(), self.space(), filter, after).await?)

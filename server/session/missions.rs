@@ -5,7 +5,7 @@ use super::right::Right;
 use thinkd_event::mission::{BudgetWanted, Plan, Value, Wanted};
 use thinkd_log::projections::tasks::TaskRow;
 use thinkd_log::thread_row::ThreadRow;
-use thinkd_runtime::kinds::missions::Changing;
+use thinkd_missions::editing::Changing;
 use thinkd_runtime::refused::Refused;
 use thinkd_words::id::ThreadId;
 

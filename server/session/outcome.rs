@@ -1,4 +1,5 @@
-//! A session waits for what comes of an input or a run: it follows the thread until everything up to it has had its turn.
+//! A session waits for the outcome of an input or a run: it follows the thread until everything up
+//! to it has had its turn.
 
 use std::borrow::Cow;
 
@@ -9,7 +10,7 @@ use thinkd_event::fact::Fact;
 use thinkd_event::fact::withdrawn::{self, Withdrawn};
 use thinkd_log::query::{Order, Query, Show};
 use thinkd_log::thread_row::ThreadRow;
-use thinkd_runtime::kinds::runs::LoggedRun;
+use thinkd_runtime::runs::LoggedRun;
 use thinkd_words::id::{Seq, ThreadId};
 
 /// The outcome of an input that was waited for.
@@ -19,14 +20,14 @@ pub struct Outcome {
     pub responses: Vec<Event>,
     /// The failures meanwhile.
     pub failures: Vec<Event>,
-    /// How the turn ended that it was handled in; none: the thread has ended, and no turn came to it.
+    /// The end of the turn that handled it; none: the thread has ended, and no turn came to it.
     pub turn: Option<TurnOutcome>,
-    /// It was taken back, and no turn came to it.
+    /// True if it was taken back, and no turn came to it.
     pub withdrawn: bool,
 }
 
 impl Outcome {
-    /// Takes in what the thread's log has after the input at `seq`.
+    /// Takes in an event of the thread that comes after the input at `seq`.
     fn take(&mut self, event: Cow<'_, Event>, seq: Seq) {
         if event.seq <= seq {
             return;
@@ -49,7 +50,8 @@ impl Outcome {
 }
 
 impl Session {
-    /// Follows a thread, to wait for what comes of an input; to be called before that is stored, so that nothing is missed.
+    /// Follows a thread, to wait for the outcome of an input. Called before the input is stored, so
+    /// that nothing is missed.
     pub async fn follow_outcome(&self, thread: &ThreadId) -> Result<Follow, Error> {
         let filter = Query {
             thread: Some(thread.clone()),
@@ -59,8 +61,9 @@ impl Session {
         Ok(self.follow(filter, None).await?.0)
     }
 
-    /// Waits until the thread has handled what is at `seq` and is idle: what came of it, as it was told. Nothing is
-    /// searched for, so nothing waits for the index, and the thread's row is looked at only when its turn or itself may be over.
+    /// Waits until the thread has handled the input at `seq` and is idle. Returns its outcome, as
+    /// it was told. Nothing is searched for, so nothing waits for the index. The thread's row is
+    /// looked at only when its turn or itself may be over.
     pub async fn outcome(
         &self,
         thread: &ThreadId,
@@ -92,7 +95,8 @@ impl Session {
         }
     }
 
-    /// The same for an input that was stored before the following began: what came of it is read from the log.
+    /// Returns the same for an input that was stored before the following began: its outcome is
+    /// read from the log.
     pub async fn past_outcome(
         &self,
         thread: &ThreadId,
@@ -134,7 +138,7 @@ impl Session {
         self.handled(&thread, run.started.seq, follow).await
     }
 
-    /// Waits until the thread has handled what is at `seq` and is idle, or has ended.
+    /// Waits until the thread has handled the event at `seq` and is idle, or has ended.
     async fn handled(&self, thread: &ThreadId, seq: Seq, mut follow: Follow) -> Result<(), Error> {
         let is_handled = |row: ThreadRow| is_over(&row, seq);
         while !self.thread(thread).await?.is_some_and(is_handled) {

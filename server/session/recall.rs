@@ -1,4 +1,4 @@
-//! A session recalls what is held, and looks at the graph of it.
+//! A session recalls the memory of its space, and looks at the graph of its statements.
 
 use super::handle::{Error, Session};
 use super::right::Right;
@@ -29,7 +29,7 @@ impl Session {
         Ok(self.runtime(Right::Oversee)?.recall().vectors(self.space()))
     }
 
-    /// What is around a name in the graph, or between two; none: nothing that is held names it.
+    /// Returns the graph around a name, or between two; none: no held statement names it.
     pub async fn look(&self, look: &Look) -> Result<Option<GraphPart>, Error> {
         let recall = self.runtime(Right::Read)?.recall();
         Ok(recall.look(self.space(), look).await?)

@@ -1,4 +1,5 @@
-//! A session sees what waits for people, says whether calls may run, and answers questions.
+//! A session sees the requests that wait for people, says whether calls may run, and answers
+//! questions.
 
 use serde_json::Value;
 
@@ -11,8 +12,8 @@ use thinkd_runtime::requests::Reply;
 use thinkd_words::id::{Seq, ThreadId};
 
 impl Session {
-    /// Calls that wait for a verdict, or questions that are open, the oldest first: what they asked, those behind `after`, of one thread or all, at most
-    /// `limit`.
+    /// Returns calls that wait for a verdict, or questions that are open, with their requests, the
+    /// oldest first: those behind `after`, of one thread or all, at most `limit`.
     pub async fn requests(
         &self,
         state: RequestState,

@@ -7,15 +7,16 @@ use thinkd_words::principal::Role;
 pub enum Right {
     /// To read the space: its log with `debug`, prompt views, threads, submodules, settings, state, blobs and runs.
     Read,
-    /// To speak in the space: inputs, blobs and answers to questions; to create, end and cancel threads and runs of pipelines;
-    /// to take back what was said in the same name.
+    /// To speak in the space: inputs, blobs and answers to questions. To create, end and cancel
+    /// threads and runs of pipelines. To take back inputs of the same name.
     Speak,
-    /// To change what the mind is made of, how it behaves, what wakes it by the clock and what it holds to be so: submodules, settings,
-    /// schedules, frameworks, the withdrawal of statements, which names are one. To take back what anybody said.
+    /// To change the mind, its behaviour, its waking by the clock and its world model: submodules,
+    /// settings, schedules, frameworks, the withdrawal of statements, the merging of names. To take
+    /// back inputs of any name.
     Shape,
     /// To say of tool calls whether they may run.
     Judge,
-    /// To see what concerns all spaces of the server.
+    /// To see the affairs of all spaces of the server.
     Oversee,
 }
 

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::handle::{Error, Session};
 use super::right::Right;
 use thinkd_pipelines::registry::Pipeline;
-use thinkd_runtime::kinds::runs::{LoggedRun, NewRun};
+use thinkd_runtime::runs::{LoggedRun, NewRun};
 use thinkd_words::id::{Key, Name, Seq};
 
 impl Session {
@@ -22,7 +22,7 @@ impl Session {
         Ok(self.kinds(Right::Read)?.runs.pipeline(name)?)
     }
 
-    /// The pipeline of that name, for who wants to start it.
+    /// Returns the pipeline of that name, if the principal may start it.
     pub fn pipeline_to_start(&self, name: &Name) -> Result<&Arc<Pipeline>, Error> {
         Ok(self.kinds(Right::Speak)?.runs.pipeline(name)?)
     }

@@ -5,7 +5,7 @@ use super::right::Right;
 use thinkd_event::schedule::{Schedule, ScheduleChange};
 use thinkd_log::appended::Placed;
 use thinkd_log::projections::schedules::ScheduleRow;
-use thinkd_runtime::kinds::turns::input::Received;
+use thinkd_runtime::turns::input::Received;
 use thinkd_words::id::{Name, ThreadId};
 
 impl Session {

@@ -9,12 +9,13 @@ use thinkd_words::id::Seq;
 use thinkd_words::setting::Setting;
 
 impl Session {
-    /// The settings that somebody has set, by key.
+    /// Returns the settings that were set in the space, by key.
     pub async fn settings(&self) -> Result<Vec<SettingRow>, Error> {
         Ok(self.store(Right::Read)?.settings(self.space()).await?)
     }
 
-    /// Changes settings, all or none; with `expected` only if that event was the last change. Returns all that somebody has set.
+    /// Changes settings, all or none; with `expected` only if that event was the last change.
+    /// Returns all settings that were set.
     pub async fn change_settings(
         &self,
         changes: &[(Setting, Value)],

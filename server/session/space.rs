@@ -1,4 +1,5 @@
-//! A session reads the state that modules keep, stores and reads blobs, and sees what the server cannot serve.
+//! A session reads the state that modules keep, stores and reads blobs, and sees the spaces that
+//! the server cannot serve.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -71,7 +72,7 @@ impl Session {
         Ok(self.store(Right::Oversee)?.servers().await?)
     }
 
-    /// What the last look through the whole file of the log showed.
+    /// Returns the result of the last look through the whole file of the log.
     pub fn checked(&self) -> Result<Option<Checked>, Error> {
         Ok(self.store(Right::Oversee)?.checked())
     }

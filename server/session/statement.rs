@@ -84,7 +84,7 @@ impl Statement {
         Self::new(row, carried.unwrap_or_default(), said_by)
     }
 
-    /// One as it stood then. What was said of it later was not known then.
+    /// Returns a statement as it stood then, without its later judgment, which was not known then.
     pub fn then(row: StatementRow, standing: Standing) -> Self {
         let word = word_of(standing.status, &standing.carried, &row.sources);
         let said_by = word.map(|by| by.shown().to_owned());

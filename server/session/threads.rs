@@ -13,20 +13,20 @@ use thinkd_log::projections::timers::TimerRow;
 use thinkd_log::query::{Order, Query};
 use thinkd_log::thread_row::ThreadRow;
 use thinkd_mind::submodule::Heard;
-use thinkd_runtime::kinds::turns::input::{Input, InputContent, Received, Whose};
+use thinkd_runtime::turns::input::{Input, InputContent, Received, Whose};
 use thinkd_thread::new_thread::NewThread;
 use thinkd_words::id::{Key, Name, ThreadId};
 
 /// Most waiting messages that are counted.
 const QUEUED_MAX: u32 = 1000;
 
-/// What of a thread does not stand in its row.
+/// The details of a thread that do not stand in its row.
 pub struct ThreadDetails {
     /// Whom it can send to, besides its parent and itself.
     pub contacts: Vec<ContactRow>,
     /// Its timers.
     pub timers: Vec<TimerRow>,
-    /// How many messages wait for its next turn; of very many, some.
+    /// Messages that wait for its next turn; of very many, some.
     pub queued: u32,
     /// The use that a mission has made, with all its tasks.
     pub spent: Option<Spent>,
@@ -51,7 +51,8 @@ impl Session {
         Ok(turns.inbox.submit(input).await?)
     }
 
-    /// Takes an input back that waits. Who may only speak takes back what was said in the same name.
+    /// Takes back an input that waits. A session without `Right::Shape` takes back only inputs of
+    /// its own user.
     pub async fn withdraw(&self, thread: &ThreadId, event_id: Uuid) -> Result<(), Error> {
         let turns = &self.kinds(Right::Speak)?.turns;
         let whose = match self.may(Right::Shape) {
@@ -84,7 +85,7 @@ impl Session {
         Ok(store.threads(space, after, limit).await?)
     }
 
-    /// What takes a look of its own about a thread.
+    /// Returns the details of a thread, which are looked up apart from its row.
     pub async fn thread_details(&self, row: &ThreadRow) -> Result<ThreadDetails, Error> {
         let inbox = &self.kinds(Right::Read)?.turns.inbox;
         let ((store, space), thread) = (self.reading()?, &row.thread);
@@ -132,7 +133,7 @@ impl Session {
         Ok(self.runtime(Right::Read)?.submodules(self.space()).await?)
     }
 
-    /// What became of the times that this server asked a submodule.
+    /// Returns the counts of this server's requests to a submodule, by their outcome.
     pub fn heard(&self, name: &Name) -> Result<Heard, Error> {
         Ok(self.kinds(Right::Read)?.turns.heard(self.space(), name))
     }

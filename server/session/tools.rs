@@ -1,4 +1,4 @@
-//! A session sees what threads may use, and approves what other servers changed of their tools.
+//! A session sees the tools of threads, and approves the changes of other servers to their tools.
 
 use super::handle::{Error, Session};
 use super::right::Right;
@@ -7,7 +7,7 @@ use thinkd_runtime::tools::ThreadTools;
 use thinkd_words::id::ThreadId;
 
 impl Session {
-    /// What a thread may use; without a thread what `main` may.
+    /// Returns the tools of a thread; without a thread those of `main`.
     pub async fn tools(&self, thread: Option<&ThreadId>) -> Result<ThreadTools, Error> {
         let (runtime, space) = self.acting(Right::Read)?;
         Ok(runtime.tools(space, thread).await?)

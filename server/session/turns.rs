@@ -1,4 +1,4 @@
-//! A session reads what the turns of a thread add up to, from the newest on.
+//! A session reads the summaries of the turns of a thread, from the newest on.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use thinkd_words::id::{INTEGER_MAX, Seq, ThreadId};
 /// Events read at a time, and for one answer at most; of one turn there are more only where its budget was set so.
 const PAGE: u32 = 500;
 const EVENTS_MAX: usize = 10_000;
-/// What a voice says late stands among the next turns: so many of them are read again for it.
+/// Turns that are read again, because the late words of a voice stand among the next turns.
 const LATER: u64 = 2;
 
-/// Where a page of turns goes on: behind which turn, and the event before which its events are.
+/// The place at which a page of turns goes on: below a turn, and before an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnsAt {
     /// Only turns with a smaller number.

@@ -1,4 +1,5 @@
-//! A session reads what calls of models came to over a span of the log: by module, thread, model or purpose, by time, and of one voice.
+//! A session reads the use of models over a span of the log: by module, thread, model or purpose,
+//! by time, and of one voice.
 
 use std::collections::BTreeMap;
 
@@ -32,37 +33,37 @@ pub struct Span {
 }
 
 words! {
-    /// What calls are told apart by.
+    /// The key that calls are told apart by.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum By {
-        /// Who asked.
+        /// The module that asked.
         Module = "module",
-        /// In which thread.
+        /// The thread.
         Thread = "thread",
-        /// Which model.
+        /// The model.
         Model = "model",
-        /// Why.
+        /// The purpose.
         Purpose = "purpose",
     }
 }
 
-/// What calls came to.
+/// The sums of calls.
 #[derive(Debug, Default)]
 pub struct Usage {
-    /// By what they are told apart by.
+    /// By the key that they are told apart by.
     pub by: BTreeMap<String, Calls>,
     /// By time: the beginning of each step, in microseconds.
     pub steps: BTreeMap<i64, Calls>,
-    /// Where it begins, if the span has more calls than were read.
+    /// Time of the earliest call that was read, if the span has more.
     pub cut: Option<Timestamp>,
 }
 
-/// What became of a voice over a span.
+/// The figures of a voice over a span.
 #[derive(Debug)]
 pub struct VoiceFigures {
     /// The figures.
     pub figures: Figures,
-    /// Where they begin, if the span has more than was read.
+    /// Time of the earliest event that was read, if the span has more.
     pub cut: Option<Timestamp>,
 }
 
@@ -96,7 +97,7 @@ impl By {
 }
 
 impl Session {
-    /// What the newest calls of a span came to; with `step`, in microseconds, by time, too.
+    /// Returns the sums of the newest calls of a span; with `step`, in microseconds, by time, too.
     pub async fn usage(&self, span: Span, by: By, step: Option<i64>) -> Result<Usage, Error> {
         let mut usage = Usage::default();
         let query = Query {
@@ -119,12 +120,12 @@ impl Session {
         Ok(usage)
     }
 
-    /// What turns, threads and the space may use up.
+    /// Returns the budget of turns, threads and the space.
     pub fn budget(&self) -> Result<&Budget, Error> {
         Ok(self.runtime(Right::Read)?.budget())
     }
 
-    /// What became of a voice in the newest turns of a span.
+    /// Returns the figures of a voice in the newest turns of a span.
     pub async fn voice_figures(&self, name: &Name, span: Span) -> Result<VoiceFigures, Error> {
         let mut turns = VoiceTurns::default();
         let tags = vec![
@@ -143,7 +144,7 @@ impl Session {
         })
     }
 
-    /// What a voice was and is, the newest first.
+    /// Returns the versions of a voice, the newest first.
     pub async fn voice_versions(&self, name: &Name) -> Result<Vec<VoiceVersion>, Error> {
         let mut versions = Vec::new();
         let query = Query {
@@ -172,7 +173,8 @@ impl Session {
         Ok(versions)
     }
 
-    /// Hands over what is asked for in a span, the newest first; where there is too much, says when the last of it was.
+    /// Hands over the events of a span that match the query, the newest first. If there are too
+    /// many, returns the time of the last of them.
     async fn newest(
         &self,
         span: Span,

@@ -1,4 +1,4 @@
-//! A session reads the world model, claims something for it, and withdraws what is in it.
+//! A session reads the world model, claims statements for it, and withdraws statements from it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,17 +16,18 @@ use thinkd_event::statement::{
 use thinkd_event::word::is_of_self;
 use thinkd_log::projections::statements::{Asked, StatementRow};
 use thinkd_log::words;
-use thinkd_runtime::kinds::trials::settling::retract;
+use thinkd_memory::settling::retract;
 use thinkd_runtime::refused::Refused;
 use thinkd_tools::quote::checked;
 use thinkd_tools::word::counts;
 use thinkd_words::id::{Seq, ThreadId};
 use thinkd_words::time::Timestamp;
 
-/// How many statements are looked at at once, and how often, for one page: others stand between those that are asked for.
+/// Statements that are looked at at once, and the most looks for one page: others stand between
+/// those that are asked for.
 const SCAN: u32 = 500;
 const SCANS_MAX: usize = 20;
-/// Statements about the same that are looked at for what contradicts one.
+/// Most statements about the same that are searched for contradictions to one.
 const RIVALS: u32 = 1000;
 
 /// A selection of statements.
@@ -40,7 +41,7 @@ pub struct Wanted {
     pub relation: Option<String>,
     /// With these words.
     pub text: Option<String>,
-    /// What held at this time, as far as it is held.
+    /// Valid at this time, as far as they are held.
     pub at: Option<Timestamp>,
     /// As they were when this event was the last one.
     pub as_of: Option<Seq>,
@@ -164,7 +165,8 @@ impl Session {
         Ok(judged.filter(|judged| matches!(judged.outcome, Outcome::Refused | Outcome::Joined)))
     }
 
-    /// Says of statements what contradicts them, as it was when this event was the last one: it is found by structure, once for all about
+    /// Puts into contested statements the ids of those that contradict them, as they were when this
+    /// event was the last one. Contradictions are found by structure, once for all statements about
     /// the same.
     pub(super) async fn contest(
         &self,
@@ -340,7 +342,8 @@ fn values(found: Vec<Statement>, entity: &str, at: Timestamp, names: &Names) -> 
     values
 }
 
-/// Whether a statement, as it was then, is wanted. What is not so any more was so at its time.
+/// Returns true if a statement, as it was then, is wanted. A statement that has ended was so at its
+/// time.
 fn is_wanted(it: &Statement, wanted: &Wanted) -> bool {
     let was_so = it.status.is_held() || it.status == Status::Ended;
     wanted.status.is_none_or(|status| it.status == status)

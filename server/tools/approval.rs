@@ -1,5 +1,5 @@
-//! Which tools wait for a person, how long, and what a verdict lets run: values, without the tools. The layer that goes by them is
-//! `gate.rs`.
+//! The rules for tools that wait for a person, how long they wait, and the calls that a verdict
+//! lets run: values, without the tools. The layer that goes by them is `gate.rs`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -65,7 +65,7 @@ pub fn after(now: Timestamp, wait: Duration) -> Timestamp {
     Timestamp::from_micros(now.micros().saturating_add_unsigned(micros))
 }
 
-/// Whether a name is as a pattern says, where `*` stands for any characters.
+/// Returns true if a name is as a pattern says, where `*` stands for any characters.
 pub fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -92,7 +92,7 @@ pub struct Grant {
     pub tool_version: String,
 }
 
-/// The hash of arguments, whatever the order of their members.
+/// Returns the hash of arguments, the same for any order of their members.
 pub fn hash_of(arguments: &Value) -> String {
     sha256(canonical(arguments).as_bytes())
 }

@@ -68,7 +68,8 @@ fn fits(read: &Read, schema: &Value) -> bool {
     })
 }
 
-/// The one object in a text whose words around it have no brackets and no quotation marks.
+/// Returns the one object in a text, where the words around it have no brackets and no quotation
+/// marks.
 fn within_words(text: &str) -> Option<Read> {
     let (begin, end) = (text.find('{')?, text.rfind('}')? + 1);
     let around = [&text[..begin], text.get(end..)?];

@@ -1,11 +1,10 @@
-//! The list of the built-in tools and who has which, a line each. The tools are the files of this folder; `tools/tool.rs` says what a tool
-//! is.
+//! The list of the built-in tools and their callers, a line each. The tools are the files of this
+//! folder; `tools/tool.rs` defines a tool.
 
 use std::sync::Arc;
 
 use super::approval::matches;
 use super::layers::layered;
-use super::mcp::reading;
 use super::supplies::Supplies;
 use super::tool::{Spec, Tool, Typed, boxed, is_name, spec_of};
 use super::toolbox::{Shelf, Source, Toolbox, Tools};
@@ -37,6 +36,9 @@ mod terminate;
 pub mod think;
 mod wait;
 mod watch;
+
+/// The name of the tool that reads the resources and prompts of servers of tools.
+pub const READS_SERVERS: &str = "mcp_read";
 
 /// The tools that come with the server, in the order in which models are told of them.
 pub fn built_in() -> Catalogue {
@@ -93,7 +95,7 @@ pub fn built_in() -> Catalogue {
         .with(STEPS, |_| step::ContactsDone)
 }
 
-/// Whether models are told of a tool.
+/// The offer of a tool to models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offer {
     /// At every call.
@@ -102,11 +104,11 @@ pub enum Offer {
     Rarely,
     /// Only where it is configured.
     Named,
-    /// It is none of theirs.
+    /// The tool is none of theirs.
     Never,
 }
 
-/// Who has a tool.
+/// The callers that have a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Audience {
     /// Decisions of conversations.
@@ -117,7 +119,7 @@ pub struct Audience {
     pub step: bool,
     /// Submodules.
     pub submodule: bool,
-    /// Missions: what they put before people, and what only reads, to do tasks with.
+    /// Missions: the tools that they put before people, and those that only read, to do tasks with.
     pub mission: bool,
 }
 
@@ -164,7 +166,7 @@ const RARELY_WHOLE: Audience = WHOLE_TURNS
 const NAMED: Audience = WHOLE_TURNS
     .to_conversations(Offer::Named)
     .to_processes(Offer::Named);
-/// Only who goes in sub-steps.
+/// Only processes that go in sub-steps.
 const STEPS: Audience = DECISIONS
     .to_conversations(Offer::Never)
     .to_processes(Offer::Never);
@@ -208,7 +210,7 @@ pub struct Chosen {
 }
 
 impl Catalogue {
-    /// The same, with one more. `make` makes it, with what it is to own, when the server starts.
+    /// Returns the same, with one more. `make` makes it, with its supplies, when the server starts.
     #[must_use]
     pub fn with<T: Typed>(
         mut self,
@@ -231,7 +233,7 @@ impl Catalogue {
         self.with_shared_source(audience, Arc::new(source))
     }
 
-    /// The same, where somebody else knows the source, too.
+    /// Returns the same, with a source that other code knows, too.
     #[must_use]
     pub fn with_shared_source(mut self, audience: Audience, source: Arc<dyn Source>) -> Self {
         self.sources.push((audience, source));
@@ -245,7 +247,8 @@ impl Catalogue {
         self
     }
 
-    /// Says what is wrong with what was listed, with its prompts, or with the names of what is configured.
+    /// Checks the listed tools, their prompts, and the names in the configuration. The error says
+    /// the fault.
     pub fn check(&self, prompts: &Prompts, chosen: &Chosen) -> Result<(), String> {
         for (index, Entry { name, .. }) in self.entries.iter().enumerate() {
             if !is_name(name) {
@@ -254,7 +257,7 @@ impl Catalogue {
                 ));
             }
             let mut before = self.entries[..index].iter();
-            if [more_tools::NAME, reading::NAME].contains(name)
+            if [more_tools::NAME, READS_SERVERS].contains(name)
                 || before.any(|entry| entry.name == *name)
             {
                 return Err(format!("two tools are called {name}"));
@@ -280,7 +283,8 @@ impl Catalogue {
             .map_err(|error| error.to_string())
     }
 
-    /// Says what is wrong with a name, or a pattern with `*`, that marks tools: there is no such tool, and none may come.
+    /// Checks a name, or a pattern with `*`, that marks tools. An error: there is no such tool, and
+    /// none may come.
     pub fn check_marked(&self, pattern: &str) -> Result<(), String> {
         let mut names = self.entries.iter().map(|entry| entry.name);
         if pattern.contains('*') || !self.sources.is_empty() || names.any(|name| name == pattern) {
@@ -293,13 +297,13 @@ impl Catalogue {
         ))
     }
 
-    /// What models are told of the tools that stay, in the order of the list.
+    /// Returns the specs for models of the tools that stay, in the order of the list.
     pub fn specs(&self, prompts: &Prompts) -> Result<Vec<Spec>, Error> {
         let known: Vec<&str> = self
             .entries
             .iter()
             .map(|entry| entry.name)
-            .chain([more_tools::NAME, reading::NAME])
+            .chain([more_tools::NAME, READS_SERVERS])
             .collect();
         prompts.check_tools(&known)?;
         self.entries
@@ -426,7 +430,7 @@ impl Catalogue {
     }
 }
 
-/// Whose column of an audience is looked at.
+/// The column of an audience that is looked at.
 type Of = fn(&Audience) -> Offer;
 
 fn conversation(audience: &Audience) -> Offer {

@@ -1,5 +1,6 @@
-//! What code that models write may take, and how its workers are started: the same program as the server, by a command that is not listed.
-//! Where they are, in this process's care or on another machine, is `code/workers.rs`.
+//! The limits of code that models write, and the start of its workers: the same program as the
+//! server, by a command that is not listed. Their place, in this process's care or on another
+//! machine, is in `code/workers.rs`.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ pub const RUN_CODE: &str = "run_code";
 /// The command of the program that makes it a worker.
 pub const WORKER: &str = "code-worker";
 
-/// How long a worker waits for more code, then it ends.
+/// The time that a worker waits for more code, then it ends.
 const IDLE: Duration = Duration::from_secs(60);
 
 with_defaults! {
@@ -47,12 +48,12 @@ with_defaults! {
 }
 
 impl Options {
-    /// What the pool of workers is to know.
+    /// Returns the options of the pool of workers.
     pub fn pool(&self) -> pool::Options {
         pool(self.limits(), self.workers)
     }
 
-    /// What one run may take.
+    /// Returns the limits of one run.
     pub fn limits(&self) -> Limits {
         let Self {
             time_ms,
@@ -69,7 +70,7 @@ impl Options {
         }
     }
 
-    /// Says what is wrong with it.
+    /// Checks the options. The error says the fault.
     pub fn check(&self) -> Result<(), String> {
         let Self {
             time_ms,

@@ -14,9 +14,9 @@ use thinkd_log::projections::contacts::ContactRow;
 use thinkd_words::failure::{Failure, FailureKind};
 use thinkd_words::id::{Name, Space, ThreadId};
 
-/// What every thread with a parent calls it.
+/// The name of the parent in every thread that has one.
 pub const PARENT: &str = "parent";
-/// What every thread calls itself.
+/// The name of every thread for itself.
 pub const SELF: &str = "self";
 
 /// The thread's contacts, as they will be when its turn ends.
@@ -88,7 +88,7 @@ pub async fn contacts_after(
     Ok(contacts)
 }
 
-/// The failed call for a name that means nobody, with the error that it leaves.
+/// Returns the failed call for a name that means no thread, with the error that it leaves.
 pub fn nobody(site: &CallSite, given: &str) -> Output {
     let given: String = given.chars().take(100).collect();
     let text = format!(

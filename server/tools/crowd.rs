@@ -11,7 +11,8 @@ const ROOM: usize = 32;
 pub const OPENER: &str = "more_tools";
 
 /// Splits the names of tools that are offered at every call where a model takes fewer: those that
-/// still are, and those that are rare then. The opener stays, and a quarter is for what it opens.
+/// still are, and those that are rare then. The opener stays, and a quarter is for the tools that
+/// it opens.
 pub fn within<'n>(most: usize, names: &[&'n str]) -> (Vec<&'n str>, Vec<&'n str>) {
     let room = (most - (most / 4).min(ROOM)).saturating_sub(1);
     let mut left = room;

@@ -16,7 +16,7 @@ use thinkd_words::failure::{Failure, FailureKind, Who};
 use thinkd_words::id;
 use thinkd_words::text::sha256;
 
-/// Which tool this is: the hash of what models are told of it.
+/// Returns the version of a tool: the hash of the text that models are told of it.
 pub fn version_of(spec: &Spec) -> String {
     let told = &spec.told;
     let told = json!([told.name, told.description, told.parameters.as_str()]);
@@ -27,7 +27,7 @@ pub fn version_of(spec: &Spec) -> String {
 pub struct Gate {
     spec: Spec,
     version: String,
-    /// The tool, which is asked whether arguments are valid and what they would change.
+    /// The tool, which checks arguments and says the change that they would make.
     tool: Arc<dyn Tool>,
     /// The same inside of its other layers.
     runs: Arc<dyn Tool>,

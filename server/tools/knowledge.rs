@@ -1,6 +1,7 @@
-//! The knowledge base that trials ask: an address that searches, and answers JSON. What is sent and what is believed of the answer is in
-//! docs/memory.md; a server of tools that searches instead is asked as its tools are (`tools/mcp.rs`). What an answer says of a prediction is judged
-//! elsewhere.
+//! The knowledge base that trials ask: an address that searches, and answers JSON. The request, and
+//! the part of the answer that is believed, are in docs/memory.md. A server of tools that searches
+//! instead is asked as its tools are (`mcp/servers.rs`). The meaning of an answer for a prediction
+//! is judged elsewhere.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,11 +15,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::mcp::names::names;
-use super::mcp::options::{redacted, with_file};
+use super::secret_file::with_file;
+use super::server_names::names;
 use thinkd_model::http::{client, root_cause};
 use thinkd_words::defaults::with_defaults;
-use thinkd_words::secret::{self, optional_url};
+use thinkd_words::secret::{self, optional_url, redacted_table};
 use thinkd_words::veil::{Veil, is_long};
 
 /// Most passages of an answer that are read.
@@ -27,7 +28,7 @@ const PASSAGES_MAX: usize = 8;
 const PASSAGE_MAX: usize = 2000;
 /// Most characters of a passage's title, and of its address.
 const NAME_MAX: usize = 500;
-/// How long reaching the address may take.
+/// The longest that reaching the address may take.
 const CONNECT: Duration = Duration::from_secs(3);
 /// Longest time that a search may be given.
 const TIMEOUT_MAX_MS: u64 = 600_000;
@@ -47,7 +48,7 @@ with_defaults! {
         pub url: Option<String> = None,
         /// Headers of every search, a table; their values are not printed.
         #[serde(
-            serialize_with = "redacted",
+            serialize_with = "redacted_table",
             skip_serializing_if = "BTreeMap::is_empty"
         )]
         pub headers: BTreeMap<String, SecretString> = BTreeMap::new(),
@@ -67,7 +68,7 @@ with_defaults! {
 }
 
 impl Options {
-    /// Whether there is a knowledge base.
+    /// Returns true if there is a knowledge base.
     pub fn is_on(&self) -> bool {
         self.url.is_some() || self.mcp.is_some()
     }
@@ -77,13 +78,13 @@ impl Options {
         self.mcp.as_deref()?.split_once('/')
     }
 
-    /// What that tool is called here.
+    /// Returns the name of that tool here.
     pub fn tool_name(&self) -> Option<String> {
         let (server, tool) = self.tool()?;
         names(server, &[tool]).pop()
     }
 
-    /// Says what is wrong with it. `servers`: the names of the servers of tools.
+    /// Checks the options. The error says the fault. `servers`: the names of the servers of tools.
     pub fn check<'a>(&self, mut servers: impl Iterator<Item = &'a String>) -> Result<(), String> {
         let has_headers = !self.headers.is_empty() || self.headers_file.is_some();
         let is_address = |url: &String| Url::parse(url).is_ok() && url.starts_with("http");
@@ -119,21 +120,21 @@ impl Options {
         }
     }
 
-    /// What is secret of what is configured here; not what stands in the file.
+    /// Returns the secrets that are configured here, without those in the file.
     pub fn secrets(&self) -> impl Iterator<Item = SecretString> {
         let in_url = self.url.iter().flat_map(|url| secret::in_url(url));
         self.headers.values().cloned().chain(in_url)
     }
 }
 
-/// What was found: a text and where it stands. Others wrote it: it is data.
+/// A found text and its place. Others wrote it: it is data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Passage {
-    /// What it is called.
+    /// Its title.
     pub title: String,
-    /// Where it stands.
+    /// Its place.
     pub url: String,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
@@ -151,7 +152,8 @@ struct Found {
 }
 
 impl Results {
-    /// Returns the first passages that say something, without what is secret. Where one says nothing of its place, it is this.
+    /// Returns the first passages that say something, without secrets. A passage that says nothing
+    /// of its place has this one.
     fn passages(self, veil: &Veil, place: &str) -> Vec<Passage> {
         let cut = |text: Option<String>, most: usize| -> String {
             // No database has room for NUL.
@@ -175,7 +177,8 @@ impl Results {
     }
 }
 
-/// What a search tool came to, as passages: results as an address gives them, or whatever it says as one.
+/// Returns the result of a search tool as passages: results as an address gives them, or any other
+/// text as one.
 pub fn of_tool(name: &str, value: Value) -> Vec<Passage> {
     let text = match &value {
         Value::String(text) => text.clone(),
@@ -205,7 +208,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// The way to the address of these options, which nobody has gone yet.
+    /// Returns the way to the address of these options, which no request has gone yet.
     pub fn new(options: &Options) -> Self {
         let url = options.url.as_deref().unwrap_or_default();
         // Where an answer sends us is not where the operator did: it might be inside of the operator's network.
@@ -216,7 +219,8 @@ impl Search {
         }
     }
 
-    /// What is found for these words, or why there is no answer. Within the time limit, and never with anything secret.
+    /// Returns the passages that are found for these words. Within the time limit, and never with
+    /// anything secret.
     ///
     /// # Errors
     /// Where the address cannot be reached in time, or answers something else than it should.

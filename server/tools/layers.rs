@@ -46,8 +46,8 @@ pub fn layered(tool: Arc<dyn Tool>, supplies: &Supplies) -> Arc<dyn Tool> {
     runs
 }
 
-/// Lets a call run for so long at most; being late is a failure of the tool. Keeps what a tool says small enough for an event: of more
-/// only the beginning, and where the whole is.
+/// Lets a call run for so long at most; being late is a failure of the tool. Keeps the words of a
+/// tool small enough for an event: of more only the beginning, and where the whole is.
 struct Limited {
     tool: Arc<dyn Tool>,
     time: Duration,

@@ -1,4 +1,4 @@
-//! Tools: what one is, which there are, the layers around a call.
+//! Tools: their interface, the list of them, the layers around a call.
 
 pub mod approval;
 pub mod arguments;
@@ -10,9 +10,10 @@ pub mod fitting;
 pub mod gate;
 pub mod knowledge;
 mod layers;
-pub mod mcp;
 pub mod quote;
 pub mod schema;
+pub mod secret_file;
+pub mod server_names;
 pub mod spawning;
 pub mod supplies;
 pub mod tool;

@@ -13,7 +13,7 @@ use thinkd_words::id::{Seq, Space};
 /// Events up to a result among which its call is looked for.
 const CALLED: u32 = 500;
 
-/// Tools whose results show words of the mind, or of the world model.
+/// Tools with results that show words of the mind, or of the world model.
 const OF_MIND: [&str; 5] = [
     "tool:recall",
     "tool:remember",

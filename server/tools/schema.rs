@@ -8,9 +8,9 @@ use thinkd_words::decode::WRONGS_MAX;
 
 pub mod known;
 
-/// The schema of `T` as strict function calling wants it: every property required, nothing else allowed, no `$schema`, no titles,
-/// no formats that providers refuse. Nor has it descriptions: comments are for who reads the code, sentences for a model are
-/// prompts.
+/// Returns the schema of `T` as strict function calling wants it: every property required, nothing
+/// else allowed, no `$schema`, no titles, no formats that providers refuse. Nor has it
+/// descriptions: comments are for readers of the code, sentences for a model are prompts.
 pub fn strict<T: JsonSchema>() -> Value {
     made_strict(generator().into_root_schema_for::<T>())
 }
@@ -57,12 +57,14 @@ pub fn explained(mut schema: Value, tool: &str, words: &ToolWords) -> Result<Val
     Ok(schema)
 }
 
-/// Whether a text of a model is a JSON schema that answers can be held against. No address in it is ever fetched.
+/// Checks that a text of a model is a JSON schema that answers can be held against. No address in
+/// it is ever fetched.
 pub fn check(schema: &Value) -> Result<(), String> {
     validator(schema).map(drop)
 }
 
-/// Says what is wrong with a value by its schema. A part of the schema that is not understood checks nothing.
+/// Checks a value by its schema. The error says the first faults. A part of the schema that is not
+/// understood checks nothing.
 pub fn fits(schema: &Value, value: &Value) -> Result<(), String> {
     let Ok(validator) = validator(&known::known(schema).checks) else {
         return Ok(());

@@ -56,11 +56,11 @@ impl Spawner {
 pub struct Child<'a> {
     /// A wish for the last part of its id.
     pub label: Option<&'a str>,
-    /// What it is for.
+    /// Its purpose.
     pub prompt: Option<String>,
     /// Its first message.
     pub payload: Option<String>,
-    /// Which of a gathering it is.
+    /// Its gathering, and its number there.
     pub gathered: Option<Gathered>,
 }
 
@@ -68,7 +68,7 @@ pub struct Child<'a> {
 pub struct Spawning {
     spawner: Spawner,
     row: Option<ThreadRow>,
-    /// What the thread calls those it knows, the new ones included.
+    /// The names by which the thread knows others, the new ones included.
     contacts: Vec<Name>,
     /// Threads of the space that have not ended, without the new ones.
     living: u64,
@@ -145,7 +145,8 @@ impl Spawning {
         Ok(Ok((thread, drafts)))
     }
 
-    /// What the append of this call does before it makes one more.
+    /// Returns the threads that the append of this call makes and puts aside before it makes one
+    /// more.
     fn ahead(&self) -> Ahead {
         Ahead {
             made: self.made.len() as u64,
@@ -153,7 +154,8 @@ impl Spawning {
         }
     }
 
-    /// Checks what every door checks, and that the space has room: a turn's append is not refused for what can be seen before.
+    /// Checks the limits that every door checks, and that the space has room: a turn's append is
+    /// not refused for a cause that can be seen before.
     fn check(&self, new: &NewThread) -> Result<(), NotMade> {
         let (limits, ahead) = (self.spawner.limits(), self.ahead());
         limits.check(new, self.row.as_ref(), ahead)?;
@@ -166,7 +168,8 @@ impl Spawning {
         }
     }
 
-    /// An id that nobody has, whose last part means nobody to the thread: that is what it calls the new one.
+    /// Returns an id that no thread has, with a last part that has no meaning to the thread yet:
+    /// that is its name for the new one.
     async fn free_id(
         &self,
         site: &CallSite,
@@ -200,7 +203,7 @@ impl Spawning {
         Ok(Err(said(NotMade::NoFreeId)))
     }
 
-    /// Those that were to be made are not made after all.
+    /// Gives back the threads that were to be made: they are not made after all.
     pub fn undo(self, site: &CallSite) {
         site.so_far.purse.give_back_threads(self.made.len() as u64);
     }

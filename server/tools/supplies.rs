@@ -12,24 +12,24 @@ use thinkd_recall::finder::Recall;
 use thinkd_words::budget::Budget;
 use thinkd_words::defaults::with_defaults;
 
-/// What tools are made from.
+/// The supplies that tools are made from.
 #[derive(Clone)]
 pub struct Supplies {
     /// The log and its rows.
     pub store: Arc<dyn Store>,
     /// The sentences for models.
     pub prompts: Arc<Prompts>,
-    /// What may be used up.
+    /// The budget.
     pub budget: Arc<Budget>,
-    /// Which tools wait for a person.
+    /// The rules for tools that wait for a person.
     pub approvals: Arc<Rules>,
-    /// What one call may take.
+    /// The limits of one call.
     pub limits: Limits,
-    /// Finds what is held.
+    /// Finds memories that are held.
     pub recall: Arc<Recall>,
-    /// What runs code.
+    /// The runner of code.
     pub code: Arc<Runner>,
-    /// What a mission may use up.
+    /// The budget of a mission.
     pub mission: MissionBudget,
 }
 

@@ -1,6 +1,6 @@
-//! What a tool is: an object with a spec and a call. It owns what it needs (`tools/supplies.rs`); a call is told only who calls,
-//! where and when. Limits are layers around it (`tools/layers.rs`); the events around a call are made in one place
-//! (`mind/action.rs`).
+//! A tool is an object with a spec and a call. It owns its supplies (`tools/supplies.rs`); a call
+//! is told only its caller, place and time. Limits are layers around it (`tools/layers.rs`); the
+//! events around a call are made in one place (`mind/action.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub enum Effect {
     Outside,
 }
 
-/// Who calls a tool, where and when: all that a call is told besides its arguments.
+/// The caller of a tool, the place and the time: all that a call is told besides its arguments.
 #[derive(Debug, Clone)]
 pub struct CallSite {
     /// The space.
@@ -48,39 +48,40 @@ pub struct CallSite {
     pub thread: ThreadId,
     /// The turn.
     pub turn: u64,
-    /// Who calls.
+    /// The caller.
     pub by: Who,
     /// The call's id within the thread.
     pub call_id: String,
     /// The time.
     pub now: Timestamp,
-    /// What the turn has come to before this call.
+    /// The state of the turn before this call.
     pub so_far: SoFar,
     /// By which a person lets it run, where one has to.
     pub grant: Option<Grant>,
 }
 
-/// What a turn has come to before a call, and no row says yet.
+/// The state of a turn before a call, as far as no row says it yet.
 #[derive(Debug, Clone, Default)]
 pub struct SoFar {
-    /// What it intends: all of that is carried out at its end.
+    /// Its intentions: all of them are carried out at its end.
     pub intents: Arc<[Intent]>,
     /// The submodules that listen to it.
     pub submodules: Arc<[Name]>,
-    /// What it draws on.
+    /// The purse that it draws on.
     pub purse: Purse,
 }
 
-/// What a tool call came to.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Output {
     /// Events to append before the result.
     pub drafts: Vec<Draft>,
-    /// What the caller is told; `None` where `drafts` say it all (no result event is made).
+    /// The value that the caller is told; `None` where `drafts` say it all (no result event is
+    /// made).
     pub value: Option<Value>,
-    /// What failed of it, or all: the result is a failure then.
+    /// The failure of a part of it, or of all: the result is a failure then.
     pub failure: Option<Failure>,
-    /// What the turn intends now.
+    /// The new intention of the turn.
     pub intent: Option<Intent>,
     /// Messages to other threads that this makes.
     pub sent: u64,
@@ -105,7 +106,7 @@ impl Output {
         }
     }
 
-    /// Events, and what the caller is told of them.
+    /// Returns an output of events, and of the value that the caller is told of them.
     pub fn done(drafts: Vec<Draft>, value: impl Into<Value>) -> Self {
         Self {
             drafts,
@@ -114,7 +115,7 @@ impl Output {
         }
     }
 
-    /// An intention, and what the caller is told.
+    /// Returns an output of an intention, and of the value that the caller is told.
     pub fn intent(intent: Intent, value: impl Into<Value>) -> Self {
         Self {
             intent: Some(intent),
@@ -133,28 +134,31 @@ impl Output {
     }
 }
 
-/// What a tool is like: what models are told of it, and what its calls mean to a turn.
+/// The description of a tool: the text that models are told of it, and the meaning of its calls to
+/// a turn.
 #[derive(Debug, Clone)]
 pub struct Spec {
-    /// Its name, what it is for, and the schema of its arguments.
+    /// Its name, its purpose, and the schema of its arguments.
     pub told: ToolSpec,
-    /// What it does to the world.
+    /// Its effect on the world.
     pub effect: Effect,
-    /// A call waits for a person: what it does once one has said yes (`effect` is what waiting does).
+    /// A call waits for a person: its effect once one has said yes (`effect` is that of waiting).
     pub gated: Option<Effect>,
-    /// It waits for a person, whatever `tools.approval` says.
+    /// Calls wait for a person, for any value of `tools.approval`.
     pub always_gated: bool,
     /// Another name that `tools.approval` marks it by: that which its server gives it.
     pub alias: Option<String>,
-    /// Whether the decision is asked again after a call, to read what came of it.
+    /// The decision is asked again after a call, to read its result.
     pub asks_again: bool,
-    /// Whether a call leaves an action event (all but those that are one event themselves).
+    /// A call leaves an action event (all but those that are one event themselves).
     pub leaves_action: bool,
-    /// How long a call may take, where it sees to that itself; else the limit of all tools counts.
+    /// The longest that a call may take, where it sees to that itself; else the limit of all tools
+    /// counts.
     pub time: Option<Duration>,
     /// A call changes nothing, wherever that would be: missions do tasks with such tools.
     pub only_reads: bool,
-    /// Whether it reads rows that calls of such tools change: what earlier ones of the turn left is stored before it runs.
+    /// A call reads rows that calls of such tools change: the events of earlier ones of the turn
+    /// are stored before it runs.
     pub reads_rows: bool,
 }
 
@@ -191,13 +195,14 @@ pub fn invalid(text: impl Into<String>) -> Failure {
     refused(text, "invalid_arguments")
 }
 
-/// A tool as toolboxes have it; what stands around another one is a tool, too. Implement `Typed` where the arguments are a type:
-/// schema and decoding come from there.
+/// A tool as toolboxes have it; a layer around another one is a tool, too. Implement `Typed` where
+/// the arguments are a type: schema and decoding come from there.
 #[async_trait]
 pub trait Tool: Send + Sync + 'static {
-    /// What it is like. Always the same.
+    /// Returns its spec. Always the same.
     fn spec(&self) -> &Spec;
-    /// What is wrong with arguments, without running it: what a person says it is to run with instead is checked so.
+    /// Checks arguments, without running it: those with which a person lets it run instead are
+    /// checked so. The error says the fault.
     fn check(&self, arguments: &Value) -> Result<(), Failure> {
         let told = &self.spec().told;
         let schema = serde_json::from_str(told.parameters.as_str()).unwrap_or_else(|_| json!({}));
@@ -208,7 +213,8 @@ pub trait Tool: Send + Sync + 'static {
             ))
         })
     }
-    /// What a call would change, as a unified diff, where it can say that: a person who is to approve it is shown this.
+    /// Returns the change that a call would make, as a unified diff, where it can say that: a
+    /// person that is to approve it is shown this.
     async fn preview(
         &self,
         _arguments: &Value,
@@ -216,18 +222,18 @@ pub trait Tool: Send + Sync + 'static {
     ) -> Result<Option<String>, Failure> {
         Ok(None)
     }
-    /// Runs it. `arguments` is whatever JSON the model wrote.
+    /// Runs it. `arguments` is any JSON that the model wrote.
     async fn call(&self, arguments: Value, site: &CallSite) -> Result<Output, Failure>;
 }
 
-/// A tool whose arguments are a type.
+/// A tool with arguments that are a type.
 pub trait Typed: Send + Sync + 'static {
     /// The arguments. `Option` fields are nullable in the schema; derive `Deserialize` with `deny_unknown_fields`.
     type Input: DeserializeOwned + JsonSchema + Send;
     /// Its name: `a-z`, `0-9` and `_`.
     const NAME: &'static str;
-    /// What models are told: what it is for, then a section `## name` for each argument, which may be empty where the name says
-    /// all. A file `tools/NAME.md` in the folder of prompts replaces it.
+    /// The text for models: its purpose, then a section `## name` for each argument, which may be
+    /// empty where the name says all. A file `tools/NAME.md` in the folder of prompts replaces it.
     const PROMPT: &'static str;
     /// See `Spec::effect`.
     const EFFECT: Effect;
@@ -255,7 +261,7 @@ pub trait Typed: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Output, Failure>> + Send;
 }
 
-/// What a typed tool is like, in the words of its prompt.
+/// Returns the spec of a typed tool, in the words of its prompt.
 pub fn spec_of<T: Typed>(prompts: &Prompts) -> Result<Spec, Error> {
     let words = prompts.tool(T::NAME, T::PROMPT)?;
     let told = described(T::NAME, words, schema::strict::<T::Input>())?;
@@ -312,7 +318,7 @@ impl<T: Typed> Tool for Boxed<T> {
     }
 }
 
-/// Whether a text can be a tool's name, by the rule of those who serve models.
+/// Returns true if a text can be a tool's name, by the rule of model providers.
 pub fn is_name(text: &str) -> bool {
     (1..=64).contains(&text.len())
         && text
@@ -320,7 +326,7 @@ pub fn is_name(text: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
-/// The arguments of a tool as its type, or what is wrong with them.
+/// Returns the arguments of a tool as its type, or the failure that says their faults.
 pub fn decoded<T: DeserializeOwned>(tool: &str, arguments: Value) -> Result<T, Failure> {
     decode::decode(arguments).map_err(|wrongs| {
         let wrongs = decode::sentence(&wrongs);

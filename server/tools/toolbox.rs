@@ -30,22 +30,25 @@ pub trait Source: Send + Sync + 'static {
     /// The tools that it offers a space at this moment. Asked at every decision: it answers from memory.
     fn tools(&self, space: &Space) -> Vec<Arc<dyn Tool>>;
 
-    /// The words of those who offer these tools about all of them together.
+    /// Returns the words of its providers about all their tools together.
     fn said(&self, _space: &Space) -> Vec<Said> {
         Vec::new()
     }
 
-    /// Sees to it that it can answer for a space. Awaited before every decision: it waits for nobody but the store.
+    /// Sees to it that it can answer for a space. Awaited before every decision: it waits for
+    /// nothing but the store.
     async fn prepare(&self, _space: &Space) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// What went wrong with it that the space has not been told yet, and with whom: told once, in the thread that asks.
+    /// Returns its failures that the space has not been told yet, each with its origin: told once,
+    /// in the thread that asks.
     fn news(&self, _space: &Space) -> Vec<(Who, Failure)> {
         Vec::new()
     }
 
-    /// What people are shown of its tools beyond that they are there: those that models are not told of, too.
+    /// Returns the details of its tools for people, those of tools that models are not told of,
+    /// too.
     async fn shown(&self, _space: &Space) -> Result<Vec<Shown>, StoreError> {
         Ok(Vec::new())
     }
@@ -55,7 +58,8 @@ pub trait Source: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// What makes a space take a tool for what it is now, where that has this hash.
+    /// Returns the approval that makes a space take a tool for its present version, where that has
+    /// this hash.
     async fn approved(
         &self,
         _space: &Space,
@@ -80,17 +84,18 @@ pub struct Shown {
     pub name: String,
     /// The server it is from, where it comes and goes.
     pub server: Option<String>,
-    /// How it stands.
+    /// Its state.
     pub state: State,
     /// Why it is not ready.
     pub why: Option<String>,
-    /// What is said of it differently from before, as a unified diff.
+    /// The difference of its description from before, as a unified diff.
     pub diff: Option<String>,
-    /// The hash of what is said of it.
+    /// The hash of its description.
     pub sha256: Option<String>,
     /// Its calls wait for a person.
     pub needs_approval: bool,
-    /// What models are told of it, and what it does to the world, once a person has let it; none: they are not told of it.
+    /// The text that models are told of it, and its effect on the world, once a person has let it;
+    /// none: they are not told of it.
     pub told: Option<(ToolSpec, Effect)>,
 }
 
@@ -113,21 +118,21 @@ pub enum State {
     Withheld,
 }
 
-/// What an approval comes to.
+/// The result of an approval.
 #[derive(Debug)]
 pub enum Approved {
-    /// It is taken for that already.
+    /// The tool is taken for that already.
     Already,
-    /// It is, once this is stored.
+    /// The tool is, once this is stored.
     By(Box<Draft>),
 }
 
 /// Why a tool cannot be approved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unapproved {
-    /// Nobody offers one of this name.
+    /// No source offers one of this name.
     Unknown,
-    /// It has another hash.
+    /// The tool has another hash.
     Other,
     /// Something is wrong with it.
     Wrong(String),
@@ -178,18 +183,19 @@ impl Toolbox {
         self.0.tools.iter().map(|tool| tool.spec().name()).collect()
     }
 
-    /// Whether models are told of it only where it is open.
+    /// Returns true if models are told of it only where it is open.
     pub fn is_rare(&self, name: &str) -> bool {
         self.0.rare.iter().any(|rare| rare == name)
     }
 
-    /// What models are told.
+    /// Returns the specs that models are told.
     pub fn specs(&self) -> &ToolSpecs {
         &self.0.specs
     }
 
-    /// What a model is told where these are open: the same, and behind it those, in the order in which they were opened. Where
-    /// that is more than a request may have, those that were opened first are left out.
+    /// Returns the specs for a model where these are open: the same, and behind them those, in the
+    /// order in which they were opened. Where that is more than a request may have, those that were
+    /// opened first are left out.
     pub fn offered(&self, open: &[String]) -> ToolSpecs {
         let opened = open.iter().filter(|name| self.is_rare(name));
         let opened: Vec<ToolSpec> = opened
@@ -205,7 +211,8 @@ impl Toolbox {
     }
 }
 
-/// The tools there are, by who has them. Those of sources come and go: each decision asks for those of its moment.
+/// The tools there are, by their callers. Those of sources come and go: each decision asks for
+/// those of its moment.
 pub struct Tools {
     /// Of the decision of a conversation.
     pub conversation: Shelf,
@@ -215,12 +222,13 @@ pub struct Tools {
     pub step: Shelf,
     /// Of a submodule.
     pub submodule: Shelf,
-    /// Of a mission: what it puts before people, and what only reads, to do tasks with.
+    /// Of a mission: the tools that it puts before people, and those that only read, to do tasks
+    /// with.
     pub mission: Shelf,
 }
 
 impl Tools {
-    /// Those of the decision of a thread that was created with these settings.
+    /// Returns the tools of the decision of a thread that was created with these settings.
     pub fn of(&self, settings: &Settings) -> &Shelf {
         if settings.kind == Kind::Mission {
             return &self.mission;
@@ -248,7 +256,7 @@ pub struct Shelf {
 /// Makes the tool that opens these.
 pub type Opener = fn(&Supplies, Vec<String>) -> Result<Arc<dyn Tool>, Error>;
 
-/// What sources said last, and the toolbox that this made.
+/// The last answers of sources, and the toolbox that these made.
 struct Last {
     found: Vec<Arc<dyn Tool>>,
     said: Vec<Said>,
@@ -256,7 +264,7 @@ struct Last {
 }
 
 impl Shelf {
-    /// Of those that stay, and of what comes from these sources.
+    /// Returns a shelf of the tools that stay, and of those that come from these sources.
     pub fn new(
         stay: Toolbox,
         sources: Vec<Arc<dyn Source>>,
@@ -290,7 +298,7 @@ impl Shelf {
         Ok(())
     }
 
-    /// What went wrong with tools that come and go, and the space has not been told yet.
+    /// Returns the failures of tools that come and go that the space has not been told yet.
     pub fn news(&self, space: &Space) -> Vec<(Who, Failure)> {
         self.sources
             .iter()
@@ -298,7 +306,7 @@ impl Shelf {
             .collect()
     }
 
-    /// Which tools there are now in a space.
+    /// Returns the tools that there are now in a space.
     pub fn now(&self, space: &Space) -> Toolbox {
         if self.sources.is_empty() {
             return self.stay.clone();
@@ -378,7 +386,8 @@ impl Shelf {
         Ok(all)
     }
 
-    /// What makes a space take a tool for what it is now, where that has this hash.
+    /// Returns the approval that makes a space take a tool for its present version, where that has
+    /// this hash.
     pub async fn approved(
         &self,
         space: &Space,
@@ -395,7 +404,8 @@ impl Shelf {
         Ok(Err(Unapproved::Unknown))
     }
 
-    /// Those that stay, and behind them these by name: their order does not tell in which order they came.
+    /// Returns the tools that stay, and behind them these by name: their order does not tell in
+    /// which order they came.
     fn with(&self, found: &[Arc<dyn Tool>], said: Vec<Said>) -> Toolbox {
         let mut tools = self.stay.0.tools.clone();
         let mut found: Vec<&Arc<dyn Tool>> = found

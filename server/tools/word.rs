@@ -278,7 +278,7 @@ async fn is_refuted_by_experiment(
     Ok(readings.into_iter().any(by_experiment))
 }
 
-/// Returns true if the same person has withdrawn what they say again.
+/// Returns true if the same person has withdrawn the statement that they say again.
 fn is_taken_back(row: &StatementRow, source: &Source) -> bool {
     let by = row.judged.as_ref().and_then(|judged| judged.by.as_ref());
     let is_own = matches!(&source.by, Claimant::User { name } if name.as_ref() == by);

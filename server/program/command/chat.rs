@@ -1,5 +1,5 @@
-//! `thinkd chat`: talk to a mind from a terminal, or through a pipe. What is said and heard is the contract's socket;
-//! where it appears is `screen`.
+//! `thinkd chat`: talk to a mind from a terminal, or through a pipe. Messages go over the
+//! contract's socket; `screen` shows them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -51,7 +51,7 @@ const HELP: &str = "\
 /quit          leave (or Ctrl-D)
 Anything else is said.";
 
-/// How often a lost connection is tried again, when nobody is there who could give up.
+/// Most tries to restore a lost connection where no person is present to give up.
 const TRIES: u32 = 12;
 
 /// Between two pings.
@@ -71,10 +71,10 @@ enum Parted {
     Lost(String),
 }
 
-/// Who replies.
+/// The name of the mind on the screen.
 const MIND: &str = "mind";
 
-/// What is shown of the past on opening.
+/// Past messages shown on opening.
 const OPENING: u32 = 6;
 
 /// Talks until the person leaves or, from a pipe, all is answered.
@@ -126,7 +126,7 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
 
 /// A conversation, across connections.
 struct Chat {
-    /// Whether a person sits there (and no pipe).
+    /// True for a terminal with a person, false for a pipe.
     is_live: bool,
     screen: Screen,
     hands: Hands,
@@ -136,7 +136,7 @@ struct Chat {
     thoughts: bool,
     /// Said and not yet acknowledged: sent again on a new connection, under the same id.
     unsent: VecDeque<(Uuid, ThreadId, String)>,
-    /// The last things said here: what else is said comes from others.
+    /// The last messages sent here: all others come from other clients.
     said: VecDeque<Uuid>,
     epoch: Uuid,
     /// The last event seen.
@@ -226,7 +226,8 @@ impl Chat {
         }
     }
 
-    /// Waits for something while there is no connection; what is said meanwhile is kept. None: the person left.
+    /// Does some work while there is no connection; input of that time is kept. Returns none if the
+    /// person left.
     async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> anyhow::Result<Option<T>> {
         tokio::pin!(work);
         loop {
@@ -282,7 +283,7 @@ impl Chat {
         self.unsent.is_empty() && self.handled >= self.woken
     }
 
-    /// Does what was typed. True: leave.
+    /// Does a typed command. Returns true to leave.
     async fn act(&mut self, socket: Option<&mut Socket>, typed: Typed) -> anyhow::Result<bool> {
         let leaves = match typed {
             Typed::End => {

@@ -1,4 +1,4 @@
-//! How the commands that talk to a running server find it: where it is, and with which secret.
+//! Finds the running server for the commands that talk to it: its address and the secret.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use crate::program::output::complain;
 use crate::program::settings::{Settings, environment};
 use crate::program::telemetry::escaped;
 
-/// How long an answer may take.
+/// Longest wait for an answer.
 const ANSWER: Duration = Duration::from_secs(60);
 /// Most items of a page.
 const PAGE: &str = "500";
@@ -49,9 +49,9 @@ pub struct Page<T> {
 pub struct Server {
     /// `http://host:port`, without a slash at its end.
     pub base: String,
-    /// What opens it.
+    /// The secret that opens it.
     pub token: Option<SecretString>,
-    /// Who asks, if they said so.
+    /// The name of the asking person, if given.
     pub user: Option<String>,
 }
 
@@ -63,7 +63,7 @@ pub struct Refused {
     why: String,
 }
 
-/// Nobody was there.
+/// No server answered.
 #[derive(Debug, thiserror::Error)]
 #[error("no thinkd answers at {base} ({why}): start one with `thinkd`, or name another with --url")]
 pub struct Unreached {
@@ -143,7 +143,7 @@ impl Server {
         }
     }
 
-    /// What it answers to something that it is told, as JSON; null: nothing.
+    /// Posts a body and returns the server's answer as JSON; null if it is empty.
     pub async fn post(
         &self,
         client: &reqwest::Client,
@@ -160,7 +160,7 @@ impl Server {
         }
     }
 
-    /// What it answers to a question, as JSON.
+    /// Returns the server's answer to a question, as JSON.
     pub async fn ask<T: DeserializeOwned>(
         &self,
         client: &reqwest::Client,
@@ -247,7 +247,7 @@ impl Server {
         Refused { status, why }
     }
 
-    /// Returns the words for a person who cannot reach it: of an error the cause beneath all others.
+    /// Returns the words for an unreachable server: of an error the cause beneath all others.
     pub fn unreached(&self, error: &(dyn Error + 'static)) -> Unreached {
         let mut cause = error;
         while let Some(deeper) = cause.source() {

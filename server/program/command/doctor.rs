@@ -1,5 +1,6 @@
-//! `thinkd doctor`: tries what a mind lives on (configuration, open files, database, feed, models, instruments, clock), a line each, and says what to change.
-//! Here: the configuration, the clock, and what is printed.
+//! `thinkd doctor`: tries the parts a mind lives on, a line each: configuration, open files,
+//! database, feed, models, instruments, clock. It names the remedies. Here: the configuration, the
+//! clock and the output.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -43,7 +44,7 @@ pub struct Options {
     json: bool,
 }
 
-/// Tries everything, says what it found, and fails if anything is to be changed.
+/// Tries everything, prints the findings, and fails if anything is to be changed.
 pub async fn run(
     options: &Options,
     loaded: Result<Loaded, Invalid>,
@@ -87,7 +88,7 @@ pub async fn run(
     report.end()
 }
 
-/// Whether a worker of `run_code` starts, and what protects others from the code that it runs.
+/// Checks that a worker of `run_code` starts, and names the protection of others from its code.
 async fn worker(code: &code::Options) -> anyhow::Result<String> {
     let begin = Instant::now();
     let cure = match code.replica.url {
@@ -137,10 +138,10 @@ struct Check {
     text: String,
 }
 
-/// What was found so far.
+/// The findings so far.
 struct Report {
     checks: Vec<Check>,
-    /// What the clocks of others said on the way.
+    /// The clocks of others, noted on the way.
     clocks: Vec<Clock>,
     /// The time of a durable write.
     write: Option<Duration>,
@@ -151,7 +152,8 @@ struct Report {
 }
 
 impl Report {
-    /// Makes a check within its time, and says what it found; what it leaves for others, if all is well.
+    /// Makes a check within its time, and reports the finding. Returns its value for other checks,
+    /// if all is well.
     async fn check<T>(
         &mut self,
         name: &str,

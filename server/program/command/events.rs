@@ -121,7 +121,8 @@ impl Reader<'_> {
         Ok(events)
     }
 
-    /// Shows what comes after `after`, across lost connections. Ends only by failing: also when the log is another one.
+    /// Shows the events after `after`, across lost connections. Ends only by failing: also when the
+    /// log is another one.
     async fn follow(&self, filter: &[(&'static str, String)], after: Seq) -> anyhow::Result<()> {
         let mut last = after.to_string();
         loop {
@@ -168,7 +169,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Shows a list: whatever goes together is there.
+    /// Shows a list: each call has its result there.
     fn show_all(&self, events: Vec<Event>) -> anyhow::Result<()> {
         if self.options.json {
             return events.into_iter().try_for_each(|event| self.show(event));

@@ -1,4 +1,5 @@
-//! `thinkd inbox`: what waits for people, from a running server, and what a person says of it.
+//! `thinkd inbox`: the requests that wait for people, from a running server, and a person's
+//! answers.
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
@@ -72,7 +73,7 @@ enum Act {
     },
 }
 
-/// Lists what waits, or does what is said about one.
+/// Lists the waiting requests, or acts on one.
 pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     let server = options.target.server(settings);
     let server = server.named(options.user.clone())?;
@@ -104,7 +105,7 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     Ok(say(server.tell(&client, id, &word, why).await?)?)
 }
 
-/// A line for each: what names it, what it is, where, about what, and how long.
+/// Prints a line for each: name, kind, thread, subject and times.
 fn list(all: &[Waiting], colours: bool) -> anyhow::Result<()> {
     if all.is_empty() {
         return Ok(say("nothing waits for a person")?);

@@ -1,4 +1,5 @@
-//! `thinkd key new`: a secret for a client, and what the configuration needs to know of it. Nothing is stored.
+//! `thinkd key new`: a secret for a client, and the lines of the configuration that admit it.
+//! Nothing is stored.
 
 use thinkd_words::id::{self, Space};
 use thinkd_words::principal::Role;

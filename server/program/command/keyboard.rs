@@ -1,4 +1,5 @@
-//! How a chat hears: lines typed in a terminal, or coming through a pipe, read in a thread of its own.
+//! The input of a chat: lines typed in a terminal, or coming through a pipe, read in a thread of
+//! its own.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -14,22 +15,23 @@ use super::typing::Keyboard;
 use crate::program::output::say;
 use thinkd_words::text::unmarked;
 
-/// What is typed, or comes through a pipe; and the word that the next line may be read. Between the two the terminal is as it was.
+/// The typed or piped input, and the permission to read the next line. Between the two the terminal
+/// is as it was.
 pub struct Hands {
-    /// What comes.
+    /// The input.
     pub typed: mpsc::Receiver<Typed>,
     next: SyncSender<()>,
 }
 
 impl Hands {
-    /// What came is dealt with: the next line may be read.
+    /// Permits reading the next line: the last one is dealt with.
     pub fn go_on(&self) {
         // A reader that is gone reads no more lines.
         let _ = self.next.try_send(());
     }
 }
 
-/// What a person does.
+/// An act of a person.
 pub enum Typed {
     /// Says or commands something.
     Line(String),
@@ -39,7 +41,7 @@ pub enum Typed {
     End,
 }
 
-/// Reads what is typed (or piped) in a thread of its own.
+/// Reads typed or piped input in a thread of its own.
 pub fn start(greeting: &str) -> anyhow::Result<(Screen, Hands)> {
     let (sender, typed) = mpsc::channel(1);
     let (next, may_read) = std::sync::mpsc::sync_channel(1);

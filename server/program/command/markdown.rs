@@ -27,7 +27,7 @@ struct Page {
     look: Vec<&'static str>,
     /// The lists that are open: the next number, or none.
     lists: Vec<Option<u64>>,
-    /// Where the links that are open lead, and whether their words say so themselves.
+    /// Targets of the open links, each with true if its words name the target themselves.
     links: Vec<(String, bool)>,
     in_code: bool,
 }

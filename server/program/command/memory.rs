@@ -1,4 +1,4 @@
-//! `thinkd memory audit`: what is wrong or doubtful in the memory of a space, from a running server.
+//! `thinkd memory audit`: wrong or doubtful parts of the memory of a space, from a running server.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ struct Page {
     next: Option<String>,
 }
 
-/// What all pages say together.
+/// The sum of all pages.
 #[derive(Default)]
 struct Audit {
     statements: BTreeMap<String, u64>,
@@ -77,7 +77,7 @@ struct Found {
     items: Vec<Value>,
 }
 
-/// Audits, and says what was found.
+/// Audits, and prints the findings.
 pub async fn run(Command::Audit(options): &Command, settings: &Settings) -> anyhow::Result<()> {
     let audit = Audit::of(&options.target.server(settings), options).await?;
     if options.json {
@@ -133,7 +133,7 @@ impl Audit {
         self.statements.values().sum()
     }
 
-    /// How many trials refuted, of all that had an outcome.
+    /// Returns the number of refuting trials, and of all that had an outcome.
     fn falsified(&self) -> (u64, u64) {
         let of = |status: &str| self.statements.get(status).copied().unwrap_or(0);
         let tried = ["surviving", "contested", "untested", "falsified", "ended"];

@@ -16,9 +16,9 @@ use crate::program::telemetry::escaped;
 use thinkd_event::mission::MISSION_MAX;
 use thinkd_words::text::counted;
 
-/// How often it is looked what became of the tasks.
+/// Interval between two looks at the tasks.
 const LOOK: Duration = Duration::from_millis(300);
-/// How often in a row a server that is away is asked again.
+/// Most tries in a row to reach a server that is away.
 const TRIES: u32 = 120;
 /// Most characters of a line about a task.
 const LINE: usize = 160;
@@ -106,7 +106,8 @@ fn request_line(request: &Waiting, name: &str) -> String {
     format!("? {what}: thinkd inbox {how} {name}")
 }
 
-/// `partial: 2 of 3 tasks solved, 1 failed`; and what a mission did not come to, none where it is complete.
+/// Returns `partial: 2 of 3 tasks solved, 1 failed`; and the shortfall, none where the mission is
+/// complete.
 fn came_to(mission: &Value, tasks: &[Value]) -> (String, Option<String>) {
     let said = |of: &Value, key: &str| escaped(text(of, key));
     let count = |key: &str| mission["tasks"][key].as_u64().unwrap_or(0);
@@ -137,12 +138,12 @@ fn came_to(mission: &Value, tasks: &[Value]) -> (String, Option<String>) {
     (line, Some(shortfall))
 }
 
-/// What a mission came to.
+/// The end of a mission.
 struct End {
     answer: String,
     /// Its outcome, its tasks counted.
     came_to: String,
-    /// What it did not come to.
+    /// The shortfall; none where the mission is complete.
     shortfall: Option<String>,
 }
 
@@ -154,7 +155,7 @@ struct Tree {
     colours: bool,
     /// By id: the status that was shown last.
     shown: HashMap<String, String>,
-    /// The ids of what people were told that they are asked.
+    /// The ids of the requests that were shown to people.
     asked: HashSet<String>,
 }
 
@@ -178,7 +179,7 @@ impl Tree {
         }
     }
 
-    /// Shows what has changed; what the mission came to, if it has ended.
+    /// Shows the changes. Returns the end of the mission, if it has ended.
     async fn look(&mut self) -> anyhow::Result<Option<End>> {
         let path = format!("/threads/{}", self.thread);
         let mission: Value = self.server.ask(&self.client, &path, &[]).await?;

@@ -1,5 +1,5 @@
-//! Colours and weights on a terminal: whether they are wanted, and which name has which colour. What they are is written as the
-//! terminal takes it ("31", "1").
+//! Colours and weights on a terminal: checks that they are wanted, and chooses the colour of a
+//! name. Each is written as the terminal takes it ("31", "1").
 
 use std::io::IsTerminal as _;
 
@@ -11,15 +11,15 @@ pub const ALARM: &str = "31";
 pub const BOLD: &str = "1";
 /// Words with a stress.
 pub const ITALIC: &str = "3";
-/// What is crossed out.
+/// Crossed-out text.
 pub const STRUCK: &str = "9";
 /// Words of a computer.
 pub const CODE: &str = "36";
 
-/// Colours of names: no red, which is for what is wrong, and nothing that a light or a dark ground swallows.
+/// Colours of names: no red, which marks errors, and none that a light or a dark ground swallows.
 const NAMES: [&str; 5] = ["32", "33", "34", "35", "36"];
 
-/// Whether standard output is a terminal whose owner wants colours.
+/// Returns true if standard output is a terminal, and its owner wants colours.
 pub fn is_wanted() -> bool {
     std::io::stdout().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())

@@ -1,4 +1,4 @@
-//! `thinkd recall`: what a running server holds to be so and relevant to a question.
+//! `thinkd recall`: statements that a running server holds to be so and relevant to a question.
 
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub struct Options {
     among: Option<String>,
 }
 
-/// Asks, and says what was found and why.
+/// Asks, and prints the hits with their reasons.
 pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     let (server, client) = (options.target.server(settings), reqwest::Client::new());
     let colours = paint::is_wanted();
@@ -78,7 +78,7 @@ fn list(of: &Value) -> &[Value] {
     of.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// What it is, and why it is here.
+/// Returns the kind of a hit and the reason for it.
 fn why(hit: &Value) -> String {
     let why = &hit["why"];
     let words = |member: &str| {

@@ -16,7 +16,7 @@ use thinkd_tasks::supervisor::Supervisor;
 use thinkd_words::id::Space;
 use thinkd_words::secret::shown_url;
 
-/// How often it is said how far it is.
+/// Interval between two reports of progress.
 const TOLD: Duration = Duration::from_secs(2);
 
 /// Makes them, and says how far it is.

@@ -1,5 +1,5 @@
-//! `thinkd replica`: runs code for servers on other machines, over gRPC. It has no database and no models; what a run may take is its own
-//! `[tools.code]`.
+//! `thinkd replica`: runs code for servers on other machines, over gRPC. It has no database and no
+//! models; its own `[tools.code]` limits a run.
 
 use std::path::Path;
 

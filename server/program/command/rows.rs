@@ -12,13 +12,13 @@ pub struct Rows {
     width: usize,
     colours: bool,
     done: Vec<String>,
-    /// What stands on the row, and how each part looks.
+    /// The text on the row, and the look of each part.
     row: Vec<Part>,
-    /// How much of the row is taken, its beginning included.
+    /// Columns of the row that are taken, its beginning included.
     used: usize,
     /// Nothing but its beginning is on the row.
     is_bare: bool,
-    /// What the next row begins with instead of the indents, and its width.
+    /// The beginning of the next row instead of the indents, and its width.
     lead: Option<(String, usize)>,
     indents: Vec<(String, usize)>,
     /// The word that is still growing: pieces and how each looks.
@@ -43,17 +43,17 @@ impl Rows {
         }
     }
 
-    /// Whether nothing stands on the present row.
+    /// Returns true if nothing stands on the present row.
     pub fn is_fresh(&self) -> bool {
         self.is_bare && self.word.is_empty()
     }
 
-    /// Whether a name or the mark of a list still waits for what it stands before.
+    /// Returns true if a name or the mark of a list still waits for its text.
     pub fn is_led(&self) -> bool {
         self.lead.is_some()
     }
 
-    /// Whether the last row that is done has something on it.
+    /// Returns true if the last finished row has text.
     pub fn follows_words(&self) -> bool {
         self.done.last().is_some_and(|row| !row.is_empty())
     }
@@ -152,7 +152,7 @@ impl Rows {
         self.done.push(row.trim_end().to_owned());
     }
 
-    /// Puts text on the row; what looks the same is one part.
+    /// Puts text on the row; text of the same look is one part.
     fn put(&mut self, text: &str, look: &[&'static str]) {
         match self.row.last_mut() {
             Some((part, same)) if same == look => part.push_str(text),
@@ -207,7 +207,7 @@ impl Rows {
     }
 }
 
-/// How many columns a text takes.
+/// Returns the columns of a text.
 pub fn columns(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }

@@ -1,6 +1,6 @@
-//! Where a chat appears: plain lines, or a terminal, where what still grows (a reply, the row that says what the mind does) stands
-//! right above the line being typed and is drawn again as it changes. Everything shown came from outside: control characters are
-//! written out.
+//! The screen of a chat: plain lines, or a terminal. There, growing text (a reply, the row about
+//! the work of the mind) stands right above the line being typed and is drawn again as it changes.
+//! Everything shown came from outside: control characters are written out.
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -17,22 +17,22 @@ use super::typing::Keyboard;
 use crate::program::output::say;
 use crate::program::telemetry::escaped;
 
-/// What is shown.
+/// The kind of a shown text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
-    /// What the mind tells people: the output, in Markdown.
+    /// Words of the mind to people: the output, in Markdown.
     Reply,
-    /// What somebody else said to it.
+    /// Words of others to it.
     Input,
-    /// What goes on inside.
+    /// Inner events.
     Thought,
-    /// What the chat itself says.
+    /// Words of the chat itself.
     Notice,
     /// Something is wrong.
     Alarm,
 }
 
-/// What stands above the line being typed and is drawn again.
+/// The text above the line being typed, which is drawn again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Live {
     Nothing,
@@ -40,11 +40,11 @@ enum Live {
     Reply,
 }
 
-/// Where a chat appears.
+/// The display of a chat.
 pub enum Screen {
     /// Lines; replies when they are whole.
     Plain,
-    /// A terminal whose last line is being typed.
+    /// A terminal, with a last line being typed.
     Terminal(Terminal),
 }
 
@@ -91,7 +91,7 @@ impl Screen {
         })
     }
 
-    /// Shows what somebody (or, without a name, the chat) says, in rows of its own.
+    /// Shows the words of a speaker (or, without a name, of the chat) in rows of their own.
     pub async fn show(&mut self, manner: Manner, name: &str, text: &str) -> anyhow::Result<()> {
         let named = match name {
             "" => safe(text),
@@ -120,7 +120,7 @@ impl Screen {
         terminal.draw(Live::Reply, rows).await
     }
 
-    /// Shows in one row what goes on, or takes that row away. A growing reply says it better.
+    /// Shows the present work in one row, or takes that row away. A growing reply replaces it.
     pub async fn status(&mut self, text: Option<String>) -> anyhow::Result<()> {
         let Self::Terminal(terminal) = self else {
             return Ok(());
@@ -137,7 +137,7 @@ impl Screen {
         terminal.draw(live, rows).await
     }
 
-    /// Whether replies are shown as they grow.
+    /// Returns true if replies are shown as they grow.
     pub fn grows(&self) -> bool {
         matches!(self, Self::Terminal(_))
     }
@@ -187,7 +187,7 @@ impl Terminal {
         self.status.iter().map(painted).collect()
     }
 
-    /// Rows that stay. The row that says what goes on moves below them.
+    /// Prints rows that stay. The row about the present work moves below them.
     async fn print_rows(&mut self, rows: Vec<String>) -> anyhow::Result<()> {
         let mut drawing = String::new();
         if self.live == Live::Status && self.is_in_reach() {
@@ -202,7 +202,7 @@ impl Terminal {
         }
     }
 
-    /// Draws what is live as it is now, from the first row that has changed.
+    /// Draws the live rows as they are now, from the first row that has changed.
     async fn draw(&mut self, live: Live, rows: Vec<String>) -> anyhow::Result<()> {
         if !self.is_in_reach() {
             // A line was entered: what stood above it stays. A reply goes on below, with its last row once more, since that was not whole.
@@ -237,7 +237,7 @@ impl Terminal {
         self.print(drawing).await
     }
 
-    /// Whether what is live still stands right above the line being typed.
+    /// Returns true if the live rows still stand right above the line being typed.
     fn is_in_reach(&self) -> bool {
         self.live != Live::Nothing && self.entered == self.keyboard.entered.load(Ordering::SeqCst)
     }
@@ -253,7 +253,7 @@ impl Terminal {
     }
 }
 
-/// Goes so many rows up, and clears what is there.
+/// Returns the codes that move the cursor so many rows up and clear the rows below.
 fn up(rows: usize) -> String {
     match rows {
         0 => String::new(),

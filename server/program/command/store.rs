@@ -1,4 +1,4 @@
-//! `thinkd rebuild`, `backup`, `restore`: what is done to a database without a server.
+//! `thinkd rebuild`, `backup`, `restore`: operations on a database without a server.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn words(it: &Unread) -> String {
     )
 }
 
-/// Says in the log what of it could not be read, once.
+/// Logs its unreadable parts, once.
 async fn tell(store: &Arc<dyn Store>, unreadable: &[Unread]) -> Result<(), StoreError> {
     for it in unreadable {
         let detail = json!({ "seq": it.seq, "kind": it.kind, "key": it.key });

@@ -1,17 +1,18 @@
-//! What the thread that reads the keyboard tells the screen: how large the terminal is, and that a line was entered.
+//! Facts that the thread of the keyboard shares with the screen: the size of the terminal, and the
+//! number of entered lines.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use rustyline::DefaultEditor;
 
-/// What the screen knows of the keyboard.
+/// The state of the keyboard for the screen.
 #[derive(Debug, Default)]
 pub struct Keyboard {
-    /// How many lines were entered: each moves the cursor, so that what stood above can no longer be redrawn.
+    /// Entered lines: each moves the cursor, so that the rows above can no longer be redrawn.
     pub entered: AtomicU64,
-    /// How wide the terminal is.
+    /// Width of the terminal.
     pub width: AtomicUsize,
-    /// How high it is.
+    /// Height of the terminal.
     pub height: AtomicUsize,
 }
 

@@ -1,5 +1,5 @@
-//! What waits for people (tool calls and questions), as the terminal finds it, shows it, and takes a person's word to the server. `thinkd inbox`
-//! and `thinkd chat` use it.
+//! Requests that wait for people (tool calls and questions): the terminal finds and shows them, and
+//! takes a person's word to the server. `thinkd inbox` and `thinkd chat` use it.
 
 use anyhow::bail;
 use serde_json::{Value, json};
@@ -14,17 +14,18 @@ use thinkd_words::id::OWN_END;
 use thinkd_words::spelling::words;
 use thinkd_words::time::{self, Timestamp};
 
-/// How many digits of the end of an id name a request. The beginnings of ids are their times: what waits since the same moment begins the same.
+/// Digits of the end of an id that name a request. The beginnings of ids are their times: requests
+/// of the same moment begin the same.
 const END: usize = 8;
 /// The fewest digits of an id's end that name a request.
 const END_MIN: usize = 6;
 /// The fewest digits of an id's beginning: up to the millisecond.
 const BEGIN_MIN: usize = 12;
-/// Most characters of a line that says what waits.
+/// Most characters of a line about a request.
 const LINE: usize = 100;
 
 words! {
-    /// What waits.
+    /// The kind of a request.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Kind {
         /// A tool call, for a verdict.
@@ -43,7 +44,7 @@ impl Kind {
 /// A request to people that is open.
 #[derive(Debug, Clone)]
 pub struct Waiting {
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
     /// Its id.
     pub id: String,
@@ -51,11 +52,11 @@ pub struct Waiting {
     pub thread: String,
     /// Since when it waits, where that is known.
     pub since: Option<Timestamp>,
-    /// What its event says.
+    /// The data of its event.
     pub asked: Value,
 }
 
-/// What a person says.
+/// The word of a person.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Word {
     /// The call runs, with these arguments or as it was proposed.
@@ -78,7 +79,7 @@ impl Word {
 }
 
 impl Waiting {
-    /// A request, by what its event or the server says of it.
+    /// Returns a request, made of its event or of the server's account of it.
     pub fn new(kind: Kind, asked: Value) -> Self {
         let text = |key: &str| asked[key].as_str().unwrap_or_default().to_owned();
         let (id, thread) = (text(&format!("{}_id", kind.as_str())), text("thread"));
@@ -116,7 +117,7 @@ impl Waiting {
         is_begun_so || (end.len() >= END_MIN && drawn(&id).ends_with(end))
     }
 
-    /// What it is about, in one line: the call, or the question.
+    /// Returns its subject in one line: the call, or the question.
     pub fn about(&self) -> String {
         let about = match self.kind {
             Kind::Approval => {
@@ -144,7 +145,8 @@ impl Waiting {
         Vec::from_iter(since.into_iter().chain(left)).join(", ")
     }
 
-    /// All of it: the call with its arguments and what it would change, or the question and what its answer has to be like.
+    /// Returns all of it: the call with its arguments and changes, or the question and the required
+    /// form of its answer.
     pub fn described(&self, colours: bool) -> String {
         let mut lines = Vec::new();
         let mut put = |name: &str, text: &str| {
@@ -177,7 +179,7 @@ impl Waiting {
         lines.join("\n")
     }
 
-    /// What its call would change.
+    /// Returns the changes that its call would make.
     pub fn diff(&self) -> Option<&str> {
         self.asked.get("diff").and_then(Value::as_str)
     }
@@ -200,7 +202,7 @@ fn made_at(id: &str) -> Option<Timestamp> {
     Some(Timestamp::from_micros(micros).after(i64::from(nanos / 1000)))
 }
 
-/// How a line of a diff looks.
+/// Returns the look of a line of a diff.
 fn look(line: &str) -> &'static str {
     match line.as_bytes() {
         [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => BOLD,
@@ -250,7 +252,7 @@ impl Server {
         Ok(all)
     }
 
-    /// What an id, its end or its beginning names, if it is open.
+    /// Returns the open request that an id, its end or its beginning names.
     pub async fn waits(
         &self,
         client: &reqwest::Client,
@@ -278,7 +280,7 @@ impl Server {
         }
     }
 
-    /// Takes a person's word to what an id names. Returns what came of it.
+    /// Takes a person's word to the request that an id names. Returns the outcome.
     pub async fn tell(
         &self,
         client: &reqwest::Client,

@@ -17,7 +17,7 @@ use super::client::{Refused, Server};
 use thinkd_edge::websocket::outgoing::{Hello, ServerFrame};
 use thinkd_words::id::ThreadId;
 
-/// How long connecting and saying hello may take.
+/// Longest time for connecting and saying hello.
 const ENTERING: Duration = Duration::from_secs(10);
 
 /// A connected socket.
@@ -28,7 +28,7 @@ pub fn message(id: Uuid, thread: &ThreadId, text: &str) -> Value {
     json!({ "type": "message", "id": id, "event_id": id, "thread": thread, "text": text })
 }
 
-/// Sends a frame. A connection that does not take it is found lost by whoever reads from it.
+/// Sends a frame. A failure is ignored here: the reader finds the connection lost.
 pub async fn send(socket: &mut Socket, frame: &Value) {
     let _ = socket.send(Message::text(frame.to_string())).await;
 }
@@ -89,7 +89,7 @@ async fn connect(server: &Server) -> anyhow::Result<Socket> {
     Ok(socket)
 }
 
-/// Whether the server was there and said no.
+/// Returns true if the server was there and said no.
 pub fn is_refusal(error: &anyhow::Error) -> bool {
     error.is::<Refused>()
 }

@@ -1,10 +1,10 @@
-//! Events in the words of the command line: who speaks or acts, and what.
+//! Events in the words of the command line: the author and the text.
 
 use thinkd_event::envelope::Event;
 use thinkd_event::fact::Fact;
 use thinkd_event::fact::input::{Content, Input};
 
-/// Who speaks or acts, in a few words.
+/// Returns the speaker or actor, in a few words.
 pub fn who(event: &Event) -> String {
     let who = event.fact().label();
     let who = who.unwrap_or_else(|| event.source.to_string());
@@ -16,7 +16,7 @@ pub fn who(event: &Event) -> String {
     }
 }
 
-/// What is said; of media, what they are.
+/// Returns the text of an event; of media, their kind.
 pub fn what(event: &Event) -> String {
     match event.fact() {
         Fact::Input(Input {

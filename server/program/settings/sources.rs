@@ -1,4 +1,5 @@
-//! Where settings come from: file, environment, flags; each source a layer over the ones before. What is wrong is said with its source.
+//! Sources of settings: file, environment, flags; each a layer over the ones before. Errors name
+//! their source.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ pub struct Flags {
     /// Set any key, for example turn.max_rounds=3; may be repeated
     #[arg(long, value_name = "KEY=VALUE", global = true)]
     pub(super) set: Vec<String>,
-    /// Whether `listen` is where a replica listens.
+    /// True if `listen` is the address of a replica.
     #[arg(skip)]
     is_replica: bool,
 }
@@ -45,14 +46,14 @@ impl Flags {
 /// The environment, as far as it was given.
 pub type Environment = BTreeMap<String, String>;
 
-/// This process's environment, without what is not UTF-8.
+/// Returns this process's environment, without entries that are not UTF-8.
 pub fn environment() -> Environment {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
 }
 
-/// Where settings are read from.
+/// The sources of settings.
 #[derive(Debug, Clone)]
 pub struct Loading {
     flags: Flags,
@@ -65,7 +66,7 @@ impl Loading {
         Ok(Settings::load(&self.flags, &self.environment)?.settings)
     }
 
-    /// Where the configuration file is, or would be.
+    /// Returns the path of the configuration file, existing or not.
     pub fn file(&self) -> PathBuf {
         named_file(&self.flags, &self.environment).unwrap_or_else(|| PathBuf::from(FILE))
     }
@@ -74,14 +75,14 @@ impl Loading {
 /// Settings and where those that are not defaults come from.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// What is in force.
+    /// The settings in force.
     pub settings: Settings,
     /// Key and source.
     pub sources: Vec<(String, String)>,
 }
 
 impl Settings {
-    /// Reads file, environment and flags. What they say together is checked by `check`, for those who serve.
+    /// Reads file, environment and flags. `check` checks their sum, for processes that serve.
     pub fn load(flags: &Flags, environment: &Environment) -> Result<Loaded, Invalid> {
         let mut figment = Figment::new();
         for layer in layers(flags, environment)? {
@@ -274,13 +275,15 @@ fn variable(name: &str) -> String {
 /// Names that are not settings of the server: the clients' and the tests' own.
 const OTHERS: [&str; 3] = ["THINKD_CONFIG", "THINKD_URL", "THINKD_USER"];
 
-/// A key with a secret: a text whatever it looks like, never quoted in an error, with a `…_FILE` variant.
+/// Returns true for a key with a secret: a text, of any form, never quoted in an error, with a
+/// `…_FILE` variant.
 fn is_secret(path: &str) -> bool {
     let is_one = |name| matches!(name, "token" | "api_key" | "key");
     path.starts_with("database") || path.rsplit('.').next().is_some_and(is_one)
 }
 
-/// Whether a secret may stand there, or in what was put there by mistake: in a table that has some, or in an address.
+/// Returns true if a secret may stand there, also by mistake: in a table that has some, or in an
+/// address.
 fn may_be_secret(path: &str) -> bool {
     let words: Vec<&str> = path.split('.').collect();
     match words.as_slice() {
@@ -472,7 +475,7 @@ fn explain(figment: &Figment, error: &figment::Error) -> Invalid {
     Invalid(format!("the setting {path} is not valid{from}: {what}"))
 }
 
-/// What was given, as it was written.
+/// Returns the given value, as it was written.
 fn shown(given: &Actual) -> String {
     match given {
         Actual::Bool(value) => value.to_string(),

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::values::{list, names};
 use thinkd_edge::limits::ms;
 use thinkd_event::request::ASK_USER;
+use thinkd_mcp::options;
 use thinkd_mind::decision;
 use thinkd_tools::approval::{EXPIRY_MAX, Rules, WaitingCalls};
 use thinkd_tools::catalogue::Catalogue;
 use thinkd_tools::code;
-use thinkd_tools::mcp::names::PREFIX;
-use thinkd_tools::mcp::options;
+use thinkd_tools::server_names::PREFIX;
 use thinkd_words::defaults::with_defaults;
 
 with_defaults! {
@@ -52,7 +52,7 @@ with_defaults! {
 }
 
 impl Tools {
-    /// Which of them wait for a person.
+    /// Returns the rules for calls that wait for a person.
     pub fn approvals(&self) -> Rules {
         let expiry_of = self.approval_ms_of.iter();
         let expiry_of = expiry_of.map(|(tool, limit)| (tool.clone(), ms(*limit)));
@@ -64,7 +64,7 @@ impl Tools {
         }
     }
 
-    /// The servers of tools, each with what is said of all.
+    /// Returns the servers of tools, each with the settings for all.
     pub fn servers(&self) -> BTreeMap<String, options::Options> {
         let said = |options: &options::Options| options::Options {
             approve: Some(options.approve.unwrap_or(self.mcp_approve)),
@@ -76,7 +76,8 @@ impl Tools {
             .collect()
     }
 
-    /// The servers all of whose calls run without a person, unless `tools.approval` names some of them.
+    /// Returns the servers that run all calls without a person, unless `tools.approval` names some
+    /// of them.
     pub fn unseen(&self) -> Vec<String> {
         let marks = self.approvals();
         let runs = |(name, options): (String, options::Options)| {
@@ -86,14 +87,14 @@ impl Tools {
         self.servers().into_iter().filter_map(runs).collect()
     }
 
-    /// Says what is wrong with a server of tools.
+    /// Checks the servers of tools; the error names the fault.
     pub(super) fn check_servers(&self) -> Result<(), String> {
         self.mcp
             .iter()
             .try_for_each(|(name, options)| options.check(name))
     }
 
-    /// Says what is wrong with what is marked.
+    /// Checks the names that are marked for approval; the error names the fault.
     pub(super) fn check_approvals(&self, tools: &Catalogue) -> Result<(), String> {
         if self.approvals().marks(decision::REPLY) {
             return Err(

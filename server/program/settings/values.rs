@@ -1,4 +1,5 @@
-//! How single settings are read and written: addresses, lists with commas, secrets that are printed by nobody.
+//! Forms of single settings, to read and to write: addresses, lists with commas, and secrets, which
+//! are never printed.
 
 use std::net::SocketAddr;
 

@@ -1,5 +1,5 @@
-//! Lines of the log that say the same again: the first is written at once, and of the others how many there were. What fails for
-//! every request, as on a full disk, would fill the log, and hide what else is said.
+//! Repeated lines of the log: the first is written at once, and of the others their number. A cause
+//! that fails every request, such as a full disk, would fill the log and hide its other lines.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 /// For so long the same warning or error is not said again.
 const PERIOD: Duration = Duration::from_secs(10);
-/// How often it is looked whether a period is over.
+/// Interval between two looks for periods that are over.
 const LOOK: Duration = Duration::from_secs(1);
-/// Most of them that are remembered. What comes beyond is written each time, rather than remembered without end.
+/// Most of them that are remembered. Lines beyond are written each time, rather than remembered
+/// without end.
 const KNOWN: usize = 1024;
 
-/// What was said lately.
+/// The warnings and errors of the last period.
 pub struct Repeats {
     said: HashMap<u64, Said>,
     looked: Instant,
@@ -34,7 +35,7 @@ impl Repeats {
         }
     }
 
-    /// How long nothing needs to be looked at; `None`: until the next line.
+    /// Returns the time until the next look; `None`: until the next line.
     pub fn rest(&self) -> Option<Duration> {
         (!self.said.is_empty()).then_some(LOOK)
     }
@@ -65,7 +66,7 @@ impl Repeats {
         Some(line)
     }
 
-    /// What is to be written of lines whose period is over. A period begins anew for those that go on.
+    /// Returns the lines of periods that are over. A period begins anew for those that go on.
     pub fn due(&mut self, now: Instant) -> Vec<Vec<u8>> {
         if now.duration_since(self.looked) < LOOK {
             return Vec::new();
@@ -74,7 +75,7 @@ impl Repeats {
         self.told(|said| now.duration_since(said.since) >= PERIOD, now)
     }
 
-    /// What is to be written of all lines that were left out.
+    /// Returns the lines of all that were left out.
     pub fn rest_of_all(&mut self, now: Instant) -> Vec<Vec<u8>> {
         self.told(|_| true, now)
     }
@@ -104,7 +105,7 @@ impl Repeats {
     }
 }
 
-/// What a warning or an error says, without its time; `None` for other lines.
+/// Returns the text of a warning or an error, without its time; `None` for other lines.
 fn complaint(line: &[u8]) -> Option<&[u8]> {
     let is_json = line.first() == Some(&b'{');
     let end = line

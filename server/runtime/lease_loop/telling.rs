@@ -1,4 +1,5 @@
-//! What the lease loop has other servers told: that this one is there, and how; that it leaves threads; that it is gone.
+//! News from the lease loop to other servers: that this one is there, and how; that it leaves
+//! threads; that it is gone.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -6,7 +7,7 @@ use std::time::Duration;
 use super::LeaseLoop;
 use thinkd_log::presence::{Doing, Presence};
 
-/// How long gathers what other servers are told of at once.
+/// Time in which news for other servers are gathered into one.
 const GATHER: Duration = Duration::from_millis(10);
 
 impl LeaseLoop {
@@ -42,7 +43,7 @@ impl LeaseLoop {
         });
     }
 
-    /// Tells other servers that this one is gone, and leaves what waits to them.
+    /// Tells other servers that this one is gone, and leaves waiting work to them.
     pub async fn leave(&self) {
         self.say(Doing::Gone);
         self.hand_over().await;

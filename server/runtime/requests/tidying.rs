@@ -12,12 +12,13 @@ use thinkd_log::error::StoreError;
 use thinkd_log::projections::requests::RequestRow;
 use thinkd_words::id::{Space, ThreadId};
 
-/// How often all requests are looked at.
+/// Time between two looks at all requests.
 const EVERY: Duration = Duration::from_secs(600);
 
 impl Requests {
-    /// Settles what nobody will come to any more: all of a thread that has ended but for what trials ask, and granted calls that a turn of it left behind which
-    /// was cancelled or failed.
+    /// Settles the requests that no turn will come to any more. These are all of a thread that has
+    /// ended, except those of trials, and granted calls left by a turn that was cancelled or
+    /// failed.
     pub async fn tidy(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
         let rows = self.store.requests_of(space, thread).await?;
         if rows.is_empty() {
@@ -69,8 +70,8 @@ impl Requests {
         Ok(())
     }
 
-    /// After a start, and from time to time: whoever ended a thread, or a turn, may not have lived to settle what it left, here or at
-    /// another server.
+    /// Tidies after a start, and from time to time. The end of a thread or a turn, here or at
+    /// another server, may have been cut off before its requests were settled.
     pub async fn keep_tidy(self) {
         loop {
             self.tidy_all().await;

@@ -19,7 +19,7 @@ use thinkd_event::request::{ASK_USER, AWAY};
 use thinkd_words::failure::Failure;
 use thinkd_words::id;
 
-/// Most choices, and most names of who may answer.
+/// Most choices, and most names of people that may answer.
 const LIST_MAX: usize = 32;
 /// Longest schema, in bytes.
 const SCHEMA_MAX: usize = 16 << 10;
@@ -118,7 +118,7 @@ fn parsed(text: &str) -> Result<Value, Failure> {
     Ok(schema)
 }
 
-/// Whether a schema has references.
+/// Returns true if a schema has references.
 fn refers(schema: &Value) -> bool {
     match schema {
         Value::Array(items) => items.iter().any(refers),

@@ -1,4 +1,5 @@
-//! `clear_context`: from now on the thread is shown only its newest events, and what comes. The log keeps all.
+//! `clear_context`: from now on the thread is shown only its newest events, and those that come.
+//! The log keeps all.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,5 +1,6 @@
-//! `fan_out` and `sequence`: several subthreads for one purpose, all at once or one after the other. Their results come back
-//! together, by index, failures among them; or not at all, where nobody asked for them.
+//! `fan_out` and `sequence`: several subthreads for one purpose, all at once or one after the
+//! other. Their results come back together, by index, failures among them; or not at all, where
+//! none were asked for.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,5 +1,5 @@
-//! `mission_plan`: the tasks of a mission, which a person approves before they begin. No model calls it: the mission itself puts it before people, and
-//! goes by what they say.
+//! `mission_plan`: the tasks of a mission, which a person approves before they begin. No model
+//! calls it: the mission itself puts it before people, and goes by their answer.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
-//! `more_tools`: opens tools that are seldom needed. A model is told only of those that are open; what it opened, or called
-//! unasked, stays open for its thread's life and stands last, so that what comes before it stays the same bytes.
+//! `more_tools`: opens tools that are seldom needed. A model is told only of those that are open. A
+//! tool that it opened, or called unasked, stays open for its thread's life and stands last, so
+//! that the text before it stays the same bytes.
 
 use std::sync::Arc;
 

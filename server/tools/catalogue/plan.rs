@@ -1,4 +1,5 @@
-//! `plan`: what is to be done until when, for everybody to see. The last one counts; it stops nobody.
+//! `plan`: the condition under which the thread is finished, and the steps there, for everybody to
+//! see. The last plan counts; it stops no one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

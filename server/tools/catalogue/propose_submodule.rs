@@ -1,5 +1,7 @@
-//! `propose_submodule` and `propose_submodule_removal`: a mind proposes to have other submodules. A person is shown the change as a diff, and it is made
-//! only when they approve it: with the event that the same act of an operator leaves, and only where it is still what they were shown.
+//! `propose_submodule` and `propose_submodule_removal`: a mind proposes to have other submodules. A
+//! person is shown the change as a diff, and it is made only when they approve it. It is made with
+//! the event that the same act of an operator leaves, and only where it is still the change that
+//! they were shown.
 
 use std::borrow::Cow;
 
@@ -35,7 +37,7 @@ pub struct Proposal {
 /// The prompt that a submodule is to have.
 enum Prompt {
     Whole(String),
-    /// What the present one is changed by.
+    /// The change of the present one.
     Diff(String),
 }
 
@@ -75,7 +77,7 @@ impl TryFrom<Written> for Proposal {
     }
 }
 
-/// What a proposal comes to, as things are now.
+/// The outcome of a proposal, as things are now.
 struct Changed {
     old: Option<SubmoduleRow>,
     new: String,
@@ -195,7 +197,7 @@ impl Typed for ProposeSubmodule {
 pub struct ProposeRemoval(pub Supplies);
 
 impl ProposeRemoval {
-    /// Its prompt, and what is shown of its removal.
+    /// Returns its prompt, and the diff that shows its removal.
     async fn present(&self, name: &Name, space: &Space) -> Result<(String, String), Failure> {
         let rows = self.0.store.submodules(space).await?;
         let row = rows.into_iter().find(|row| row.name == *name);
@@ -253,8 +255,9 @@ fn shown(name: &Name, old: Option<&str>, new: Option<&str>) -> String {
     )
 }
 
-/// Whether a change that was approved as it was proposed is what the person was shown: somebody else may have changed the
-/// submodule since, and would be overruled by a person who never saw that.
+/// Refuses a change that was approved as it was proposed and is no longer the one that the person
+/// was shown. Another writer may have changed the submodule since, and would be overruled by a
+/// person without having seen that.
 async fn is_as_shown(
     store: &dyn Store,
     name: &Name,

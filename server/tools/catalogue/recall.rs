@@ -1,4 +1,5 @@
-//! `recall`: finds what is held and relevant. What it returns is in the log as its result, and is no claim: `remember` of the same joins what is there.
+//! `recall`: finds memories that are held and relevant. Its result is in the log, and is no claim:
+//! `remember` of the same joins the statement that is there.
 
 use std::sync::Arc;
 

@@ -44,8 +44,9 @@ impl Remember {
         }
     }
 
-    /// Returns where a claim comes from: the events in which its quote stands, and the person whose word it is, or who said it
-    /// first; and whether it is about that person. Without a quote, and where nobody said the statement itself, the mind has
+    /// Returns the source of a claim, and whether it is about the source's person. The source has
+    /// the events in which the claim's quote stands, and the person that gives their word, or said
+    /// it first. Without a quote, and where no person said the statement itself, the mind has
     /// concluded it.
     async fn source(
         &self,

@@ -15,7 +15,7 @@ use thinkd_words::failure::{Failure, FailureKind};
 /// See the module.
 pub struct RunCode(pub Supplies);
 
-/// Most bytes of what stopped code had printed that its failure shows.
+/// Most bytes of the output of stopped code that its failure shows.
 const PRINTED_MAX: usize = 1000;
 
 /// The languages there are.
@@ -82,7 +82,7 @@ impl Typed for RunCode {
     }
 }
 
-/// What came of code that ended by itself.
+/// Returns the result of code that ended by itself.
 fn shown(Answer { outcome, printed }: Answer) -> Value {
     match outcome {
         Ok(value) if is_within_depth(&value, DEPTH_MAX) => {

@@ -1,4 +1,5 @@
-//! `schedule`: wakes the thread by the clock again and again, also after restarts; lists and removes what wakes it.
+//! `schedule`: wakes the thread by the clock again and again, also after restarts; lists and
+//! removes schedules.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! `send`: a message to contacts, the parent or the thread itself. Who of them got it, and who did not, is reported one by one.
+//! `send`: a message to contacts, the parent or the thread itself. Success and failure are reported
+//! for each recipient.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};

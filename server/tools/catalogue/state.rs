@@ -145,7 +145,8 @@ impl Typed for Search {
     }
 }
 
-/// `state_delete`: removes one. It reads before it writes: what was put just before has to be committed first.
+/// `state_delete`: removes one. It reads before it writes: a value put just before has to be
+/// committed first.
 pub struct Delete(pub Supplies);
 
 /// Its arguments.

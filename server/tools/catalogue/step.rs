@@ -1,4 +1,5 @@
-//! The tools of sub-steps: what one says besides `send`, `connect`, `disconnect` and `set_wait` to fill a step, field by field.
+//! The tools of sub-steps, which fill a step field by field, besides `send`, `connect`,
+//! `disconnect` and `set_wait`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,7 +9,7 @@ use thinkd_event::draft::Draft;
 use thinkd_event::intent::{Intent, Operation};
 use thinkd_words::failure::Failure;
 
-/// `focus`: what to go on with.
+/// `focus`: the operation to go on with.
 pub struct Focus;
 
 /// Its arguments.

@@ -1,5 +1,5 @@
-//! `wait`: no turn before somebody writes: anybody, or one contact (or its end), for so long at most. And `set_wait`, which says
-//! the same in sub-steps, where going on is said as well.
+//! `wait`: no turn before a message of any sender, or of one contact (or its end), for so long at
+//! most. And `set_wait`, which says the same in sub-steps, where going on is said as well.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,5 +1,5 @@
-//! `watch` and `close_watch`: to be told, once, when a message of some kind comes from somebody, and reminded until one has seen
-//! to it.
+//! `watch` and `close_watch`: a thread is told, once, when a message of some kind comes from a
+//! sender, and reminded until it has seen to it.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,5 +1,5 @@
-//! The runner hands code to workers, for whoever has some run in this process: the tool `run_code`, trials of statements. All share its workers and
-//! its places. What becomes of an outcome is up to them.
+//! The runner hands code to workers, for each caller in this process: the tool `run_code`, trials
+//! of statements. All share its workers and its places. The use of an outcome is up to them.
 
 use runner::request::{Answer, Error, Request};
 use tokio::sync::OnceCell;
@@ -15,7 +15,7 @@ pub struct Runner {
     options: Options,
     /// Reached when the first code comes, and again where that failed.
     workers: OnceCell<WorkersProxy>,
-    /// As many as there are workers: who waits for one waits space by space.
+    /// As many as there are workers: callers that wait for one wait space by space.
     places: Places,
 }
 
@@ -26,7 +26,7 @@ impl Default for Runner {
 }
 
 impl Runner {
-    /// A runner whose workers nobody has needed yet.
+    /// Returns a runner with workers that no caller has needed yet.
     pub fn new(options: Options) -> Self {
         Self {
             places: Places::new("code", options.workers, 1.0),
@@ -35,7 +35,7 @@ impl Runner {
         }
     }
 
-    /// Whether code may be run here.
+    /// Returns true if code may be run here.
     pub fn is_enabled(&self) -> bool {
         self.options.enabled
     }

@@ -1,5 +1,6 @@
-//! The workers that run code, as a replica of a pipeline: those of this process, or, by configuration, those of `thinkd replica` on another
-//! machine. Only data travels: the request, the answer, and what a run may take.
+//! The workers that run code, as a replica of a pipeline: those of this process, or, by
+//! configuration, those of `thinkd replica` on another machine. Only data travels: the request, the
+//! answer, and the limits of a run.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -9,22 +10,24 @@ use std::time::Duration;
 use runner::pool::Pool;
 use runner::request::{Answer, Error, Limits, Request};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use unhurried::{Config, Manager, Replica as _, ReplicaError, replica};
 
 use super::Options;
-use thinkd_words::secret::optional_url;
+use thinkd_words::secret::{optional_url, redacted};
 
-/// Beyond what a run may take by itself: the way there and back, and the start of a worker.
+/// The time beyond a run's own limit: the way there and back, and the start of a worker.
 const ON_THE_WAY: Duration = Duration::from_secs(20);
 
-/// What a process may offer to others.
+/// The replicas that a process may offer to others.
 pub static REPLICAS: Manager = Manager::new();
 
-/// The one pool of a process that serves others: what they take together is said there, whatever each of them asks for.
+/// The one pool of a process that serves others: the limits of all together are said there, for any
+/// request of each.
 static SHARED: OnceLock<Pool> = OnceLock::new();
 
-/// How many of these there were: two servers may each have a space of the same name, and share no process for that.
+/// The number of these that there were: two servers may each have a space of the same name, and
+/// share no process for that.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// `[tools.code.replica]`: another machine that runs the code. Off until `url` is set.
@@ -49,12 +52,8 @@ pub struct Remote {
     pub domain: Option<String>,
 }
 
-fn redacted<S: Serializer>(_: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str("(redacted)")
-}
-
 impl Remote {
-    /// Says what is wrong with it.
+    /// Checks the address, the token and the certificate. The error says the fault.
     pub(super) fn check(&self) -> Result<(), String> {
         let Self {
             url,
@@ -80,11 +79,11 @@ pub struct Workers {
     number: u64,
 }
 
-/// How a run ended: an answer as much as a failure of its own travels as data.
+/// The end of a run: an answer as much as a failure of its own travels as data.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Ran(pub Result<Answer, Error>);
 
-#[replica(manager = &REPLICAS)]
+#[replica(manager = &REPLICAS, name = "thinkd::tools::code::workers::Workers")]
 impl Workers {
     /// A pool of so many workers; where this process serves others, the one that they share.
     pub fn new(limits: Limits, workers: u32) -> Self {
@@ -106,13 +105,13 @@ impl Workers {
             .await)
     }
 
-    /// What the kernel there did not let a worker give up.
+    /// Starts a worker and returns the rights that the kernel there did not let it give up.
     pub async fn probe(&self) -> Result<Vec<String>, Error> {
         self.pool.probe().await
     }
 }
 
-/// From now on, whoever reaches this process shares one pool.
+/// Makes all callers that reach this process share one pool from now on.
 pub fn share(options: &Options) {
     // Said once, at the start of the process.
     let _ = SHARED.set(Pool::new(options.pool()));

@@ -1,11 +1,12 @@
-//! Words of those who offer tools about all of them together. Models that are told of one of the tools are told them once.
+//! Words of providers about all of their tools together. Models that are told of one of the tools
+//! are told them once.
 
 use std::sync::Arc;
 
 use super::{Shown, Toolbox};
 use crate::approval::WaitingCalls;
 
-/// The words of one who offers tools that come and go.
+/// The words of a provider of tools that come and go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
     /// Its name.
@@ -16,7 +17,7 @@ pub struct Said {
     pub text: Arc<str>,
 }
 
-/// One who offers tools that come and go.
+/// A provider of tools that come and go.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Provider {
     /// Its name.
@@ -25,14 +26,14 @@ pub struct Provider {
     pub approve: WaitingCalls,
     /// True for one that can be called.
     pub is_connected: bool,
-    /// The reason that it cannot be, or what else is to be known.
+    /// The reason that it cannot be, or another note.
     pub why: Option<String>,
     /// Its words about all its tools together, and how they stand.
     pub said: Option<(String, Shown)>,
 }
 
 impl Toolbox {
-    /// The words of those who offer these tools, each behind whose they are.
+    /// Returns the words of the providers of these tools, each behind the provider's name.
     pub fn said_of<'n>(&self, tools: impl Iterator<Item = &'n str> + Clone) -> String {
         let is_told = |said: &&Said| tools.clone().any(|tool| tool.starts_with(&said.prefix));
         let all = self.0.said.iter().filter(is_told).map(|said| {

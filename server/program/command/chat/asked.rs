@@ -1,5 +1,5 @@
-//! What the mind asks of people while a chat goes on: tool calls that wait and questions are shown as they come, and a person's word about them is
-//! a command. What is merely said is never a verdict.
+//! The requests of the mind to people in a chat: it shows waiting tool calls and questions as they
+//! come. A person answers them by commands. Plain input is never a verdict.
 
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ impl Chat {
             .await
     }
 
-    /// Shows what waits in the thread; that there is nothing only where somebody asked.
+    /// Shows the requests that wait in the thread. An empty list is told only if the person asked.
     pub(super) async fn inbox(&mut self, is_asked: bool) -> anyhow::Result<()> {
         let waiting = self.server.waiting(&self.http, Some(self.thread.as_str()));
         let all = match waiting.await {
@@ -57,7 +57,7 @@ impl Chat {
         Ok(())
     }
 
-    /// Takes what a command says to what it names.
+    /// Takes the text of a command to the request that it names.
     pub(super) async fn tell(&mut self, command: &str, rest: &str) -> anyhow::Result<bool> {
         let rest = rest.trim();
         let (id, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));

@@ -1,4 +1,4 @@
-//! What a chat hears, and what becomes of it on the screen.
+//! The messages that a chat receives from the server, and their display on the screen.
 
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -142,7 +142,7 @@ impl Chat {
         self.screen.show(manner, &who(event), &what(event)).await
     }
 
-    /// Remembers who has spoken in this turn. Whether it is somebody new.
+    /// Remembers the submodules that have spoken in this turn. Returns true if this one is new.
     fn note_submodule(&mut self, event: &Event, submodule: Option<&str>) -> bool {
         let is_beside = matches!(event.fact(), Fact::Remark(remark) if remark.is_follow_up);
         let (Some(thinking), Some(name), false) = (&mut self.thinking, submodule, is_beside) else {
@@ -155,7 +155,7 @@ impl Chat {
         is_new
     }
 
-    /// The whole reply, in place of what was seen of it, where all of that was seen.
+    /// Shows the whole reply in place of its streamed text, where all of that was seen.
     async fn show_reply(&mut self, event: &Event, is_partial: bool) -> anyhow::Result<()> {
         self.replied = Some(event.event_id);
         let grown = self.growing.take_if(|(id, _)| *id == event.event_id);

@@ -1,4 +1,5 @@
-//! What a chat can ask the server about beside talking: what was said before, which voices there are, what the last reply's call saw.
+//! Questions of a chat to the server beside talking: earlier messages, the voices, and the prompt
+//! of the last reply.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -17,7 +18,7 @@ struct Submodule {
     prompt: String,
 }
 
-/// What a model call saw, as far as it is shown.
+/// The view of a model call, as far as it is shown.
 #[derive(Deserialize)]
 struct View {
     model: Option<String>,
@@ -53,7 +54,7 @@ impl Chat {
         Ok(())
     }
 
-    /// Shows who comments, and on what.
+    /// Shows the voices that comment, and the events on which they comment.
     pub(super) async fn submodules(&mut self) -> anyhow::Result<()> {
         let page: Option<Page<Submodule>> = self.answer("/submodules", &[]).await?;
         let Some(Page { items, .. }) = page else {
@@ -70,7 +71,7 @@ impl Chat {
         Ok(())
     }
 
-    /// Shows what the model saw before it gave the last reply: the very messages of the request.
+    /// Shows the view of the model before it gave the last reply: the very messages of the request.
     pub(super) async fn why(&mut self) -> anyhow::Result<()> {
         let Some(reply) = self.replied else {
             self.notice("(there is no reply yet)").await?;

@@ -7,15 +7,15 @@ use thinkd_words::time::Timestamp;
 /// Nothing was built before this moment: seconds since 1970.
 const BUILT: i64 = 1_760_000_000;
 
-/// What another clock said, against this one.
+/// The time of another clock, against this one.
 pub struct Clock {
-    /// Whose it is.
+    /// The owner of the clock.
     whose: String,
     /// By how many seconds it is ahead.
     ahead: i64,
     /// By how many it may be ahead.
     fine: i64,
-    /// Whether it may be behind by any number: the log's end is as old as what was said last.
+    /// True if it may be behind by any number: the log's end is as old as its last event.
     may_rest: bool,
 }
 
@@ -40,7 +40,7 @@ impl Clock {
     }
 }
 
-/// Whether it is now, as far as others know.
+/// Checks the machine's clock against the others.
 pub fn check(now: Timestamp, others: &[Clock]) -> anyhow::Result<String> {
     if now.seconds() < BUILT {
         bail!("it says {now}, which is past: set it (timedatectl set-ntp true)");

@@ -1,16 +1,17 @@
-//! What trials of statements can be tested by: which instruments there are, and whether the knowledge base answers.
+//! The instruments that test statements in trials: lists them, and checks that the knowledge base
+//! answers.
 
 use anyhow::{Context as _, anyhow};
 
 use super::Report;
 use crate::program::settings::Settings;
+use thinkd_mcp::offer::{TOOLS_MAX, offers};
+use thinkd_mcp::wire::{self, Garbled};
 use thinkd_tools::knowledge::{Options, Search};
-use thinkd_tools::mcp::offer::{TOOLS_MAX, offers};
-use thinkd_tools::mcp::wire::{self, Garbled};
 
-/// What is looked for.
+/// The search words of the check.
 const WORDS: &str = "thinkd";
-/// The beginning of what is said of checks.
+/// Beginning of the sentence about checks.
 const CHECKED: &str = "what is to be remembered as known is checked first by";
 
 /// Names the instruments, and asks the knowledge base.

@@ -1,4 +1,5 @@
-//! The models: each that is configured is asked to act once, as a decision would, and what refuses is explained. An embedding, too.
+//! The models: asks each configured one to act once, as a decision would, and explains refusals. An
+//! embedding, too.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,17 +28,17 @@ use thinkd_words::id::{Name, Space, ThreadId};
 
 mod endpoint;
 
-/// How many characters of an answer are quoted.
+/// Most characters of an answer that are quoted.
 const QUOTE: usize = 80;
 
 /// The check of the model that decides, and speaks for the voices.
 const DECIDES: &str = "model";
-/// How servers are made to read tool calls.
+/// The remedy for a server that does not read tool calls.
 const PARSER: &str = "start its server with a tool parser (vLLM: --enable-auto-tool-choice --tool-call-parser …; llama.cpp: --jinja)";
-/// What it means that a model is not known.
+/// The meaning of an unknown model.
 const UNKNOWN: &str = "So the server has no model of that name (THINKD_MODEL, models.low.model)";
 
-/// Asks every model that is configured, and notes what the clocks of their servers say.
+/// Asks every configured model, and notes the clocks of their servers.
 pub async fn check(
     settings: &Settings,
     prompts: &Prompts,
@@ -95,7 +96,7 @@ pub async fn check(
     Ok(())
 }
 
-/// Who asks the model of a module: only decisions act.
+/// Returns the caller for the model of a module: only decisions act.
 fn who(module: &str) -> Who {
     let named = |kind: &str| {
         module
@@ -119,7 +120,7 @@ fn learned(model: &dyn Model) -> String {
     }
 }
 
-/// A model and what is wanted of it.
+/// A model and the task for it.
 struct Asked<'a> {
     options: &'a Options,
     who: Who,
@@ -130,7 +131,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Asks it for what a turn needs of it; names the habits that showed.
+    /// Asks it to act as in a turn; names the habits that showed.
     async fn acts(&self) -> anyhow::Result<(String, Option<Called>)> {
         let model = openai(self.options)?;
         let (text, called) = self.tried(&model).await?;
@@ -268,7 +269,7 @@ impl Asked<'_> {
         }
     }
 
-    /// What to do about a refusal.
+    /// Returns the remedy for a refusal.
     async fn explained(&self, failure: &Failure) -> String {
         let Options { model, api_key, .. } = self.options;
         let status = failure.detail["status"].as_u64().unwrap_or_default();
@@ -322,7 +323,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Whether it called what it was offered, as it was offered.
+/// Checks that the model called the offered tool with fitting arguments.
 fn as_offered(answer: &Answer) -> Result<(), String> {
     let fits = |arguments: &str| {
         serde_json::from_str::<Value>(arguments).is_ok_and(|it| it["text"].is_string())

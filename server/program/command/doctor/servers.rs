@@ -4,11 +4,11 @@ use anyhow::anyhow;
 
 use super::Report;
 use crate::program::settings::Settings;
+use thinkd_mcp::offer::{Offer, TOOLS_MAX, offers};
+use thinkd_mcp::wire::{self, Garbled, Listing};
 use thinkd_tools::catalogue::Catalogue;
 use thinkd_tools::crowd;
-use thinkd_tools::mcp::names::PREFIX;
-use thinkd_tools::mcp::offer::{Offer, TOOLS_MAX, offers};
-use thinkd_tools::mcp::wire::{self, Garbled, Listing};
+use thinkd_tools::server_names::PREFIX;
 
 /// Most tools that a line names.
 const NAMED: usize = 8;

@@ -1,5 +1,6 @@
-//! The predicted cost of a turn: seconds, calls and tokens, from the one call that the model was tried with; and the part of this setup that a
-//! turn waits for most. It says only what was measured.
+//! The predicted cost of a turn: seconds, calls and tokens, from the one call that the model was
+//! tried with; and the part of this setup that a turn waits for most. All is computed from
+//! measurements.
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -36,12 +36,12 @@ use thinkd_words::time::Timestamp;
 
 /// The space of the events that are written to try it.
 const SPACE: &str = "doctor";
-/// How long a store that was tried may take to close.
+/// Longest wait for a tried store to close.
 const CLOSING: Duration = Duration::from_secs(5);
 /// By how many seconds the database's clock may differ.
 const CLOCK: i64 = 5;
 
-/// Tries them, and notes what the clocks say.
+/// Tries them, and notes their clocks.
 pub async fn check(
     settings: &Settings,
     server: &Server,
@@ -208,7 +208,7 @@ async fn look_at_clocks(
     Ok(found)
 }
 
-/// What a server says of itself, in full, as far as it is needed here.
+/// The server's account of itself, in full, as far as it is needed here.
 #[derive(Deserialize)]
 struct Readiness {
     unserved: Vec<Unserved>,

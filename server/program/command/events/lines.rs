@@ -1,4 +1,5 @@
-//! The log as lines for people: a short time, who in a colour of its own, what; a tool call and its result in one line.
+//! The log as lines for people: a short time, the author in a colour of its own, the text; a tool
+//! call and its result in one line.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -11,13 +12,13 @@ use crate::program::telemetry::escaped;
 use thinkd_event::envelope::{Event, Modality};
 use thinkd_event::fact::Fact;
 
-/// How long a tool call that is followed live waits for its result before it is shown alone.
+/// Longest wait of a live tool call for its result; then it is shown alone.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Makes lines of events that come in order.
 pub struct Lines {
     colours: bool,
-    /// Calls whose results are to come.
+    /// Calls that still wait for their results.
     calls: Vec<(Event, Instant)>,
 }
 
@@ -85,7 +86,8 @@ impl Lines {
         lines.collect()
     }
 
-    /// One event as a line: when, where in the log, in which thread, who, what; a result with its call.
+    /// Returns an event as a line: time, place in the log, thread, author, text; a result with its
+    /// call.
     fn line(&self, event: &Event, call: Option<&Event>) -> String {
         let paint = |codes: &[&str], text: &str| painted(self.colours, codes, text);
         let mut name = who(event);
@@ -133,7 +135,7 @@ fn is_alarm(event: &Event) -> bool {
     fact.is_failure() || matches!(fact, Fact::ClientFailure(_))
 }
 
-/// Whether the event says what came of a tool call.
+/// Returns true if the event is the outcome of a tool call.
 fn answers(event: &Event) -> bool {
     matches!(event.fact(), Fact::Result(_) | Fact::Reply(_)) && call_of(event).is_some()
 }

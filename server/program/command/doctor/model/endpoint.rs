@@ -1,4 +1,4 @@
-//! A model's server, asked for what no turn asks it: which models it has, what time it has, an embedding.
+//! A model's server, asked for facts that no turn needs: its models, its time, an embedding.
 
 use std::time::{Duration, Instant};
 
@@ -15,12 +15,12 @@ use thinkd_words::secret::{in_url, shown_url};
 use thinkd_words::time::Timestamp;
 use thinkd_words::veil::Veil;
 
-/// How long a question beside the calls may take.
+/// Longest wait for an answer beside the calls.
 const BESIDE: Duration = Duration::from_secs(5);
 /// By how many seconds a server's clock may differ: it may be anywhere.
 const CLOCK: i64 = 60;
 
-/// A server and what is to be asked of it.
+/// A server and the client that asks it.
 pub struct Endpoint<'a> {
     options: &'a Options,
     http: reqwest::Client,
