@@ -476,6 +476,25 @@ on_both!(an_input_whose_turn_did_something_outside_stays, |medium| {
     assert!(with(&app.log().await, &["withdrawn"]).is_empty());
 });
 
+// The model invents a tool: nothing has run.
+on_both!(
+    an_input_whose_turn_called_no_tool_that_is_there_is_taken_back,
+    |medium| {
+        let stub = Stub::start().await;
+        let app = Setup::new(medium, &stub).start().await;
+        stub.script(decision, [call("pay", json!({})), reply("I cannot.")]);
+        let id = told(&app, "pay").await;
+        let log = app.public_log().await;
+        assert_eq!(
+            with(&log, &["result", "failure"]).len(),
+            1,
+            "{}",
+            story(&log)
+        );
+        back(&app, &id).await.expect(204);
+    }
+);
+
 // One was taken back while it waited, the other with its turn.
 #[tokio::test]
 async fn inputs_that_were_taken_back_either_way_are_in_no_prompt() {
