@@ -41,7 +41,7 @@ impl Pieces {
     }
 
     /// Returns the part of a hint that is yet to be sent, and takes it as sent. A piece behind a hole
-    /// comes with all that is missing before it, as long as its reply is streamed on this server.
+    /// comes with all that is missing before it; of a reply that is over it does not come.
     pub fn unsent(&mut self, hint: Arc<Hint>) -> Option<Arc<Hint>> {
         let delta = match &*hint {
             Hint::Delta(delta) => delta,
@@ -56,9 +56,9 @@ impl Pieces {
         if at > sent && sent == 0 && !self.has_subscribed {
             return None;
         }
-        if at > sent
-            && let Some(whole) = self.feed.begun_reply(&self.space, &event_id)
-        {
+        // Behind a hole of a reply that is over comes nothing but its event.
+        if at > sent {
+            let whole = self.feed.begun_reply(&self.space, &event_id)?;
             return self.rest(whole.hint, sent);
         }
         if at < sent {
@@ -68,7 +68,7 @@ impl Pieces {
         Some(hint)
     }
 
-    /// Returns what a piece has beyond `sent`.
+    /// Returns the part of a piece that lies beyond `sent`.
     fn rest(&mut self, hint: Arc<Hint>, sent: usize) -> Option<Arc<Hint>> {
         let Hint::Delta(delta) = &*hint else {
             return Some(hint);

@@ -303,4 +303,11 @@ fn a_lost_piece_comes_with_the_next_one_and_none_comes_twice() {
     // Cut short, lost or finished: what is not streamed any more leaves nothing.
     drop(begun);
     assert!(feed.begun(&space).is_empty());
+    // A reader that lost the beginning of a reply which is over sees no end without it: the event has all.
+    let mut late = Pieces::new(feed, space);
+    late.subscribe();
+    assert_eq!(piece(late.unsent(four.clone())), None);
+    assert_eq!(piece(late.unsent(one.clone())), Some((0, "Grü".into())));
+    assert_eq!(piece(late.unsent(four.clone())), None);
+    assert_eq!(piece(late.unsent(two.clone())), Some((3, "ße, ".into())));
 }
