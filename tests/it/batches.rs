@@ -291,3 +291,32 @@ on_both!(
         );
     }
 );
+
+// Two messages wait for a place to work at; the first was cancelled before the second was said.
+on_both!(a_message_behind_a_cancel_has_a_turn_of_its_own, |medium| {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    stub.script(at("busy"), [reply("busy").held(&gate)]);
+    stub.on(at("t"), reply("the answer"));
+    let setup = Setup::new(medium, &stub).env("THINKD_RUNTIME__WORKERS", 1);
+    let app = setup.start().await;
+    app.say_in("busy", "go").await;
+    stub.request(at("busy")).await;
+    app.say_in("t", "one").await;
+    let cancelled = app.post("/threads/t/cancel", json!({})).await;
+    assert_eq!(cancelled.expect(200)["cancelled"], true);
+    app.say_in("t", "two").await;
+    let mut socket = app.socket().await;
+    gate.open();
+    let over = |e: &Value| e["thread"] == "t" && has(e, "turn") && has(e, "ended");
+    let mut outcomes = Vec::new();
+    for _ in 0..2 {
+        let end = socket.event("the end of a turn", over).await;
+        outcomes.push(end["payload"]["outcome"].clone());
+    }
+    let log = app.public_log().await;
+    assert_eq!(outcomes, ["cancelled", "done"], "{}", story(&log));
+    let reply = with(&log, &["response"]);
+    let of_t: Vec<_> = reply.iter().filter(|it| it["thread"] == "t").collect();
+    assert_eq!(of_t.len(), 1, "{}", story(&log));
+    assert_eq!(stub.count(at("t")), 1, "the first was never asked");
+});

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use thinkd::event::draft::{Draft, InputKind, Part};
+use thinkd::words::id::{ThreadId, fresh};
 
 use crate::support::*;
 
@@ -344,4 +346,48 @@ async fn a_file_has_one_server() {
         server["since"].as_str() <= server["seen_at"].as_str(),
         "{server}"
     );
+}
+
+// A server died between a message and its turn; the cancel reached another one, and then somebody said more.
+#[tokio::test]
+async fn a_message_behind_a_cancel_is_of_the_next_turn() {
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
+    let stub = Stub::start().await;
+    stub.on(decision, reply("the answer"));
+    let mut app = Setup::new(medium, &stub).start().await;
+    app.stop().await;
+    let store = stored::open_at(app.database()).await;
+    let thread = ThreadId::parse("t").unwrap();
+    let said = |text: &str| {
+        let parts = vec![Part::Text(text.to_owned())];
+        Draft::input(&thread, InputKind::Message, parts, None, fresh()).remove(0)
+    };
+    // A cancel that came before anything was said is of no turn.
+    let cancel = || Draft::cancel(&thread, 1);
+    for draft in [cancel(), said("one"), cancel(), said("two")] {
+        stored::append(&store, draft).await;
+    }
+    store.close().await;
+    app.start_again().await;
+    let ended = within("two turns", async {
+        loop {
+            let log = app.public_log().await;
+            let ended = with(&log, &["turn", "ended"]);
+            if let [first, second] = ended[..] {
+                break [first, second].map(|it| it["payload"]["outcome"].clone());
+            }
+        }
+    });
+    assert_eq!(ended.await, ["cancelled", "done"]);
+    let log = app.public_log().await;
+    let begun = with(&log, &["turn", "started"]);
+    let batch = |at: usize| begun[at]["payload"]["batch"].as_array().unwrap().len();
+    assert_eq!((batch(0), batch(1)), (1, 1), "{}", story(&log));
+    assert_eq!(said_in(&log), ["the answer"], "{}", story(&log));
+}
+
+fn said_in(log: &[Value]) -> Vec<&str> {
+    with(log, &["response"]).into_iter().map(said).collect()
 }

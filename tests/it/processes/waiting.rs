@@ -3,6 +3,9 @@
 
 use super::*;
 
+use thinkd::event::draft::Draft;
+use thinkd::words::id::ThreadId;
+
 fn wait_for(from: &str, seconds: f64) -> Answer {
     call("wait", json!({ "from": from, "timeout_s": seconds }))
 }
@@ -436,3 +439,32 @@ on_both!(
         rows_are_what_the_log_says(&mut app).await;
     }
 );
+
+// A server died; what ends the wait came behind the cancel of a message that does not.
+#[tokio::test]
+async fn a_wait_ends_by_a_message_behind_a_cancel() {
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
+    let stub = Stub::start().await;
+    let wait = call("wait", json!({ "from": "b", "timeout_s": null }));
+    stub.script(at("p"), [wait, asleep()]);
+    let mut app = App::start(medium, &stub).await;
+    let mut socket = app.socket().await;
+    processes(&app, &["b", "y"]).await;
+    app.process("p", json!({ "contacts": [contact("b")] }))
+        .await;
+    app.say_in("p", "go").await;
+    turn_over(&mut socket, "p", 1).await;
+    app.stop().await;
+    let store = stored::open_at(app.database()).await;
+    let thread = |id: &str| ThreadId::parse(id).unwrap();
+    let message = |from: &str| Draft::message(&thread("p"), &thread(from), &format!("from {from}"));
+    for draft in [message("y"), Draft::cancel(&thread("p"), 2), message("b")] {
+        stored::append(&store, draft).await;
+    }
+    store.close().await;
+    app.start_again().await;
+    let asked = stub.nth(1, at("p")).await;
+    assert!(asked.says("from b"), "{asked:?}");
+}
