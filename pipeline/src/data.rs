@@ -50,6 +50,18 @@ impl Arguments {
             .collect()
     }
 
+    /// Returns the arguments with another name of the module, where `name` has one for it: code moves, and
+    /// its records stay.
+    #[must_use]
+    pub fn with_module(mut self, name: impl FnOnce(&str) -> Option<String>) -> Self {
+        if let Some(module) = self.0.get_mut(MODULE)
+            && let Some(name) = name(module)
+        {
+            *module = name;
+        }
+        self
+    }
+
     /// The modules of the nodes' functions, if they are two. A call that was kept before modules were has none.
     pub(crate) fn modules<'a>(&'a self, other: &'a Arguments) -> Option<(&'a str, &'a str)> {
         let (one, other) = (self.0.get(MODULE)?, other.0.get(MODULE)?);
@@ -99,12 +111,13 @@ fn hash(mut data: Json) -> String {
         .collect()
 }
 
-/// A value as JSON, if nothing of it is lost: as JSON, infinity and what is not a number are `null`.
+/// Returns a value as JSON, if no part of it is lost: as JSON, infinity and NaN are `null`.
 pub(crate) fn of<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Json> {
     value.serialize(Finite(serde_json::value::Serializer))
 }
 
-/// Hands everything on, to a serializer or to what it has begun, but floats that JSON has no form for: those it refuses.
+/// Hands all values on to a serializer or its compound, but refuses floats that JSON has no form
+/// for.
 struct Finite<S>(S);
 
 /// Values within another one.

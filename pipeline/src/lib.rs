@@ -1,8 +1,8 @@
 //! Lazy values and plain async functions: pipelines without a workflow engine.
 //!
-//! Mark an async function with [`#[node]`](node) and call it with a [`Context`]. You get a pending `Context` back at once;
-//! nothing runs until somebody reads it. Then everything it depends on runs, parents first, independent branches at the
-//! same time, each node once.
+//! Mark an async function with [`#[node]`](node) and call it with a [`Context`]. You get a pending
+//! `Context` back at once; nothing runs until it is read. Then everything it depends on runs,
+//! parents first, independent branches at the same time, each node once.
 //!
 //! ```
 //! use unhurried::{Context, node};
@@ -36,36 +36,40 @@
 //!
 //! # The map
 //!
-//! - *Values.* [`Context`] is the lazy value; [`Argument`] is what a node takes in its place; [`Graph`] shows what a
-//!   context was made of.
+//! - *Values.* [`Context`] is the lazy value; [`Argument`] is the argument of a node in its place;
+//!   [`Graph`] shows the origin of a context.
 //! - *Functions.* [`node`] makes a node of a function or of a struct with settings; [`wrap`] of a closure. A pipeline is
 //!   a function over contexts, with `if`, `while`, helpers and recursion; [`repeat_until`] is such a function.
 //! - *Fan-in.* A node with a `Vec<T>` takes a `Vec<Context<T>>`; [`all`] and [`outcomes`] make one context of many, and
 //!   [`at_once`] limits how many of them run at the same time.
-//! - *Looking.* A body [says](say) pieces of its value, tokens for one, to whoever looks by [`Context::pieces`] meanwhile.
+//! - *Looking.* A body [says](say) pieces of its value, tokens for one, to readers of
+//!   [`Context::pieces`] meanwhile.
 //! - *Reading.* [`Context::data`], [`Context::run`] and `.await`; [`block_on`] and the blocking forms from sync code.
 //!   A failure is a [`NodeExecutionError`].
 //! - *Runs.* A [`Run`] is a region of code with a name; every node called in it is seen by the run's [hooks](Hook).
 //!   [`Run::branch`] and [`Run::spawn`] give flows side by side names of their own.
 //!   [`Spans`], [`Stats`], the [`Cache`] and the [`Journal`] are hooks. By the journal a run that was cut off goes on where it was.
-//! - *Replicas.* [`macro@replica`] declares a service. [`Replica::get`] hands out its instances in turn; [`runtime`] has all
-//!   of them ready for a block of code; [`Config`] says where they live: in this process, or (feature `grpc`) with a
-//!   `ReplicaServer` in another. Pipelines do not notice.
+//! - *Replicas.* [`macro@replica`] declares a service. [`Replica::get`] hands out its instances in
+//!   turn; [`runtime`] has all of them ready for a block of code; [`Config`] chooses their place:
+//!   in this process, or (feature `grpc`) with a `ReplicaServer` in another. Pipelines do not
+//!   notice.
 //!
 //! # What a read promises
 //!
-//! - *Parents before children, each node once*, from however many tasks its descendants are read at the same time: who
-//!   comes second joins the computation of who came first.
+//! - *Parents before children, each node once*, from however many tasks its descendants are read at
+//!   the same time: the second reader joins the computation of the first.
 //! - *Independent branches at the same time*, each on a task of its own. A chain alone stays on the reader's.
-//! - *A failure names its node*, and is not wrapped again on its way out of pipelines within pipelines. Nothing further
-//!   is started after it; what runs may finish, and is kept. The next read runs the failed node again, and what
-//!   depends on it. A panic is a failure.
-//! - *Dropping a read cancels it.* What nobody else waits for stops; a later read begins that anew and no more.
+//! - *A failure names its node*, and is not wrapped again on its way out of pipelines within
+//!   pipelines. Nothing further is started after it; running nodes may finish, and their values are
+//!   kept. The next read runs the failed node again, and the nodes that depend on it. A panic is a
+//!   failure.
+//! - *Dropping a read cancels it.* Nodes without another reader stop; a later read begins those
+//!   anew and no more.
 //! - *No depth is too deep*: chains of ten thousand nodes, nodes that read within nodes a thousand deep.
 //!
-//! A value is kept as long as a context of it is there, or a node that is still to be run on it: a done node lets go of its
-//! arguments. A node takes its own copy: wrap what is large in an [`Arc`](std::sync::Arc), or let the node borrow
-//! (`documents: &[String]`).
+//! A value is kept as long as a context of it is there, or a node that is still to be run on it: a
+//! done node lets go of its arguments. A node takes its own copy: wrap large values in an
+//! [`Arc`](std::sync::Arc), or let the node borrow (`documents: &[String]`).
 //!
 //! # What is absent
 //!
@@ -130,23 +134,24 @@ pub use spans::Spans;
 pub use stats::{NodeStats, Stats};
 /// Makes an async function a node: called with contexts, it returns a pending `Context` at once.
 ///
-/// The body is an ordinary async function over plain values. A parameter `T` takes a `T`, a `Context<T>` or a
-/// `&Context<T>`; at least one argument is a context. A parameter `&T` reads the parent's value without a copy. A body
-/// that returns a `Result`, under whatever name, may fail.
+/// The body is an ordinary async function over plain values. A parameter `T` takes a `T`, a
+/// `Context<T>` or a `&Context<T>`; at least one argument is a context. A parameter `&T` reads the
+/// parent's value without a copy. A body that returns a `Result`, under any name, may fail.
 ///
 /// - `#[node]` names the node as the function, `#[node(name = "…")]` as you say.
 /// - `#[node(transient)]` keeps its value out of journals.
 /// - `#[node(retry = 3)]` runs a body that fails up to three more times. `time_ms = 30_000` ends a try that takes longer, as
 ///   a failure. `at_once = 8` has at most eight of its bodies run at the same time, of all its calls in the process; a body
 ///   that reads its own node needs no second place. Hooks stand around all tries together, and may add tries of their own.
-/// - `#[node(ignore(connection))]` leaves an argument out of what a journal compares: one that is not data, or does not
-///   matter. `ignore(self)` leaves out the settings of a struct.
+/// - `#[node(ignore(connection))]` leaves an argument out of a journal's comparison: one that is
+///   not data, or does not matter. `ignore(self)` leaves out the settings of a struct.
 /// - `#[node(version = 2)]` says that the body means something else now: a value that a journal has of another version
 ///   is refused.
 ///
 /// - `#[node(crate = lazy)]`, for `#[replica]` too: in a program that knows this library as `lazy`.
 ///
-/// On an `impl` block with one async method, the struct's settings configure the node, whose name is the struct's:
+/// On an `impl` block with one async method, the struct's settings configure the node; its name is
+/// the struct's:
 ///
 /// ```
 /// use unhurried::{Context, node};
@@ -169,7 +174,7 @@ pub use stats::{NodeStats, Stats};
 /// assert_eq!(sum.blocking_data().unwrap(), 11);
 /// ```
 ///
-/// What is not a node is refused by the compiler: plain values only,
+/// The compiler refuses a function or call that is no node: plain values only,
 ///
 /// ```compile_fail
 /// # use unhurried::{Context, node};
@@ -198,7 +203,8 @@ pub use stats::{NodeStats, Stats};
 /// async fn forgets(n: i64) -> Context<i64> { double(Context::new(n)) }
 /// ```
 ///
-/// or one behind a pointer, in what the signature shows (in a field of a struct of yours the compiler cannot see it),
+/// or one behind a pointer, as far as the signature shows (in a field of a struct of yours the
+/// compiler cannot see it),
 ///
 /// ```compile_fail,E0277
 /// # use unhurried::{Context, node};
@@ -216,22 +222,26 @@ pub use stats::{NodeStats, Stats};
 /// async fn nothing() -> i64 { 1 }
 /// ```
 pub use unhurried_macros::node;
-/// Declares a service: a struct whose instances are shared, wherever they live.
+/// Declares a service: a struct with shared instances, in this process or another.
 ///
-/// The public methods with `&self` are what callers can do; `new` builds an instance, and a method marked `#[init]`, with
-/// `&mut self`, prepares it where it lives. Nothing is built by the declaration, only by [`get`](Replica::get),
-/// [`deploy`](Replica::deploy), [`Manager::deploy_all`] or a [`runtime`] block. Arguments and answers are data
-/// (`Serialize` and `Deserialize`), so that an instance may live elsewhere.
+/// The public methods with `&self` are for callers; `new` builds an instance, and a method marked
+/// `#[init]`, with `&mut self`, prepares it where it lives. Nothing is built by the declaration,
+/// only by [`get`](Replica::get), [`deploy`](Replica::deploy), [`Manager::deploy_all`] or a
+/// [`runtime`] block. Arguments and answers are data (`Serialize` and `Deserialize`), so that an
+/// instance may live elsewhere.
 ///
-/// A method that returns a `Result`, under whatever name, fails with a [`ReplicaError`]; the error it was is its
-/// [`source`](std::error::Error::source), if the instance is in this process. A panic is such a failure, too.
+/// A method that returns a `Result`, under any name, fails with a [`ReplicaError`]; the error it
+/// was is its [`source`](std::error::Error::source), if the instance is in this process. A panic is
+/// such a failure, too.
 ///
-/// A pool that is scaled down hands out the others from then on. Who holds an instance that had to go calls it as before, and
-/// it ends when the last one lets go of it. A manager, and a server, have a limit of instances (`instances_max`).
+/// A pool that is scaled down hands out the others from then on. Holders of an instance that had to
+/// go call it as before, and it ends when the last one lets go of it. A manager, and a server, have
+/// a limit of instances (`instances_max`).
 ///
 /// - `n = 2`: how many instances; one if not said.
 /// - `least_busy`: callers get the instance that the fewest hold, instead of one after the other.
 /// - `manager = &MINE`: registers with an explicit manager instead of the standard one.
+/// - `name = "calculator"`: the name by which clients and servers know it, instead of its path.
 ///
 /// ```
 /// use unhurried::{Replica, replica};
@@ -260,7 +270,7 @@ pub use unhurried_macros::node;
 /// # }
 /// ```
 ///
-/// None is not a number of instances, and what callers share they cannot borrow for themselves:
+/// None is not a number of instances, and callers cannot borrow a shared instance for themselves:
 ///
 /// ```compile_fail
 /// # struct Nothing;
@@ -279,8 +289,8 @@ pub use unhurried_macros::node;
 /// }
 /// ```
 ///
-/// A method that does not exist is the compiler's business, too; by [name](Proxy::call) it is an error that lists what
-/// there is.
+/// A method that does not exist is the compiler's business, too; by [name](Proxy::call) it is an
+/// error that lists the methods.
 pub use unhurried_macros::replica;
 pub use value::{Outcome, Output, Value};
 
@@ -288,7 +298,7 @@ pub use value::{Outcome, Output, Value};
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// What the attributes write; not for people.
+/// Support for the code that the attributes write; not for people.
 #[doc(hidden)]
 pub mod support {
     pub use crate::call::outcome;

@@ -1,4 +1,5 @@
-//! What a pipeline has to work with: the log, and a model to ask. Every call of the model leaves its record in the run's thread.
+//! The means of a pipeline: the log, and a model to ask. Every call of the model leaves its record
+//! in the run's thread.
 
 use std::sync::Arc;
 
@@ -48,7 +49,7 @@ pub struct Parts {
     pub purse: Purse,
     /// The tasks in which calls end that their run no longer waits for.
     pub beside: TaskTracker,
-    /// Ends what is asked.
+    /// Ends the calls that are under way.
     pub stop: CancellationToken,
 }
 
@@ -85,7 +86,8 @@ impl Host {
             .map_err(failed)
     }
 
-    /// Asks a model to do something with a text. When nobody waits any more, the call is stopped.
+    /// Asks a model to do something with a text. When no caller waits any more, the call is
+    /// stopped.
     pub async fn ask(&self, tier: Tier, instructions: &str, text: &str) -> Result<String, Failure> {
         let answer = self
             .answer(self.ready(tier, instructions, text).await?)
@@ -97,7 +99,8 @@ impl Host {
         Ok(words.to_owned())
     }
 
-    /// Asks once more what the call of this record asked, with another prompt in the place of its asker's. Nobody acts on the answer.
+    /// Makes the call of this record once more, with another prompt in the place of its asker's.
+    /// The answer is not acted on.
     pub async fn ask_again(&self, record: Uuid, prompt: &str) -> Result<Answer, Failure> {
         let gone = || wrong(format!("there is no record of a model call {record}"));
         let event = self

@@ -1,5 +1,5 @@
-//! What a run leaves in the log, and what the log knows of it: node events, and their values in place of a second run.
-//! Written with the hooks of `pipeline`; its core knows nothing of it.
+//! The book of a run in the log: it writes node events, and reads their values in place of a second
+//! run. Written with the hooks of `pipeline`; its core knows nothing of it.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -31,9 +31,10 @@ use thinkd_words::id::{self, Space};
 
 /// The longest JSON text of one value.
 const VALUE_MAX: usize = 16 << 20;
-/// How long the name of a node may be in an event, in characters.
+/// Most characters of the name of a node in an event.
 const NODE_MAX: usize = 200;
-/// How many places an event names whose values flow into a node, and the longest of them, in bytes. Others are counted.
+/// Most places that an event names of the values that flow into a node, and most bytes of one of
+/// them. Others are counted.
 const NEEDS_MAX: usize = 64;
 const NEED_MAX: usize = 200;
 
@@ -51,7 +52,7 @@ pub struct Values {
 /// Why a value was not kept.
 #[derive(Debug, thiserror::Error)]
 pub enum NotKept {
-    /// It never will be.
+    /// The value can never be kept.
     #[error("{0}")]
     Unfit(String),
     /// The store failed.
@@ -102,7 +103,7 @@ impl Values {
     }
 }
 
-/// What is to be stored with the value of the node that runs in a flow.
+/// The drafts to be stored with the value of the node that runs in a flow.
 #[derive(Default)]
 struct Beside {
     drafts: Vec<Draft>,
@@ -119,12 +120,12 @@ struct Book {
     writer: TurnWriter,
     values: Values,
     limits: Limits,
-    /// How many nodes were started, in earlier lives of the run too.
+    /// Number of nodes that were started, in earlier lives of the run too.
     nodes: AtomicU64,
     /// By place: the event that has the node's value.
     // A plain mutex: held for a look-up, never across an await.
     records: Mutex<HashMap<String, Uuid>>,
-    /// By flow: what a body says besides its value, to be stored with that.
+    /// By flow: the drafts of a body beside its value, to be stored with that.
     // A plain mutex: held to put and to take, never across an await.
     beside: Mutex<HashMap<String, Beside>>,
     lost: OnceLock<Lost>,
@@ -158,15 +159,17 @@ impl Ledger {
         self.hooked_without_starts().hook(Starts(self.clone()))
     }
 
-    /// The same for a run whose bodies say what they do by facts of their own, and are bounded by a budget of their own.
+    /// Returns the same for a run with bodies that tell their acts by facts of their own, and are
+    /// bounded by a budget of their own.
     pub fn hooked_without_starts(&self) -> Run {
         Run::new(self.0.run.id.to_string())
             .hook(Failures(self.clone()))
             .hook(Journal::new(self.clone()))
     }
 
-    /// Takes what the body that runs in this flow (`Run::branch`; the run itself is the flow "") says besides its value. It is stored in one append
-    /// with the record of the node, or not at all. Where a condition of it is not met the flow stands still.
+    /// Takes the drafts of the body that runs in this flow (`Run::branch`; the run itself is the
+    /// flow ""), beside its value. They are stored in one append with the record of the node, or
+    /// not at all. Where a condition of one is not met the flow stands still.
     pub fn beside(&self, flow: &str, drafts: impl IntoIterator<Item = Draft>) {
         let mut beside = self.0.beside.lock();
         let beside = beside.entry(flow.to_owned()).or_default();
@@ -184,14 +187,14 @@ impl Ledger {
         beside.remove(flow(place)).unwrap_or_default()
     }
 
-    /// Writes what is not a node's. Does not return when the run is lost.
+    /// Writes a draft that is not a node's. Does not return when the run is lost.
     pub async fn write(&self, draft: Draft) {
         if let Err(lost) = self.say(vec![draft]).await {
             self.lose::<()>(lost).await;
         }
     }
 
-    /// Writes what is not a node's, and says what came of it.
+    /// Writes drafts that are not a node's, and returns an error when the run is lost.
     pub async fn say(&self, drafts: Vec<Draft>) -> Result<(), Lost> {
         self.0.writer.write(drafts).await.map(drop)
     }
@@ -239,6 +242,31 @@ impl Ledger {
     }
 }
 
+/// Crates of nodes, and the modules that records name in their place, from before they were crates. A
+/// run that began before goes on, also on an older server.
+const MOVED: [(&str, &str); 2] = [
+    ("thinkd_missions", "thinkd::runtime::kinds::missions"),
+    ("thinkd_pipelines", "thinkd::pipelines"),
+];
+
+/// Returns the name that records have of a module.
+fn first_named(module: &str) -> Option<String> {
+    let first = |(now, first)| renamed(module, now, first);
+    MOVED.into_iter().find_map(first)
+}
+
+/// Returns the name that a recorded module has now.
+fn now_named(module: &str) -> Option<String> {
+    let now = |(now, first)| renamed(module, first, now);
+    MOVED.into_iter().find_map(now)
+}
+
+/// Returns the name of a module in `from` as one in `to`.
+fn renamed(module: &str, from: &str, to: &str) -> Option<String> {
+    let path = module.strip_prefix(from)?;
+    path.starts_with("::").then(|| format!("{to}{path}"))
+}
+
 /// Reads and writes the log: the record of a node is its `finished` event, or the `abandoned` one.
 #[async_trait]
 impl JournalStore for Ledger {
@@ -261,6 +289,7 @@ impl JournalStore for Ledger {
         };
         // Events of before arguments were recorded have none: the journal refuses them by name.
         let arguments = call.arguments.map(Arguments::deserialize).transpose()?;
+        let arguments = arguments.map(|it: Arguments| it.with_module(now_named));
         let version = call
             .version
             .and_then(|version| version.try_into().ok())
@@ -279,7 +308,9 @@ impl JournalStore for Ledger {
     }
 
     async fn keep(&self, _: &str, record: Record) -> io::Result<()> {
-        let (id, arguments) = (id::fresh(), serde_json::to_value(&record.arguments)?);
+        let id = id::fresh();
+        let arguments = record.arguments.map(|it| it.with_module(first_named));
+        let arguments = serde_json::to_value(arguments)?;
         let Record {
             place,
             node,
@@ -408,7 +439,8 @@ pub fn failure(error: &(dyn Error + 'static)) -> Failure {
     }
 }
 
-/// Errors quote what they are about, at any length.
+/// Returns the text of an error, cut off after 4000 characters: errors quote their subject at any
+/// length.
 fn shortened(text: String) -> String {
     const MOST: usize = 4000;
     match text.char_indices().nth(MOST) {

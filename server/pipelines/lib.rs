@@ -1,4 +1,4 @@
-//! Pipelines by name, and what a run leaves in the log.
+//! Pipelines by name, and the events that a run leaves in the log.
 
 pub mod host;
 pub mod ledger;

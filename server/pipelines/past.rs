@@ -1,4 +1,4 @@
-//! What the log knows of a run when it is taken up: a fold over its thread's events. Pure.
+//! The state of a run in the log when it is taken up: a fold over its thread's events. Pure.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use thinkd_event::worked::{Sign, Worked};
 /// A run so far.
 #[derive(Debug, Default)]
 pub struct Past {
-    /// Which run, and its input.
+    /// The key of the run, and its input.
     pub started: Option<(RunKey, Held)>,
-    /// Whether it was worked on before.
+    /// True if it was worked on before.
     pub begun: bool,
-    /// Whether somebody wants it to end.
+    /// True if its end was asked for.
     pub cancel: bool,
-    /// How often it was taken up again, since it rested last.
+    /// Times that it was taken up again, since it rested last.
     pub resumed: u64,
-    /// How many nodes were started.
+    /// Number of nodes that were started.
     pub nodes: u64,
     /// By place: the event that has the node's value, or says that it came to none.
     pub records: HashMap<String, Uuid>,
@@ -70,7 +70,7 @@ impl Past {
         self.begun = true;
     }
 
-    /// How long it was worked on, as far as its events tell.
+    /// Returns the time for which it was worked on, as far as its events tell.
     pub fn spent(&self) -> Duration {
         self.worked.spent()
     }

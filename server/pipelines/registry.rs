@@ -1,5 +1,6 @@
-//! Pipelines by name: plain functions over `unhurried::Context` that the server runs on a JSON input. Here is which there are;
-//! what one has to work with is `pipelines/host.rs`, what it leaves in the log `pipelines/ledger.rs`. Running them is the runtime's.
+//! Pipelines by name: plain functions over `unhurried::Context` that the server runs on a JSON
+//! input. This file has their list; `pipelines/host.rs` has the means of one, `pipelines/ledger.rs`
+//! its events in the log. The runtime runs them.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -36,7 +37,7 @@ with_defaults! {
     }
 }
 
-/// What a pipeline comes to.
+/// The outcome of a pipeline.
 pub type Worked = Result<Value, Box<dyn Error + Send + Sync>>;
 
 type Check = dyn Fn(&Value) -> Vec<Wrong> + Send + Sync;
@@ -46,7 +47,7 @@ type Start = dyn Fn(Value, Host) -> BoxFuture<'static, Worked> + Send + Sync;
 pub struct Pipeline {
     /// Its name.
     pub name: Name,
-    /// What it does, in a line.
+    /// Its work, in a line.
     pub about: String,
     /// JSON Schema of its input.
     pub input: Value,
@@ -55,7 +56,7 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Says what is wrong with an input, place by place.
+    /// Returns the errors of an input, place by place.
     pub fn check(&self, input: &Value) -> Vec<Wrong> {
         (self.check)(input)
     }
@@ -87,8 +88,8 @@ pub fn built_in() -> Pipelines {
 }
 
 impl Pipelines {
-    /// The same, with one more. Its input is whatever its type can be read from; its output becomes JSON. A name that is
-    /// none, or is taken, is refused when the server starts.
+    /// Returns the same, with one more. Its input is any value from which its type can be read; its
+    /// output becomes JSON. A name that is none, or is taken, is refused when the server starts.
     #[must_use]
     pub fn with<I, O, E, R>(
         mut self,
@@ -138,7 +139,7 @@ impl Pipelines {
         self
     }
 
-    /// Says what is wrong with what was registered.
+    /// Returns the first error of the registrations, if there is one.
     pub fn check(&self) -> Result<(), String> {
         self.wrong
             .first()

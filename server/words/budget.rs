@@ -1,4 +1,5 @@
-//! Budgets limit what turns, threads and spaces use. Every loop draws on one of them; what is used is a sum over the log.
+//! Budgets limit the use by turns, threads and spaces. Every loop draws on one of them; the used
+//! part is a sum over the log.
 
 use serde::{Deserialize, Serialize};
 

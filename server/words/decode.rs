@@ -13,7 +13,8 @@ use serde_json::Value;
 
 /// Most places that are reported of one value.
 pub const WRONGS_MAX: usize = 16;
-/// Stands where something wrong was, in a value that is read on to find what else is wrong: it fits everywhere.
+/// Stands in the place of a fault, in a value that is read on for further faults: it fits
+/// everywhere.
 static HOLE: LazyLock<Value> = LazyLock::new(|| Value::from("\0"));
 
 /// A place that does not fit, and why.
@@ -30,11 +31,11 @@ pub struct Wrong {
 /// Why a place does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// A member that nobody knows.
+    /// A member that the type does not have.
     Unknown,
     /// A member that has to be there.
     Missing,
-    /// It is of another kind, or out of range.
+    /// A value of another kind, or out of range.
     Unfit,
 }
 
@@ -208,7 +209,7 @@ pub fn plain(sentence: String) -> String {
     sentence
 }
 
-/// What serde expects, in the words of JSON.
+/// Returns the expectation of serde, in the words of JSON.
 pub fn taken(expected: &str) -> String {
     let range = |least: i128, most: i128| format!("a whole number from {least} to {most}");
     match expected.trim_matches('`') {
@@ -280,7 +281,7 @@ impl Node<'_> {
     }
 }
 
-/// Methods that only matter for a hole: what fits there.
+/// Methods that only matter for a hole: each visits a value that fits.
 macro_rules! filling {
     ($($method:ident($($argument:ident: $kind:ty),*) $visitor:ident => $fill:expr;)*) => {$(
         fn $method<V: Visitor<'de>>(self, $($argument: $kind,)* $visitor: V) -> Result<V::Value, Wrong> {

@@ -1,7 +1,8 @@
-//! Defaults: a struct of options says the default of a field beside it, and records leave out what
-//! is usual.
+//! Defaults: a struct of options says the default of a field beside it, and records leave out usual
+//! values.
 
 /// Declares a struct as Rust does, with a default behind each field; `Default` is made of these.
+#[doc(hidden)]
 #[macro_export]
 macro_rules! with_defaults {
     (
@@ -32,7 +33,6 @@ pub const fn yes() -> bool {
 }
 
 /// Returns true for a yes that is not written.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 pub const fn is_yes(it: &bool) -> bool {
     *it
 }

@@ -1,11 +1,12 @@
-//! Unified diffs of texts: what people are shown of a change, and changes that are written as one.
+//! Unified diffs of texts: changes shown to people, and changes that are written as one.
 
 use diffy::{DiffOptions, Patch, apply};
 
 /// Most lines, of both texts together, among which the smallest change is looked for; of more the whole text is the change.
 const LINES_MAX: usize = 4000;
 
-/// What one text is changed to become another, under these names; nothing where both are the same.
+/// Returns the changes that turn one text into another, under these names; nothing where both are
+/// the same.
 pub fn unified(old: (&str, &str), new: (&str, &str)) -> String {
     let ((old_name, old), (new_name, new)) = (old, new);
     let (old, new) = (ended(old), ended(new));
@@ -22,8 +23,8 @@ pub fn unified(old: (&str, &str), new: (&str, &str)) -> String {
     options.create_patch(&old, &new).to_string()
 }
 
-/// The text that a unified diff makes of another one, or why it makes none. Where the diff says that a line stands is a hint: what
-/// counts is that its lines are there.
+/// Returns the text that a unified diff makes of another one, or an error that says why it makes
+/// none. The line number in the diff is a hint: its lines have to be there.
 pub fn applied(text: &str, diff: &str) -> Result<String, String> {
     // Whether a text ends with a line break is nothing that a writer of diffs should have to know.
     let lines = diff

@@ -85,7 +85,7 @@ pub enum By<'a> {
 }
 
 impl<'a> By<'a> {
-    /// Reads what `Display` writes.
+    /// Reads the text that `Display` writes.
     pub fn parse(text: &'a str) -> Option<Self> {
         match text.split_once(':') {
             None if text == "decision" => Some(Self::Decision),

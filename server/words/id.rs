@@ -123,7 +123,7 @@ impl ThreadId {
         std::iter::successors(self.parent(), Self::parent)
     }
 
-    /// Whether this is `root` or below it.
+    /// Returns true if this is `root` or below it.
     pub fn is_within(&self, root: &Self) -> bool {
         self.0
             .strip_prefix(root.as_str())
@@ -143,22 +143,22 @@ impl ThreadId {
             .flatten()
     }
 
-    /// The thread under whose lease the trials of a space are done.
+    /// The thread with the lease under which the trials of a space are done.
     pub fn of_trials() -> Self {
         Self(format!("{RUNS}.trials"))
     }
 
-    /// Whether it is that.
+    /// Returns true for the thread of trials.
     pub fn is_of_trials(&self) -> bool {
         self.0.strip_prefix(RUNS) == Some(".trials")
     }
 
-    /// The thread under whose lease the summaries of a space are made.
+    /// The thread with the lease under which the summaries of a space are made.
     pub fn of_summaries() -> Self {
         Self(format!("{RUNS}.summaries"))
     }
 
-    /// Whether it is that.
+    /// Returns true for the thread of summaries.
     pub fn is_of_summaries(&self) -> bool {
         self.0.strip_prefix(RUNS) == Some(".summaries")
     }
@@ -182,17 +182,18 @@ impl ThreadId {
             .flatten()
     }
 
-    /// Whether it is that of a mission itself.
+    /// Returns true for the thread of a mission itself.
     pub fn is_of_mission(&self) -> bool {
         self.mission().is_some() && self.0.split('.').count() == 2
     }
 
-    /// Whether it is `main`, where messages go that name no thread.
+    /// Returns true if it is `main`, the thread for messages that name none.
     pub fn is_main(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it is reserved for work that is no conversation: runs of pipelines, trials, summaries, missions and their tasks.
+    /// Returns true if it is reserved for work that is no conversation: runs of pipelines, trials,
+    /// summaries, missions and their tasks.
     pub fn is_of_runs(&self) -> bool {
         let is_run = self
             .0
@@ -206,7 +207,7 @@ impl ThreadId {
 pub const MAIN: &str = "main";
 
 impl Default for ThreadId {
-    /// `main`: where a message goes that names no thread, and what concerns the whole space.
+    /// `main`: the thread for messages that name none, and for matters of the whole space.
     fn default() -> Self {
         Self(MAIN.into())
     }

@@ -1,5 +1,6 @@
-//! A reader of JSON as models write it: `{text: 'hi',}` is read as `{"text": "hi"}`. It accepts what has one meaning
-//! and names each thing that it mended. Text that is cut off is never completed. Pure.
+//! A reader of JSON as models write it: `{text: 'hi',}` is read as `{"text": "hi"}`. It accepts
+//! text that has one meaning and names each thing that it mended. Text that is cut off is never
+//! completed. Pure.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ pub const ROUNDED: &str = "rounded numbers";
 /// Deepest nesting that is read.
 const DEPTH_MAX: usize = 128;
 
-/// JSON that was read, and the names of what was mended in it.
+/// JSON that was read, and the names of the things that were mended in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Read {
     /// The value.

@@ -189,7 +189,7 @@ pub const FENCES: [&str; 4] = ["tool_code", "tool_call", "tool_calls", "function
 /// Signs that end a sentence.
 pub const SENTENCE_ENDS: [char; 9] = ['.', '!', '?', '…', '。', '！', '？', '।', '؟'];
 
-/// Words in the names of marks that say what follows: a call, or a role.
+/// Words in the names of marks that say the kind of the next words: a call, or a role.
 const SAYING: [&str; 10] = [
     "tool",
     "call",
@@ -228,7 +228,7 @@ fn shaped(text: &str, signs: &[(&str, &str)]) -> Option<usize> {
     (end < MARK_MAX && !name.is_empty() && is_name(name)).then_some(end + close.len())
 }
 
-/// Returns the length of the mark with which a text begins, if it says nothing of what follows.
+/// Returns the length of the mark with which a text begins, if it says nothing of the next words.
 pub fn mark(text: &str) -> Option<usize> {
     let length = token(text)?;
     let name = text[..length].to_lowercase();

@@ -15,24 +15,24 @@ words! {
         Viewer = "viewer",
         /// Talks, too; creates, ends and cancels threads, runs pipelines.
         Member = "member",
-        /// Changes what the mind is made of, too.
+        /// Changes the parts of the mind, too.
         #[default]
         Operator = "operator",
-        /// An operator who also sees what concerns all spaces of the server.
+        /// An operator with a view of matters of all spaces of the server.
         Admin = "admin",
     }
 }
 
-/// What let somebody in.
+/// The credential that admitted a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Credential {
-    /// Nothing: nobody needed a key.
+    /// None: no key was needed.
     Open,
     /// The key of this number.
     Key(u32),
     /// A token that an issuer signed.
     Token {
-        /// Whose it is: a number for the user and the space.
+        /// The number for its user and space.
         holder: u64,
         /// The number of the issuer's key that signed it.
         key: u32,
@@ -42,7 +42,8 @@ pub enum Credential {
 }
 
 impl Credential {
-    /// Whose sockets and requests are counted together; none: nobody's.
+    /// Returns the holder by which sockets and requests are counted together; none: there is no
+    /// holder.
     pub fn holder(self) -> Option<Holder> {
         match self {
             Self::Open => None,
@@ -52,30 +53,31 @@ impl Credential {
     }
 }
 
-/// Whose a credential is: a key is one holder, and so are all tokens of one user.
+/// The holder of a credential: a key is one holder, and so are all tokens of one user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Holder {
     /// The holder of this key.
     Key(u32),
-    /// The user whose tokens these are.
+    /// The user of these tokens.
     Token(u64),
 }
 
-/// Who speaks, and in which space.
+/// A caller in a space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
     /// The space, from the credential alone.
     pub space: Space,
     /// The name they go by, when they said one.
     pub user: Option<String>,
-    /// What let them in.
+    /// The credential that let them in.
     pub credential: Credential,
     /// Their role.
     pub role: Role,
 }
 
 impl Principal {
-    /// Whether the other one is in the same space, and may do the same there; a token has to be one of the same user, too.
+    /// Returns true if the other one is in the same space and may do the same there; a token has to
+    /// be one of the same user, too.
     pub fn is_like(&self, other: &Self) -> bool {
         let token = |it: &Self| {
             it.credential

@@ -1,6 +1,8 @@
-//! Recurrence: the moments at which something is due, once, every so many seconds, or on days at a local time. Pure: the time is an argument.
-//! The rules of time zones come with the program, so that every server of a build has the same ones, whatever its machine has installed.
-//! Long because the rules of the calendar are one table: what is due next, what was missed, and what is refused, for each kind.
+//! Recurrence: the moments at which something is due, once, every so many seconds, or on days at a
+//! local time. Pure: the time is an argument. The rules of time zones come with the program, so
+//! that every server of a build has the same ones, in spite of those installed on its machine.
+//! Long because the rules of the calendar are one table: the next due time, the missed ones, and
+//! the refused values, for each kind.
 
 use jiff::civil::{Date, Time};
 use jiff::tz::{AmbiguousOffset, TimeZone};
@@ -98,9 +100,9 @@ pub enum Weekday {
 pub struct Wrong {
     /// The member.
     pub member: &'static str,
-    /// What is wrong, and what to write.
+    /// The fault, and the right form.
     pub detail: String,
-    /// Whether a glance at its form says so; which time zones there are no form says.
+    /// True if the fault is in its form; the form does not say which time zones there are.
     pub of_form: bool,
 }
 
@@ -121,21 +123,21 @@ pub enum Recurrence {
     Every {
         /// One of them.
         start: Timestamp,
-        /// What lies between two.
+        /// The time between two, in microseconds.
         micros: i64,
     },
     /// On days, at a local time.
     Local {
-        /// Which days.
+        /// The days.
         days: Days,
         /// The local time.
         time: Time,
-        /// Where.
+        /// The time zone of the local time.
         zone: TimeZone,
     },
 }
 
-/// Which days.
+/// The days of a recurrence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Days {
     /// All.
@@ -155,18 +157,18 @@ pub struct Times {
     pub first: Timestamp,
     /// The last.
     pub last: Timestamp,
-    /// How many there are.
+    /// The number of due times.
     pub count: u64,
     /// The latest of them, in order; all, if they are not very many.
     pub named: Vec<Timestamp>,
 }
 
-/// What has become due.
+/// The due times that have come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Due {
-    /// What is too old to be caught up with.
+    /// The due times that are too old to be caught up with.
     pub missed: Option<Times>,
-    /// What one run is for.
+    /// The due times of one run.
     pub run: Option<Times>,
     /// When it is due next.
     pub next: Option<Timestamp>,
@@ -281,7 +283,7 @@ impl When {
             return wrong(
                 "seconds",
                 format!(
-                    "every {seconds} seconds cannot be: a number above 0 is expected, up to a hundred years"
+                    "every {seconds} seconds cannot be: a number from 0.001 to a hundred years is expected"
                 ),
             );
         }
@@ -447,7 +449,8 @@ impl Recurrence {
         Some(times)
     }
 
-    /// What has become due since `since`, a due time: what lies back further than `catch_up` microseconds is missed.
+    /// Returns the times due since `since`, a due time: those that lie back further than `catch_up`
+    /// microseconds are missed.
     pub fn due(&self, since: Timestamp, now: Timestamp, catch_up: i64) -> Due {
         let edge = Timestamp::from_micros(now.micros().saturating_sub(catch_up));
         let before = Timestamp::from_micros(edge.micros().saturating_sub(1));

@@ -29,7 +29,7 @@ const HARMLESS: [&str; 11] = [
 /// A URL split by its text alone: a mistyped URL has the same secrets, and no parser accepts it.
 struct Parts<'a> {
     scheme: &'a str,
-    /// What stands before the last `@`: a password may have any character when nobody encoded it.
+    /// The part before the last `@`: an unencoded password may have any character.
     credentials: Option<&'a str>,
     /// Host and path.
     address: &'a str,
@@ -68,7 +68,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The user of a database, who is nobody's secret; of other addresses it may be a key.
+    /// Returns the user of a database, which is no secret; of other addresses it may be a key.
     fn user(&self) -> Option<&'a str> {
         let credentials = self
             .credentials
@@ -192,6 +192,14 @@ pub fn optional_url<S: Serializer>(url: &Option<String>, serializer: S) -> Resul
     redacted_url(url.as_deref().unwrap_or_default(), serializer)
 }
 
+/// Serializes a table of secrets: its names, each with `(redacted)`.
+pub fn redacted_table<S: Serializer>(
+    values: &BTreeMap<String, SecretString>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(values.keys().map(|name| (name, REDACTED)))
+}
+
 /// Serializes a secret as `(redacted)`; an empty one, or none, as an empty text.
 pub fn redacted<S: Serializer>(
     secret: &Option<SecretString>,
@@ -200,7 +208,7 @@ pub fn redacted<S: Serializer>(
     let is_empty = |secret: &SecretString| secret.expose_secret().is_empty();
     let shown = match secret.as_ref().is_none_or(is_empty) {
         true => "",
-        false => "(redacted)",
+        false => REDACTED,
     };
     serializer.serialize_str(shown)
 }
@@ -366,7 +374,7 @@ pub fn masked(line: &str, secrets: &[SecretString]) -> String {
     })
 }
 
-/// How much of a text is this secret, which it begins with.
+/// Returns the length of the secret at the beginning of a text, in bytes of the text.
 fn beginning(text: &str, secret: &str) -> Option<usize> {
     let (mut of_text, mut of_secret, mut bytes) = (0, 0, 0);
     while let Some((wanted, read)) = plain(&secret[of_secret..]) {
@@ -377,8 +385,9 @@ fn beginning(text: &str, secret: &str) -> Option<usize> {
     (bytes >= MASKED).then_some(of_text)
 }
 
-/// The first character of a text that may be escaped, however often: what the backslashes before it make of it, and how many bytes
-/// that takes. The same before and after one more escaping, which is all that is asked of it.
+/// Returns the first character of a text that may be escaped, however often: the one that the
+/// backslashes before it make, and the bytes that it takes. The same before and after one more
+/// escaping; no more is asked of it.
 fn plain(text: &str) -> Option<(char, usize)> {
     let behind = text.trim_start_matches('\\');
     let slashes = text.len() - behind.len();
@@ -424,7 +433,7 @@ mod tests {
 
     use super::*;
 
-    /// What formatters and providers make of a text, the outside of the quotes left out.
+    /// Returns a text as formatters and providers write it, without the outer quotes.
     fn written(text: &str, how: u8) -> String {
         match how {
             0 => text.to_owned(),
@@ -449,7 +458,8 @@ mod tests {
     }
 
     proptest! {
-        /// However often and in whatever way a line is escaped, what it says of a secret is left out, and of the rest nothing.
+        /// Secrets in a line are left out, and no other words are, however often and in any way the
+        /// line is escaped.
         #[test]
         fn no_escaping_hides_a_secret(secret in "[bfnux01{}\"\\\\é😀\u{7}\n'/]{0,9}[g-m]{4}[bfnux01{}\"\\\\é😀\u{7}\n'/]{0,9}", hows in prop::collection::vec(0u8..5, 0..4)) {
             let line = hows.iter().fold(format!("XYZ {secret} ZYX"), |line, how| written(&line, *how));

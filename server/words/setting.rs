@@ -1,5 +1,5 @@
-//! A setting of a space is a switch that people turn while the server runs. Here: which there are, what each may be, and what it is
-//! until somebody sets it.
+//! A setting of a space is a switch that people turn while the server runs. Here are the settings,
+//! the values of each, and the value until a person sets it.
 
 use serde_json::{Value, json};
 
@@ -10,11 +10,13 @@ words! {
     /// See the module.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Setting {
-        /// Nobody is there to be asked: a question is answered "away" at once. It never grants an approval.
+        /// No person is there to be asked: a question is answered "away" at once. This never grants
+        /// an approval.
         UserAway = "user_away",
-        /// What the mind of the space is for, in its models' words; empty: nobody has said.
+        /// The purpose of the mind of the space, in its models' words; empty: none was given.
         Mission = "mission",
-        /// How many seconds lie between two reflections; null: the mind does not reflect by itself.
+        /// The number of seconds between two reflections; null: the mind does not reflect by
+        /// itself.
         ReflectionS = "reflection_s",
         /// The zone in which models are shown times: a name of the IANA database.
         TimeZone = "time_zone",
@@ -27,7 +29,7 @@ pub const MISSION_MAX: usize = 2000;
 pub const REFLECTION_MAX_S: f64 = 31_622_400.0;
 
 impl Setting {
-    /// What it is until somebody sets it.
+    /// Returns the value until a person sets it.
     pub fn initial(self) -> Value {
         match self {
             Self::UserAway => Value::Bool(false),
@@ -37,7 +39,7 @@ impl Setting {
         }
     }
 
-    /// What is wrong with a value for it, if it is none.
+    /// Returns the fault of a value for it, if there is one.
     pub fn refuses(self, value: &Value) -> Option<&'static str> {
         match self {
             Self::UserAway => (!value.is_boolean()).then_some("true or false is expected"),
@@ -63,7 +65,7 @@ impl Setting {
         }
     }
 
-    /// What it may be, as a JSON schema.
+    /// Returns the values it may have, as a JSON schema.
     pub fn schema(self) -> Value {
         match self {
             Self::UserAway => json!({

@@ -1,6 +1,7 @@
 //! Spelling: the words of an enum's variants, as the wire, the store and configurations have them.
 
 /// Declares an enum with the word of each variant behind it, as Rust would a number; gives it `ALL`, `as_str`, `parse` and `Display`.
+#[doc(hidden)]
 #[macro_export]
 macro_rules! words {
     (

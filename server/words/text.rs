@@ -86,7 +86,8 @@ pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Whether some reader takes the character for a line break: Unicode's mandatory breaks, and the separators of ASCII.
+/// Returns true if some reader takes the character for a line break: Unicode's mandatory breaks,
+/// and the separators of ASCII.
 pub fn breaks(c: char) -> bool {
     matches!(
         c,

@@ -18,7 +18,7 @@ const LONG: usize = 8;
 const END: usize = 4;
 /// So much of a secret anywhere in a word is a piece of it, unless it may be a plain word.
 const PIECE: usize = 6;
-/// So much of a secret is a piece of it, whatever it looks like.
+/// So much of a secret is a piece of it, in any form.
 const RUN: usize = 12;
 /// The same of a secret of hex digits, of which six stand in another one by chance.
 const HEX_PIECE: usize = 8;
@@ -32,7 +32,7 @@ pub fn is_long(secret: &SecretString) -> bool {
     secret.expose_secret().len() >= LONG
 }
 
-/// A veil removes known secrets from texts that somebody else wrote; printed, it says nothing of them.
+/// A veil removes known secrets from texts of others; printed, it says nothing of them.
 #[derive(Default)]
 pub struct Veil {
     secrets: Vec<SecretString>,
@@ -75,7 +75,7 @@ impl Veil {
         veil
     }
 
-    /// Returns the words without the secrets, and without what betrays a part of one.
+    /// Returns the words without the secrets, and without words that betray a part of one.
     pub fn over(&self, words: &str) -> String {
         let mut words = words.to_owned();
         for secret in &self.secrets {
@@ -140,7 +140,8 @@ impl Veil {
         !is_short && self.is_in(word.as_bytes(), is_cut, ENCODINGS)
     }
 
-    /// Returns true if a secret is in a text, or in what it stands for in so many encodings.
+    /// Returns true if a secret is in a text, or in a text that it encodes, up to so many encodings
+    /// deep.
     fn is_in(&self, text: &[u8], is_cut: bool, encodings: usize) -> bool {
         if self.pieces.are_in(&text.to_ascii_lowercase(), is_cut) {
             return true;

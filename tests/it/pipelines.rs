@@ -326,6 +326,11 @@ on_both!(
         let run = ended(&app, &path).await;
         assert_eq!(run["output"]["summary"], "all of it", "{run}");
         let events = events_of(&app, &run).await;
+        // A record has the first name of its node's module: servers of every version read it.
+        for record in with(&events, &["node", "finished"]) {
+            let module = &record["payload"]["arguments"]["(module)"];
+            assert_eq!(module, "thinkd::pipelines::registry::summary", "{record}");
+        }
         // What is read is digested in parts, at 2 and so on, and the digests are joined.
         let parts = run["output"]["parts"].as_u64().unwrap();
         let digests: Vec<String> = (2..2 + parts).map(|place| place.to_string()).collect();

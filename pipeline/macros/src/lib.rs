@@ -1,4 +1,5 @@
-//! The attributes of the crate `unhurried`, which explains what they expand to. This crate reads and writes Rust.
+//! The attributes of the crate `unhurried`, which explains their expansion. This crate reads and
+//! writes Rust.
 
 mod naming;
 mod node;

@@ -20,7 +20,7 @@ pub fn split(settings: TokenStream) -> Result<(TokenStream, Path)> {
     Ok((quote!(#(#others),*), library))
 }
 
-/// What an attribute has written, with the library in the place of the mark `__library`.
+/// Returns the output of an attribute, with the library in the place of the mark `__library`.
 pub fn named(written: TokenStream, library: &Path) -> TokenStream {
     replaced(written, "__library", &|_| library.to_token_stream())
 }

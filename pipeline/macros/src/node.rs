@@ -17,7 +17,7 @@ use crate::returned::Returned;
 struct Settings {
     name: Option<LitStr>,
     transient: bool,
-    /// Parameters that are no part of what the node's record is compared by.
+    /// Parameters that the comparison of the node's record leaves out.
     ignore: Vec<Ident>,
     version: Option<u32>,
     /// Limits of its body. 0 is a limit that was not given.
@@ -46,7 +46,8 @@ pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
     })
 }
 
-/// A call that nobody keeps does nothing. Said of the function and not of `Context`, for `context.run().await?;` is fine.
+/// Returns the lint against calls without a use: an unused call does nothing. Said of the function
+/// and not of `Context`, for `context.run().await?;` is fine.
 fn unused(attrs: &[Attribute]) -> Option<TokenStream> {
     let said = attrs
         .iter()
@@ -322,7 +323,7 @@ impl<'s> Node<'s> {
         }
     }
 
-    /// Says of each argument what it is as data, and in which module the function is.
+    /// Gathers each argument's name and data, and the module of the function.
     fn gathered(&self) -> TokenStream {
         let wanted = |name: &Ident| !self.settings.ignore.contains(name);
         let this = self
@@ -421,8 +422,8 @@ pub fn name_of(pattern: &syn::Pat, i: usize) -> Ident {
     }
 }
 
-/// What is kept of a parameter that is borrowed. By the look of it, for the compiler does not see through
-/// `<str as ToOwned>::Owned` in the bounds of a function.
+/// Returns the owned form of a borrowed parameter. By the look of it, for the compiler does not see
+/// through `<str as ToOwned>::Owned` in the bounds of a function.
 pub fn owned(borrowed: &Type) -> TokenStream {
     match borrowed {
         Type::Path(path) if path.path.is_ident("str") => quote!(::std::string::String),

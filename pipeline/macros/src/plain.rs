@@ -1,5 +1,5 @@
-//! Checks that values of nodes are plain: refuses what a signature must not have, with the parameter's name and the cure; leaves
-//! to the compiler what only it can see, with our words for what it finds.
+//! Checks that values of nodes are plain. Refuses forbidden types in a signature, with the
+//! parameter's name and the cure; leaves the rest to the compiler, with our words for its findings.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -57,7 +57,8 @@ pub fn parameter(name: &Ident, ty: &TokenStream, span: Span) -> TokenStream {
     asked(quote!(#ty), &[], span, &message, cure)
 }
 
-/// Asks the compiler whether what is returned holds contexts: `ty` is the type, `value` that of its `Ok`.
+/// Asks the compiler to refuse a returned value that holds contexts: `ty` is the type, `value` that
+/// of its `Ok`.
 pub fn returned(ty: &Type, value: &TokenStream) -> TokenStream {
     let message = "a node returns a plain value, and a pending `Context` is in this one";
     let cure = "`.await` it in the body, and return what it holds";
@@ -124,13 +125,14 @@ fn parts_of<'a>(ty: &'a Type, parts: &mut Vec<&'a Type>) {
     }
 }
 
-/// Values without parameters that nobody makes an alias of.
+/// Types without parameters, with names that are never used for an alias.
 pub const PRIMITIVES: [&str; 17] = [
     "String", "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8",
     "u16", "u32", "u64", "u128", "usize",
 ];
 
-/// A type without parameters that nobody makes an alias of: no question is needed.
+/// Returns true for a type without parameters, with a name that is never used for an alias: no
+/// question is needed.
 pub fn surely(ty: &Type) -> bool {
     match ty {
         Type::Path(path) => path

@@ -4,8 +4,8 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Error, Expr, Ident, ImplItem, ImplItemFn, ItemImpl, LitInt, Result, Signature, Type,
-    Visibility,
+    Attribute, Error, Expr, Ident, ImplItem, ImplItemFn, ItemImpl, LitInt, LitStr, Result,
+    Signature, Type, Visibility,
 };
 
 use crate::naming::replaced;
@@ -17,6 +17,8 @@ struct Settings {
     n: LitInt,
     manager: TokenStream,
     pick: TokenStream,
+    /// The name by which clients and servers know it, if it is not its path.
+    name: Option<LitStr>,
 }
 
 pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
@@ -41,16 +43,21 @@ impl Settings {
             n: LitInt::new("1", Span::call_site()),
             manager: quote!(__library::Manager::standard()),
             pick: quote!(RoundRobin),
+            name: None,
         };
         let parser = syn::meta::parser(|meta| {
             if meta.path.is_ident("n") {
                 settings.n = meta.value()?.parse()?;
             } else if meta.path.is_ident("manager") {
                 settings.manager = meta.value()?.parse::<Expr>()?.into_token_stream();
+            } else if meta.path.is_ident("name") {
+                settings.name = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("least_busy") {
                 settings.pick = quote!(LeastBusy);
             } else {
-                return Err(meta.error("a replica has `n = …`, `manager = …` and `least_busy`"));
+                return Err(
+                    meta.error("a replica has `n = …`, `manager = …`, `name = …` and `least_busy`")
+                );
             }
             Ok(())
         });
@@ -127,7 +134,20 @@ impl Service {
 
     fn declaration(&self, settings: &Settings) -> TokenStream {
         let (name, proxy) = (&self.name, self.proxy_name());
-        let Settings { n, manager, pick } = settings;
+        let Settings {
+            n,
+            manager,
+            pick,
+            name: known,
+        } = settings;
+        let path = || {
+            quote!(::std::concat!(
+                ::std::module_path!(),
+                "::",
+                ::std::stringify!(#name)
+            ))
+        };
+        let known = known.as_ref().map_or_else(path, ToTokens::to_token_stream);
         let methods = self
             .methods
             .iter()
@@ -144,7 +164,7 @@ impl Service {
             .map(|method| quote!(__instance.#method();));
         quote! {
             const _: () = {
-                const __SPEC_NAME: &str = ::std::concat!(::std::module_path!(), "::", ::std::stringify!(#name));
+                const __SPEC_NAME: &str = #known;
 
                 fn __construct(
                     __data: __library::Data,
@@ -283,7 +303,8 @@ impl Service {
 }
 
 impl Method {
-    /// `replica` is what `Self` means in it, and would not mean in what is made of it.
+    /// Replaces `Self` by `replica`: in the code made of the method, `Self` would mean another
+    /// type.
     fn of(method: &ImplItemFn, replica: &Ident) -> Result<Self> {
         let named = |span| Ident::new(&replica.to_string(), span).into_token_stream();
         let signature = replaced(method.sig.to_token_stream(), "Self", &named);

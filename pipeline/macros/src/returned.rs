@@ -16,7 +16,8 @@ enum How {
     Plain,
     /// The compiler looks.
     ByType,
-    /// It cannot look, for the type is not known before the function is called with it: then the name decides.
+    /// The compiler cannot look, for the type is not known before the function is called with it:
+    /// then the name decides.
     ByName { fallible: bool },
 }
 
@@ -78,7 +79,8 @@ impl Returned {
         quote!(#ty as __library::support::Returned<#fallible>)
     }
 
-    /// Refuses, in the body of the function, what the name hides: there the compiler knows.
+    /// Refuses a `Result` that the name hides, in the body of the function: there the compiler
+    /// knows.
     pub fn check(&self) -> Option<TokenStream> {
         let How::ByName { fallible: false } = self.how else {
             return None;
@@ -94,7 +96,8 @@ impl Returned {
     }
 }
 
-/// What nobody makes an alias of: said as it is, signatures stay readable in the documentation.
+/// Returns true for types that are never an alias: written as they are, signatures stay readable in
+/// the documentation.
 fn no_alias(ty: &Type) -> bool {
     const KNOWN: [&str; 9] = [
         "Self", "Vec", "Option", "Box", "Arc", "HashMap", "HashSet", "BTreeMap", "BTreeSet",

@@ -24,7 +24,7 @@ const WHOLE: Lengths = Lengths {
     event_chars: usize::MAX,
     entry_bytes: usize::MAX,
 };
-/// How many digests are joined at once.
+/// Most digests that are joined at once.
 const GROUP: usize = 8;
 
 /// What to sum up.
@@ -44,7 +44,7 @@ pub struct Wanted {
 /// A thread as it was when it was read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Parts {
-    /// Whether older events were left out.
+    /// True if older events were left out.
     cut: bool,
     parts: Vec<Part>,
 }
@@ -57,7 +57,7 @@ struct Part {
     text: String,
 }
 
-/// What came of it.
+/// The output of the pipeline.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Summary {
     /// The summary.
@@ -65,9 +65,9 @@ pub struct Summary {
     /// The first and the last position it is about.
     from: Seq,
     up_to: Seq,
-    /// Whether there are older events that it is not about.
+    /// True if there are older events that it is not about.
     cut: bool,
-    /// How many parts were digested.
+    /// Number of parts that were digested.
     parts: usize,
 }
 

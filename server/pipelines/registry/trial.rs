@@ -1,5 +1,6 @@
-//! The pipeline `trial` tries a proposed prompt of a submodule on past turns: it makes each recorded call again, with the same view and
-//! tier, and with the proposed prompt in the place of the recorded one. Nobody acts on the answers.
+//! The pipeline `trial` tries a proposed prompt of a submodule on past turns. It makes each
+//! recorded call again, with the same view and tier, and with the proposed prompt in the place of
+//! the recorded one. The answers are not acted on.
 
 use schemars::JsonSchema;
 use serde::de::Error as _;
@@ -72,29 +73,29 @@ struct Turn {
     failed: bool,
 }
 
-/// What the proposed prompt brought.
+/// The answer to the proposed prompt.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Said {
     text: Option<String>,
     calls: Vec<String>,
 }
 
-/// What was said of one view, then and now.
+/// The answers to one view, then and now.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tried {
     /// The record of the call of then, and its position.
     call: Uuid,
     seq: Seq,
-    /// Where it was asked.
+    /// The thread in which the submodule was asked.
     thread: String,
     turn: u64,
-    /// What it said; null: nothing.
+    /// The answer then; null: none.
     then: Option<String>,
-    /// It said nothing because it failed, was late or was stopped.
+    /// True if there was none because the submodule failed, was late or was stopped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     then_failed: bool,
     now: Option<String>,
-    /// Which tools it would have called now.
+    /// The tools that it would have called now.
     calls: Vec<String>,
     /// Why there is no answer now.
     failure: Option<String>,
@@ -183,7 +184,7 @@ async fn turns(wanted: Wanted, host: Host) -> Result<Vec<Turn>, Failure> {
     Ok(turns)
 }
 
-/// Whether it is the record of a first call about something new.
+/// Returns true for the record of a first call about something new.
 fn is_first(record: &Event) -> bool {
     let Fact::Call(call) = record.fact() else {
         return false;
@@ -199,7 +200,7 @@ fn was_answered(record: &Event) -> bool {
     call.get("outcome").and_then(serde_json::Value::as_str) == Some("answered")
 }
 
-/// What the submodule said then.
+/// Returns the answer of the submodule then.
 async fn words(record: &Event, name: &Name, host: &Host) -> Result<Option<String>, Failure> {
     let query = Query {
         thread: Some(record.thread.clone()),
