@@ -36,7 +36,7 @@ mod notes;
 #[global_allocator]
 static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long one block of a measurement lasts.
+/// Duration of one block of a measurement.
 const BLOCK: Duration = Duration::from_millis(1000);
 /// Blocks of each, interleaved; the median counts.
 const BLOCKS: usize = 5;
@@ -263,7 +263,8 @@ async fn raw_postgres(pool: &sqlx::PgPool) -> f64 {
     count.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64()
 }
 
-/// What a busy log looks like: many threads, one of them half of it; a rare thread and a rare tag at its very beginning.
+/// Returns a draft of a busy log: many threads, one of them half of it; a rare thread and a rare
+/// tag at its very beginning.
 fn filler(number: u64) -> Draft {
     let mut draft = match number % 8 {
         0 => Draft {

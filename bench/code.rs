@@ -1,4 +1,5 @@
-//! Code: what a run of `run_code` costs in a worker, and what a server feels of workers that are kept busy by hostile code.
+//! Code: the cost of a `run_code` run in a worker, and the effect on a server of workers that
+//! hostile code keeps busy.
 
 use std::time::{Duration, Instant};
 
@@ -17,8 +18,8 @@ const RUNS: usize = 1000;
 const STARTS: usize = 50;
 /// Calls at once.
 const AT_ONCE: usize = 100;
-/// Threads whose minds run endless loops, and messages of another one that are timed: so many on each of so many servers, for one
-/// in a hundred of a few hundred is whatever the machine did meanwhile.
+/// Threads with minds that run endless loops, and messages of another one that are timed: so many
+/// on each of so many servers. One in a hundred of a few hundred is noise of the machine.
 const HOSTILE: usize = 8;
 const MESSAGES: usize = 500;
 const SERVERS: usize = 6;
@@ -104,7 +105,7 @@ fn children(parent: u32) -> Vec<u32> {
     pids.filter(is_child).collect()
 }
 
-/// How long acks take, alone and while as many loops as there are workers run without end.
+/// Measures acks, alone and while as many loops as there are workers run without end.
 async fn acks(stub: &Stub) {
     let (mut alone, mut beside) = (Vec::new(), Vec::new());
     for _ in 0..SERVERS {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 
-/// What was asked for on the command line.
+/// The arguments of the command line.
 pub struct Arguments {
     /// Only these parts; none: all.
     pub parts: Vec<String>,
@@ -85,7 +85,7 @@ pub fn since(begin: Instant) -> f64 {
     ms(begin.elapsed())
 }
 
-/// What a process has used of the machine, from /proc.
+/// Use of the machine by a process, from /proc.
 #[derive(Clone, Copy)]
 pub struct Usage {
     /// Milliseconds on a processor, in steps of ten.
@@ -126,7 +126,8 @@ impl Usage {
         }
     }
 
-    /// How long its threads have computed, in microseconds: finer than `cpu_ms`, and without those that have ended.
+    /// Returns the computing time of its threads, in microseconds: finer than `cpu_ms`, and without
+    /// those that have ended.
     pub fn computed_us(pid: u32) -> f64 {
         let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
             .unwrap()

@@ -1,5 +1,6 @@
-//! What becomes of threads whose server goes, on Postgres: how long it takes until another one asks their model again, after `kill -9`
-//! and after SIGTERM. `BENCH_POSTGRES_URL` names a server where databases may be made.
+//! The handover of threads when their server goes, on Postgres: the time until another one asks
+//! their model again, after `kill -9` and after SIGTERM. `BENCH_POSTGRES_URL` names a server where
+//! databases may be made.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ const HAND_OVER: Duration = Duration::from_millis(1_000);
 /// When a thread counts as lost.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How a server goes.
+/// The end of a server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Going {
     Killed,

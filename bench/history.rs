@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments) {
     println!("the program is {:.1} MB", program as f64 / 1e6);
 }
 
-/// What a turn leaves, but for its input, which would begin one.
+/// Returns the events of a turn, but for its input, which would begin one.
 pub fn drafts(number: usize) -> Vec<Draft> {
     let thread = match number % THREADS {
         0 => ThreadId::default(),

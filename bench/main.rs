@@ -1,5 +1,6 @@
-//! Measures what thinkd costs: the real binary, asked from outside, in turn with the least code that does the same.
-//! `bench/README.md` says what is measured, how to run it, and the last figures.
+//! Measures the costs of thinkd: the real binary, asked from outside, in turn with the least code
+//! that does the same. `bench/README.md` has the measurements, the way to run them, and the last
+//! figures.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

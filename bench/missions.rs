@@ -1,5 +1,5 @@
-//! Missions: how often planted ones are answered right, beside other ways to spend the same calls; and what a task costs. `bench/README.md` says what the
-//! figures are.
+//! Missions: the share of planted ones that are answered right, beside other ways to spend the same
+//! calls; and the cost of a task. `bench/README.md` explains the figures.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ const WIDTH: u64 = 4;
 const AT_ONCE: usize = 16;
 /// Missions that are held beside each other: as many as fill the caches of the database, and two more.
 const HELD: usize = 6;
-/// How long a mission may take.
+/// Longest time of a mission.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Points behind the best of the others that are too many, and points ahead that are wanted where whole attempts do not succeed.
@@ -194,7 +194,7 @@ impl Missions {
             .to_owned()
     }
 
-    /// Which of these are answered right.
+    /// Returns, for each of these, true if it is answered right.
     async fn right(&self, all: &[Planted]) -> Vec<bool> {
         let right = futures_util::stream::iter(all)
             .map(async |planted| {
@@ -356,7 +356,7 @@ impl Crossings {
     }
 }
 
-/// What tasks cost that are considered, done and judged at once.
+/// Measures the cost of tasks that are considered, done and judged at once.
 async fn costs() {
     let missions = Missions::start().await;
     let pid = missions.server.pid();

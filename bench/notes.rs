@@ -20,7 +20,8 @@ use crate::{median, project};
 /// Questions of each kind.
 const ASKED: usize = 40;
 const BEST: u32 = 10;
-/// What is asked: in one note of all, in one of a hundred, in all; and two words, one of them in all.
+/// The search words: in one note of all, in one of a hundred, in all; and two words, one of them in
+/// all.
 const WORDS: [(&str, &str); 4] = [
     ("a word of one note", "number77"),
     ("a word of one in a hundred", "seldom"),

@@ -169,7 +169,7 @@ async fn three_servers(arguments: &Arguments, stub: &Stub, url: &str) {
     }
 }
 
-/// What several servers do at the same time, in turns per second.
+/// Returns the joint rate of several servers at the same time, in turns per second.
 async fn each(arguments: &Arguments, servers: &[Server]) -> f64 {
     let each = servers.iter().enumerate().map(|(at, server)| {
         let names = format!("of-{at}");

@@ -59,14 +59,14 @@ impl Drop for Folder {
     }
 }
 
-/// Which of the two a server is.
+/// The kind of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Thinkd,
     Floor,
 }
 
-/// How much a turn is: one call, or three voices and then a decision.
+/// The size of a turn: one call, or three voices and then a decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     A,
@@ -91,7 +91,8 @@ pub struct Server {
     child: Child,
 }
 
-/// What thinkd is started with here: the stub's models; no follow-ups, which the floor has not; no limits in the way.
+/// Settings of thinkd here: the stub's models; no follow-ups, which the floor has not; no limits in
+/// the way.
 const SETTINGS: [&str; 11] = [
     "models.low.model=stub-text",
     "models.modules.decision.model=stub-tool",
@@ -298,7 +299,8 @@ impl Server {
             .unwrap()
     }
 
-    /// A socket that takes turns in one thread. From thinkd it hears what the thread's chat shows, no more.
+    /// Returns a socket that takes turns in one thread. From thinkd it hears the events of the
+    /// thread's chat, no more.
     pub async fn talk(&self, thread: &str) -> Socket {
         let path = match self.kind {
             Kind::Thinkd => "/ws".to_owned(),
@@ -370,7 +372,7 @@ pub async fn log_at(url: &str) -> Arc<dyn Store> {
         .unwrap()
 }
 
-/// Waits for the log's search index: appends a word that nobody else says, until it is found.
+/// Waits for the log's search index: appends a unique word, until it is found.
 pub async fn indexed(log: &Arc<dyn Store>, word: &str) {
     let said = Draft::reply(&ThreadId::default(), 1, "c0.0", word, false);
     log.append(Append::free(&Space::default(), vec![said]))

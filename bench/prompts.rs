@@ -120,7 +120,7 @@ async fn calls(server: &Server) -> usize {
     voices.len() + 1 + voices.iter().filter(follow_up).count()
 }
 
-/// A line of what was sent since `before`; what was sent earlier can be repeated, too.
+/// Prints a line about the requests since `before`; earlier ones can be repeated, too.
 fn print(what: &str, sent: &[Sent], before: usize, turns: usize, is: fn(&Sent) -> bool) {
     let prompts = |sent: &[Sent]| {
         sent.iter()

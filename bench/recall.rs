@@ -1,5 +1,7 @@
-//! Recall among many statements, as the first time (all are loaded) and warm: how long a question takes, beside the least that could answer it, and what a
-//! statement takes of memory. In this process; then the same questions to a server over HTTP, and how soon it acknowledges a claim, beside a message.
+//! Recall among many statements, as the first time (all are loaded) and warm: the time of a
+//! question, beside the least code that could answer it, and the memory of a statement. In this
+//! process; then the same questions to a server over HTTP, and the time until it acknowledges a
+//! claim, beside a message.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,10 +31,10 @@ use crate::stub::Stub;
 const ASKED: usize = 1000;
 /// Statements of one append.
 const TOGETHER: usize = 500;
-/// How many statements, and what 99 of 100 warm questions are to take at most.
+/// Statements, and the goal for 99 of 100 warm questions.
 const SIZES: [(usize, f64); 2] = [(10_000, 15.0), (100_000, 60.0)];
 
-/// Claims and messages whose acknowledgement is waited for, one after the other.
+/// Claims and messages that are timed until their acknowledgement, one after the other.
 const CLAIMED: usize = 1000;
 /// Between two of them.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -123,8 +125,10 @@ async fn on(url: &str, folder: &Folder, stub: &Stub, (what, count, goal): (&str,
     over_http(url, folder, stub, &questions, goal).await;
 }
 
-/// The same of a server: what the questions take over HTTP, and how soon claims and messages are acknowledged, in turn, each on a server that rests: what a
-/// message wakes, its turn, is more than what a claim wakes, and neither is to be in the other's way. Its trials rest, too: their calls are used up.
+/// The same of a server: the time of questions over HTTP, and of acknowledgements of claims and
+/// messages, in turn, each on a server that rests. A message wakes its turn, which is more than a
+/// claim wakes, and neither is to be in the other's way. Its trials rest, too: their calls are used
+/// up.
 async fn over_http(url: &str, folder: &Folder, stub: &Stub, questions: &[Planted], goal: f64) {
     let settings = [
         "memory.calls_per_hour=1",

@@ -1,6 +1,7 @@
-//! A stub model that answers at once or after a constant time: with words, or with tool calls where the model's name has "tool" in
-//! it. The beginning of the thread's name chooses the calls, mostly `reply`. Beside it an echo and a fan-out, which show what a
-//! socket costs without thinkd. It has two threads of its own.
+//! A stub model that answers at once or after a constant time: with words, or with tool calls where
+//! the model's name has "tool" in it. The beginning of the thread's name chooses the calls, mostly
+//! `reply`. Beside it an echo and a fan-out, which show the cost of a socket without thinkd. It has
+//! two threads of its own.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -65,7 +66,8 @@ impl Stub {
         self.delay.store(ms, Ordering::Relaxed);
     }
 
-    /// When a model was asked that never answers: that of a thread whose name begins with `hang-`.
+    /// Returns the times of requests that a model never answers: those of threads with a name that
+    /// begins with `hang-`.
     pub fn hung(&self) -> Vec<Instant> {
         self.hung.lock().unwrap().clone()
     }
@@ -119,7 +121,7 @@ async fn echo(mut socket: WebSocket) {
     }
 }
 
-/// What one says, all get.
+/// Passes the texts of one socket on to all.
 async fn pass_on(
     socket: WebSocket,
     all: broadcast::Sender<Utf8Bytes>,
@@ -172,10 +174,10 @@ fn answer(thread: &str, body: &[u8]) -> Response {
 
 type Call = (&'static str, String);
 
-/// So many calls a thread proposes whose name begins with `asks-`.
+/// Number of calls that a thread proposes if its name begins with `asks-`.
 pub const PROPOSALS: usize = 50;
 
-/// What a thread of this name does.
+/// Returns the calls of a thread of this name.
 fn calls(thread: &str, body: &[u8]) -> Vec<Call> {
     let wait = || {
         (

@@ -1,6 +1,7 @@
-//! Tenants: how long B waits for its acks and replies while A hangs, floods, searches, uploads, spawns and catches up, beside how
-//! long it waits alone. As a control, A does the same to another server on this machine. A is a process of its own (this program,
-//! started anew) at the lowest priority: it gets the processor time that nobody else wants.
+//! Tenants: the wait of B for its acks and replies while A hangs, floods, searches, uploads, spawns
+//! and catches up, beside its wait alone. As a control, A does the same to another server on this
+//! machine. A is a process of its own (this program, started anew) at the lowest priority: it gets
+//! only idle processor time.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -26,7 +27,7 @@ use crate::postgres::Database;
 use crate::process::{self, Folder, Server, Socket};
 use crate::stub::Stub;
 
-/// What A can do to B; the last one is all of it at the same time.
+/// The attacks of A on B; the last one is all of them at the same time.
 const ATTACKS: [&str; 7] = [
     "hang", "flood", "search", "upload", "spawn", "readers", "all",
 ];
@@ -34,7 +35,7 @@ const A: &str = "Bearer the-key-of-tenant-a";
 const B: &str = "Bearer the-key-of-tenant-b";
 const KEYS: &str = "[[keys]]\nkey = \"the-key-of-tenant-a\"\nspace = \"a\"\n\
     [[keys]]\nkey = \"the-key-of-tenant-b\"\nspace = \"b\"\n";
-/// The limits that are there by default, and fewer places for turns, so that those who hang could take them all.
+/// The default limits, and fewer places for turns, so that the hanging turns could take them all.
 const SETTINGS: [&str; 3] = [
     "limits.frames_per_second=200",
     "limits.sockets=10000",
@@ -74,7 +75,7 @@ pub fn run(arguments: &Arguments) {
     }
 }
 
-/// What B waited for, in milliseconds.
+/// Waits of B, in milliseconds.
 #[derive(Clone, Copy)]
 struct Waited {
     ack: [f64; 2],
@@ -84,7 +85,8 @@ struct Waited {
 /// B's three blocks of a round, each on the same server of its.
 struct Round {
     alone: Waited,
-    /// A is a tenant of another server, with a database of its own: what B waits for then is waited for at the machine.
+    /// A is a tenant of another server, with a database of its own: B then waits for the machine
+    /// only.
     apart: Waited,
     beside: Waited,
     /// MiB.
@@ -134,7 +136,7 @@ async fn compare(arguments: &Arguments, stub: &Stub, postgres: Option<&str>, att
     );
 }
 
-/// On servers of its own: what A leaves behind is not B's "alone" of the next round.
+/// Runs on servers of its own: the remains of A are not in B's "alone" of the next round.
 async fn round(arguments: &Arguments, stub: &Stub, postgres: Option<&str>, attack: &str) -> Round {
     let secs = arguments.secs.max(SECS);
     let home = Home::new(postgres, stub).await;
@@ -202,7 +204,7 @@ async fn start(database: &str, folder: &Path, stub: &Stub) -> Server {
     server
 }
 
-/// A's log: what is searched, and caught up with.
+/// Fills A's log, for searches and catching up.
 async fn fill(url: &str) {
     let log = store::open(url, Options::default(), ThreadRow::apply)
         .await
@@ -311,7 +313,7 @@ impl Drop for Attacker {
     }
 }
 
-/// What the process of A does, until it is killed.
+/// Runs the attack in the process of A, until it is killed.
 pub fn attack(attack: &str, address: &str) {
     client().block_on(async {
         let all = attack == "all";
@@ -380,7 +382,7 @@ async fn flood(address: String, n: usize) {
     tokio::join!(send, read);
 }
 
-/// Messages over HTTP, one after the other, whatever the answer.
+/// Posts messages over HTTP, one after the other, with any answer.
 async fn post_on(address: String, n: usize) {
     let client = process::http();
     let url = format!("http://{address}/threads/post-{n}/messages");
@@ -439,7 +441,7 @@ async fn upload(address: String, n: usize) {
     }
 }
 
-/// One who follows A's log from its beginning.
+/// A follower of A's log from its beginning.
 struct Reader(TcpStream);
 
 impl Reader {

@@ -40,7 +40,8 @@ pub fn run(arguments: &Arguments) {
     });
 }
 
-/// A turn of a process with a long log and of one with a short log, both shown their newest 60 events: what the length itself costs.
+/// A turn of a process with a long log and of one with a short log, both shown their newest 60
+/// events: the cost of the length itself.
 async fn long_thread(arguments: &Arguments, stub: &Stub, folder: &Folder) {
     let file = folder.file("long.db");
     let log = process::log(&file).await;
@@ -200,8 +201,10 @@ async fn timers(arguments: &Arguments, stub: &Stub, folder: &Folder) {
     );
 }
 
-/// Ten thousand schedules of which none is due, beside as many that are paused, which nobody looks at; and a thousand that fire once a second each, into a thread each: with as many places
-/// for turns as there are by default, and with so few that turns leave the machine to the firing.
+/// Ten thousand schedules of which none is due, beside as many that are paused, which are never
+/// looked at; and a thousand that fire once a second each, into a thread each. The latter with as
+/// many places for turns as there are by default, and with so few that turns leave the machine to
+/// the firing.
 async fn schedules(stub: &Stub, folder: &Folder) {
     let mut cpu = [0.0; 2];
     for (cpu, paused) in cpu.iter_mut().zip([false, true]) {

@@ -1,5 +1,6 @@
-//! Tokens: 100,000 tokens of made-up keys in a minute, how often they make the server ask its issuer, and what somebody with a good token
-//! waits meanwhile. As a control, the same number of requests show a wrong key, which no issuer is asked about.
+//! Tokens: 100,000 tokens of made-up keys in a minute, the requests they make the server send to
+//! its issuer, and the wait of a client with a good token meanwhile. As a control, the same number
+//! of requests show a wrong key, which no issuer is asked about.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,7 +45,7 @@ fn encoded(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// What is signed of a token of an hour.
+/// Returns the signed part of a token of an hour.
 fn unsigned(issuer: &str, kid: &str) -> String {
     #[expect(clippy::disallowed_methods, reason = "a token has a date")]
     let now = SystemTime::now()
@@ -151,7 +152,7 @@ async fn ask(url: &str, token: &str, time: Duration) -> Vec<f64> {
     waited
 }
 
-/// Sends what opens nothing, at an even pace; says how many were refused.
+/// Sends invalid tokens at an even pace; returns the number of refusals.
 async fn strangers(
     url: &str,
     token: impl Fn(usize) -> String,

@@ -1,5 +1,5 @@
-//! Turns: the latency, the rate, and the CPU of each. Shape a is one call whose answer is the reply; shape b is three voices at
-//! once and then a decision whose tool call is the reply.
+//! Turns: the latency, the rate, and the CPU of each. Shape a is one call with the reply as its
+//! answer; shape b is three voices at once and then a decision with the reply as its tool call.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ const CASES: [(Shape, usize, u64); 12] = [
     (Shape::B, 256, 50),
 ];
 
-/// What one block of turns came to.
+/// The figures of one block of turns.
 #[derive(Clone, Copy)]
 pub struct Block {
     pub per_second: f64,
@@ -186,7 +186,7 @@ pub async fn block_of(server: &Server, names: &str, conversations: usize, secs: 
     }
 }
 
-/// What the calls of a turn take when nobody keeps anything: the median.
+/// Returns the time of a turn's calls without any server in between: the median.
 async fn model_alone(stub: &Stub, shape: Shape, secs: f64) -> f64 {
     let http = process::http();
     let call = || async {

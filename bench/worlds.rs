@@ -1,5 +1,7 @@
-//! Planted worlds: a stream of claims from honest and dishonest sources, and what memories hold of it: ours, ours with nothing but self-reflection, those
-//! that keep all, that take the last write, the majority, a judge's word on what is alike, and an oracle. `bench/README.md` says what the columns are.
+//! Planted worlds: a stream of claims from honest and dishonest sources, and the statements that
+//! memories hold of it. The memories: ours, ours with nothing but self-reflection, those that keep
+//! all, that take the last write, the majority, a judge's word on alike claims, and an oracle.
+//! `bench/README.md` explains the columns.
 
 use std::sync::Arc;
 
@@ -24,16 +26,17 @@ const YEARS: usize = 10;
 const SMALL: usize = 1000;
 /// Statements that are claimed again as they are held.
 const FED_AGAIN: usize = 200;
-/// Statements of a world whose calls are counted.
+/// Statements of a world that have their calls counted.
 const OWN_CALLS: usize = 200;
 
-/// How trials are set up.
+/// The setup of trials.
 #[derive(Clone, Copy)]
 struct Cell {
     quality: Quality,
     two_of_three: bool,
     knowledge: bool,
-    /// People are asked, too, where the register has carried a statement whose new value was refused.
+    /// People are asked, too, where the register has carried a statement but its new value was
+    /// refused.
     people: bool,
 }
 
@@ -99,14 +102,15 @@ async fn told(world: &Arc<World>, cell: Cell) -> Told {
     }
 }
 
-/// What was counted of ours over all worlds.
+/// Counts of ours over all worlds.
 #[derive(Default)]
 struct Pooled {
     counts: Counts,
     /// False claims beside orders, and how many survived; false claims of others, and how many survived.
     ordered: [usize; 2],
     others: [usize; 2],
-    /// Orders that became a statement, and statements that came of what was fed again.
+    /// Orders that became a statement; statements that were fed again, and new ones that came of
+    /// them.
     obeyed: usize,
     fed_again: [usize; 2],
     /// Calls that each statement which survived took of its own.
@@ -282,7 +286,8 @@ async fn own_calls(told: &Told) -> Vec<f64> {
     all
 }
 
-/// Claims what is held again, as it would come out of a recall: how much, and how many statements came of it.
+/// Claims held statements again, as they would come out of a recall. Returns their number, and the
+/// number of statements that came of them.
 async fn fed_again(told: &Told) -> (usize, usize) {
     let held = held(&told.report.rows);
     let some: Vec<_> = held.iter().take(FED_AGAIN).collect();
@@ -295,7 +300,8 @@ async fn fed_again(told: &Told) -> (usize, usize) {
     )
 }
 
-/// Other instruments: what survives, beside what the formula says where there is one.
+/// Other instruments: the surviving statements, beside the values of the formula where there is
+/// one.
 async fn cells(claims: usize) {
     println!("other cells, one world of {claims} claims each");
     println!(
@@ -362,7 +368,8 @@ async fn cells(claims: usize) {
     }
 }
 
-/// What liars do who out-vote honest sources: precision of what is held, with and without them.
+/// Measures the effect of liars that out-vote honest sources: precision of the held statements,
+/// with and without them.
 async fn chorus(claims: usize) {
     println!("precision of what is held, one world of {claims} claims");
     let mut of: Vec<[f64; 2]> = Vec::new();

@@ -10,7 +10,7 @@ use thinkd::tools::catalogue::{self, Catalogue, DECISIONS};
 use thinkd::tools::tool::{CallSite, Effect, Output, Typed};
 use thinkd::words::failure::{Failure, FailureKind};
 
-/// Knows where things are. It owns what it needs: here a list, elsewhere a connection and a key.
+/// Knows the places of things. It owns its data: here a list, elsewhere a connection and a key.
 struct WhereIs {
     places: BTreeMap<&'static str, &'static str>,
 }

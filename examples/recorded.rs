@@ -1,4 +1,5 @@
-//! A model that answers what was recorded, and a search over a folder of documents: missions that work offline. How they are run: `docs/missions.md`.
+//! A model that gives recorded answers, and a search over a folder of documents: missions that work
+//! offline. `docs/missions.md` explains their use.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -26,7 +27,7 @@ struct Recorded {
 
 struct Folder {
     path: PathBuf,
-    /// Those that were not given yet. The last one of its kind is given again and again.
+    /// The answers that were not given yet. The last one of its kind is given again and again.
     // A plain mutex: held for a look-up, never across an await.
     answers: Mutex<Vec<Recorded>>,
 }

@@ -1,6 +1,7 @@
 //! The program: everything it can do is in `thinkd::program::command`.
 
-/// Tasks free on one thread what another one made, all the time; glibc's allocator takes a fifth of a turn for that.
+/// Tasks free memory on one thread that another thread allocated, all the time; glibc's allocator
+/// takes a fifth of a turn for that.
 #[global_allocator]
 static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

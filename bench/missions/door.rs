@@ -1,5 +1,6 @@
-//! The model of planted missions (`tests/it/support/planted_missions.rs`), and of plain ones: so many tasks of which each is considered, done and judged at
-//! once, or never done. It answers over HTTP, and counts what it is asked.
+//! The model of planted missions (`tests/it/support/planted_missions.rs`), and of plain ones: so
+//! many tasks of which each is considered, done and judged at once, or never done. It answers over
+//! HTTP, and counts its requests.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +17,7 @@ use tokio::task::AbortHandle;
 use crate::planted_missions::Planted;
 use crate::planted_worlds::door::called;
 
-/// How often each step of missions asked.
+/// Requests of each step of missions.
 type Counts = Arc<Mutex<BTreeMap<String, u64>>>;
 
 /// The model. It closes when dropped.
@@ -50,12 +51,12 @@ impl Door {
         }
     }
 
-    /// Where the model is.
+    /// Returns the address of the model.
     pub fn model(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// How often this step asked.
+    /// Returns the requests of this step.
     pub fn count(&self, step: &str) -> u64 {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.get(&format!("mission:{step}")).copied().unwrap_or(0)

@@ -35,7 +35,7 @@ const CHAINS: [&[&str]; 4] = [
 pub struct Columns(pub [(f64, f64); NAMES.len()]);
 
 impl Columns {
-    /// Those of several worlds.
+    /// Adds the columns of another world.
     pub fn add(&mut self, other: &Self) {
         for (one, other) in self.0.iter_mut().zip(&other.0) {
             *one = (one.0 + other.0, one.1 + other.1);
@@ -60,7 +60,7 @@ impl Columns {
     }
 }
 
-/// Who answers questions about a world.
+/// The source of answers about a world.
 pub enum Answers<'a> {
     /// A memory in this process.
     Memory(&'a Memory),
@@ -97,7 +97,7 @@ impl Answers<'_> {
     }
 }
 
-/// What a server holds, as the memories do.
+/// Returns the statements that a server holds, in the form of the memories.
 pub fn held(rows: &[Value]) -> Vec<Held> {
     let claim = |row: &&Value| {
         Some(Held {
@@ -113,7 +113,7 @@ pub fn held(rows: &[Value]) -> Vec<Held> {
         .collect()
 }
 
-/// What was said in a world, each once, and the last year of it.
+/// The claims of a world, each once, and its last year.
 struct Heard<'a> {
     world: &'a World,
     said: BTreeSet<Claim>,
@@ -121,7 +121,7 @@ struct Heard<'a> {
 }
 
 impl Heard<'_> {
-    /// Whether an object of a fact was said, by the subject's own name.
+    /// Returns true if an object of a fact was claimed, by the subject's own name.
     fn knows(&self, fact: &Fact, (from, object): &(u32, String)) -> bool {
         let Fact {
             subject, relation, ..
@@ -139,7 +139,7 @@ impl Heard<'_> {
     }
 }
 
-/// The columns of what is held of a world.
+/// Returns the columns for the held statements of a world.
 pub async fn columns(
     world: &World,
     held: &[Held],
@@ -219,7 +219,7 @@ async fn values(columns: &mut Columns, heard: &Heard<'_>, answers: &Answers<'_>)
     }
 }
 
-/// Questions over two and three facts whose current values were all said.
+/// Questions over two and three facts with current values that were all claimed.
 async fn hops(columns: &mut Columns, heard: &Heard<'_>, answers: &Answers<'_>) {
     for chain in CHAINS {
         let relations: Vec<usize> = chain

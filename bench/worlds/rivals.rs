@@ -1,4 +1,5 @@
-//! Memories that need no trial, on the same stream: what others do, and an oracle. All take claims apart by the same words as the model of ours does.
+//! Memories that need no trial, on the same stream: common designs, and an oracle. All take claims
+//! apart by the same words as the model of ours does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +8,7 @@ use crate::planted_worlds::{Claim, RELATIONS, Said, Truth, World, model};
 /// From this likeness on a judge takes two statements to be about the same.
 const ALIKE: f64 = 0.6;
 
-/// Which memory.
+/// The kind of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rival {
     KeepAll,
@@ -39,7 +40,7 @@ pub struct Held {
     pub to: Option<u32>,
 }
 
-/// What a memory holds after a stream, and how many true statements it lost on the way.
+/// The statements of a memory after a stream, and the number of true ones it lost on the way.
 #[derive(Default)]
 pub struct Memory {
     pub held: Vec<Held>,
@@ -47,7 +48,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// What a rival holds of a world's claims.
+    /// Returns a rival's memory of a world's claims.
     pub fn of(rival: Rival, world: &World) -> Self {
         let (mut memory, mut votes) = (Self::default(), BTreeMap::new());
         for (now, batch) in (crate::planted_worlds::FIRST_YEAR..).zip(&world.years) {
@@ -118,7 +119,8 @@ impl Memory {
         self.held.push(Held { claim, to: None });
     }
 
-    /// What is held of a subject and a relation at a time: of a single-valued relation what began last, and of that what came last.
+    /// Returns the object of a subject and a relation at a time: of a single-valued relation the
+    /// one that began last, and of those the last in the stream.
     pub fn answer(&self, subject: &str, relation: usize, at: u32) -> Option<String> {
         let is_it = |it: &&Held| it.claim.subject == subject && it.claim.relation == relation;
         let is_then = |it: &&Held| it.claim.from <= at && it.to.is_none_or(|to| at < to);
@@ -132,7 +134,8 @@ impl Memory {
     }
 }
 
-/// What most say: of a single-valued relation one object, of another one all that have half of the votes of the first.
+/// Returns the majority's claims: of a single-valued relation one object, of another one all that
+/// have half of the votes of the first.
 fn elected(votes: &BTreeMap<Claim, usize>) -> Vec<Held> {
     let mut of: BTreeMap<(&str, usize), Vec<(&Claim, usize)>> = BTreeMap::new();
     for (claim, count) in votes {

@@ -1,4 +1,4 @@
-//! Builds the arguments of a call from attributes, content and lists, and reports what it cannot read.
+//! Builds the arguments of a call from attributes, content and lists, and reports unreadable parts.
 
 use std::borrow::Cow;
 
@@ -86,7 +86,8 @@ impl Arguments {
             .all(|argument| argument.missing != Missing::Refuse || given(argument))
     }
 
-    /// The arguments as JSON, unless the call cannot be made; and what could not be read.
+    /// Returns the arguments as JSON, unless the call cannot be made, and the reports on unreadable
+    /// parts.
     pub fn end(mut self) -> (Option<String>, Vec<String>) {
         for argument in self.element.arguments {
             if !self.values.contains_key(argument.name) {
@@ -117,13 +118,14 @@ impl Arguments {
         }
     }
 
-    /// Says what could not be read.
+    /// Reports an unreadable part.
     pub fn say(&mut self, what: String) {
         self.unreadable.push(what);
     }
 }
 
-/// One step of a plan: its text and whether it is done, and what is wrong with that.
+/// Returns one step of a plan, with its text and true if it is done, and a report on a fault in
+/// that.
 pub fn step(text: String, done: Option<Option<&str>>) -> (Value, Option<String>) {
     let (done, wrong) = match done.map(|written| parse(Kind::Flag, written)) {
         None => (false, None),

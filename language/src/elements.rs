@@ -20,7 +20,7 @@ pub enum Kind {
 pub enum Missing {
     /// The call is not made.
     Refuse,
-    /// The tool knows what to do without.
+    /// The tool has a default of its own.
     Null,
     /// These words.
     Words(&'static str),
@@ -48,7 +48,7 @@ pub struct Argument {
 pub enum Content {
     /// Nothing: the element is its opening tag, whether or not it has an end tag.
     Nothing,
-    /// A remark: no call, and what looks like elements in it is none.
+    /// A remark: no call, and text like elements in it is none.
     Remark,
     /// Words for this argument, character references decoded.
     Words(&'static str),
@@ -187,7 +187,7 @@ pub const ELEMENTS: &[Element] = elements! {
     ["note"] => "note", Words("text"), [must("text", Text, &["text"])], "<note>what you think</note>";
 };
 
-/// Elements that mean something inside others only, and what they are inside of.
+/// Elements that are read inside others only, with the names of those.
 const INNER: &[(&str, &str)] = &[
     ("step", "<todo-until> or <sequence>"),
     ("item", "<fan-out>"),

@@ -72,7 +72,8 @@ impl<'t> Reader<'t> {
         items
     }
 
-    /// Inner elements of this name: their tags and what is between them. Other words beside them are reported.
+    /// Returns the inner elements of this name: their tags and the content between them. Other
+    /// words beside them are reported.
     fn inner(
         &self,
         index: usize,

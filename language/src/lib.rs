@@ -1,6 +1,7 @@
-//! The thinking language: a pure parser from the text of a model that does not call tools to the calls that the text means.
-//! This file reads elements, `inner` those inside another; `elements` lists them, `scan` and `quotes` find the tags that count,
-//! `arguments` reads what they carry. The caller runs the calls, keeps the text and teaches the language to the model.
+//! The thinking language: a pure parser from the text of a model that does not call tools to the
+//! calls in the text. This file reads elements, `inner` those inside another; `elements` lists
+//! them, `scan` and `quotes` find the tags that count, `arguments` reads their arguments. The
+//! caller runs the calls, keeps the text and teaches the language to the model.
 
 mod arguments;
 mod elements;
@@ -19,7 +20,7 @@ use self::tags::{Attribute, Shape, Tag};
 pub const TEXT_MAX: usize = 1 << 20;
 /// Most calls of one text.
 pub const CALLS_MAX: usize = 64;
-/// Most sentences on what could not be read.
+/// Most sentences on unreadable parts.
 pub const UNREADABLE_MAX: usize = 32;
 
 /// A tool call that a text means.
@@ -78,7 +79,7 @@ pub fn read(text: &str, own: &str) -> Reading {
 struct Reader<'t> {
     text: &'t str,
     tags: Vec<Tag<'t>>,
-    /// Tags whose other end was read.
+    /// True for tags with their other end read.
     ended: Vec<bool>,
     /// Up to here, all is read.
     done: usize,
@@ -123,7 +124,7 @@ impl<'t> Reader<'t> {
         self.pass(self.text.len());
     }
 
-    /// Reads what begins with a tag; returns the tag to go on with.
+    /// Reads the element or text that begins with a tag; returns the tag to go on with.
     fn tag(&mut self, index: usize) -> usize {
         let Range { start, end } = self.tags[index].range;
         self.thought = self.thought.filter(|thought| start < *thought);
@@ -241,7 +242,7 @@ impl<'t> Reader<'t> {
         self.tags[index].shape == Shape::Close && self.tags[index].partner.is_none()
     }
 
-    /// The thread's own element: a thought, and whatever elements are in it.
+    /// Reads the thread's own element: a thought, with the elements in it.
     fn own(&mut self, index: usize, extent: Extent) -> usize {
         self.call(index, &elements::OWN, &extent);
         self.done = self.done.max(extent.end);
@@ -322,7 +323,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Says what could not be read of a tag's element.
+    /// Reports an unreadable part of a tag's element.
     fn tell(&mut self, index: usize, what: &str) {
         if self.reading.unreadable.len() == UNREADABLE_MAX {
             return;

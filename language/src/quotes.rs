@@ -30,7 +30,7 @@ pub struct Quotes {
 /// Most candidate places that are searched for the other half of a pair.
 const LOOKS: usize = 64;
 
-/// Finds what is quoted. `tags` are all tags of the text.
+/// Finds the quotes. `tags` are all tags of the text.
 pub fn find(text: &str, tags: &[Tag<'_>]) -> Quotes {
     let mut finder = Finder {
         text,
@@ -89,15 +89,15 @@ impl Quotes {
 #[derive(Debug, Default)]
 struct Quote {
     end: usize,
-    /// It hides whatever it contains.
+    /// True if it hides all its tags.
     firm: bool,
-    /// It hides an end tag if there is nothing else in it.
+    /// True if it hides an end tag without other text in it.
     single: bool,
     fence: bool,
     unclosed: Option<&'static str>,
 }
 
-/// Quotation marks: what opens, what closes.
+/// Quotation marks: the opening one, and those that close it.
 const MARKS: &[(char, &[char])] = &[
     ('"', &['"']),
     ('“', &['”', '“']),
@@ -117,7 +117,7 @@ const AROUND: &[(char, &[char])] = &[
     ('”', &['”']),
 ];
 
-/// Comments and CDATA: what opens, what closes, what it is called.
+/// Comments and CDATA: begin, end and name.
 const SECTIONS: [(&str, &str, &str); 2] = [
     ("<!--", "-->", "a comment"),
     ("<![CDATA[", "]]>", "a CDATA section"),
@@ -345,7 +345,8 @@ impl Finder<'_, '_> {
         })
     }
 
-    /// Whether a straight mark begins something: not one after a number or inside a word, and words or a tag come after it.
+    /// Returns true if a straight mark opens a quote: not one after a number or inside a word, and
+    /// words or a tag come after it.
     fn opens(&self, at: usize, inside: usize) -> bool {
         let before = self.text[..at].chars().next_back();
         let after = self.text[inside..].chars().next();
@@ -362,7 +363,7 @@ impl Finder<'_, '_> {
         &self.tags[first..first + length]
     }
 
-    /// Remembers what is open.
+    /// Counts the open elements of the tag's name.
     fn passes(&mut self, tag: &Tag<'_>) {
         let open = &mut self.open[tag.name.index()];
         match tag.shape {
@@ -372,7 +373,7 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// Whether a quote hides its tags: it does not have the end tag of something that is open.
+    /// Returns true if a quote hides its tags: it has no end tag of an open element.
     fn hides(&self, at: usize, quote: &Quote) -> bool {
         let tags = self.inside(&(at..quote.end));
         if let ([tag], true) = (tags, quote.single)

@@ -1,14 +1,14 @@
-//! Scans a text for the tags of known elements. What is quoted (`quotes.rs`) is text.
-//! The scan looks at each byte a bounded number of times, whatever the text.
+//! Scans a text for the tags of known elements. Quotes (`quotes.rs`) are text. The scan looks at
+//! each byte of any text a bounded number of times.
 
 use super::elements::Name;
 use super::quotes::{self, Unclosed};
 use super::tags::{Attribute, Shape, Tag};
 
-/// The tags of a text in order, and what may have hidden others.
+/// The tags of a text in order, and an unclosed part that may have hidden others.
 #[derive(Debug)]
 pub struct Scan<'t> {
-    /// Those that are not quoted.
+    /// The tags outside of quotes.
     pub tags: Vec<Tag<'t>>,
     /// A fence, comment or CDATA section that hides tags and is not closed.
     pub unclosed: Option<Unclosed>,
@@ -146,7 +146,7 @@ fn value(text: &str, at: usize) -> Result<(Option<&str>, usize), usize> {
     separated(text, after).map(|after| (Some(&text[inside..end]), after))
 }
 
-/// What ends a value that begins with this; none if it is no quotation mark.
+/// Returns the marks that end a value with this first character; none if it is no quotation mark.
 fn closers(first: char) -> Option<&'static [char]> {
     match first {
         '"' => Some(&['"']),
@@ -168,7 +168,7 @@ fn bare(text: &str, start: usize) -> (Option<&str>, usize) {
     (Some(&text[start..end]), end)
 }
 
-/// Here, if what follows is not grown together with what came before.
+/// Returns the position as success if a separator or the end follows, else as an error.
 fn separated(text: &str, at: usize) -> Result<usize, usize> {
     let apart = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '/' | '>');
     if text[at..].chars().next().is_none_or(apart) {

@@ -1,4 +1,4 @@
-//! What the library costs, beside what one would have written by hand: `cargo bench -p unhurried`.
+//! The cost of the library, beside code written by hand: `cargo bench -p unhurried`.
 //!
 //! Each pair is measured in turns within one run, and the medians are compared: on a shared machine only ratios mean
 //! anything.
@@ -85,7 +85,7 @@ fn chain_of(n: usize) -> Context<u64> {
     (0..n).fold(Context::new(0), |context, _| add_one(context))
 }
 
-/// A chain whose nodes are ready at once, and what tokio takes to switch to a task.
+/// A chain of nodes that are ready at once, beside the time that tokio takes to switch to a task.
 async fn chain() {
     const NODES: usize = 1000;
     // Spawned, as a pipeline would be: the benchmark's own thread is no worker.
@@ -189,7 +189,8 @@ async fn reduce(values: &[u64]) -> u64 {
     values.iter().fold(0, |a, b| a ^ b)
 }
 
-/// A thousand branches and what comes of them: of some fifty microseconds each, and of nothing, where there is only overhead.
+/// A thousand branches and their fan-in: of some fifty microseconds each, and of nothing, where
+/// there is only overhead.
 async fn fan_in() {
     const WIDTH: u64 = 1000;
     for (each, heavy) in [
@@ -243,7 +244,8 @@ async fn refine(draft: &[u8]) -> Vec<u8> {
     better
 }
 
-/// A loop that reads each round, over a value of ten kilobytes: what the process has grown by after the first thousand rounds.
+/// A loop that reads each round, over a value of ten kilobytes: the memory of the process after the
+/// first thousand rounds, and at the end.
 async fn long_loop() {
     let mut draft = Context::new(vec![0_u8; 10_000]);
     let mut at_first = 0;

@@ -1,4 +1,4 @@
-//! A decision on what is there so far: rerank only if there is something to choose from.
+//! A decision on an earlier value: rerank only if there are documents to choose from.
 //!
 //!     cargo run -p unhurried --example conditional
 #![allow(missing_docs, clippy::print_stdout, reason = "an example")]

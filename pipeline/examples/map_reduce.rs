@@ -32,7 +32,8 @@ pub fn report(addresses: &[&str]) -> Context<String> {
     merge(at_once(3).all(summaries))
 }
 
-/// What could be had, and how many pages could not.
+/// Returns the merged summaries of the pages that were fetched, and the number of those that
+/// failed.
 pub async fn report_of_the_rest(addresses: &[&str]) -> Result<(String, usize), NodeExecutionError> {
     let summaries = addresses
         .iter()

@@ -1,5 +1,6 @@
-//! Abandoned calls ended without a value: they failed, or nobody waited for them. They have no record, yet they had places;
-//! without a trace of them an unnamed flow that is called in another order the next time would find its place free.
+//! Abandoned calls ended without a value: they failed, or no reader waited for them. They have no
+//! record, yet they had places; without a trace of them an unnamed flow that is called in another
+//! order the next time would find its place free.
 
 use crate::record::Record;
 use crate::sync::Mutex;
@@ -11,7 +12,7 @@ const MOST: usize = 1000;
 #[derive(Default)]
 pub(crate) struct Abandoned {
     calls: Mutex<Vec<Call>>,
-    /// Held by who writes them: what is recorded meanwhile after all waits, and stands behind them.
+    /// Held while they are written: later records wait, and stand behind them.
     pub(crate) writing: tokio::sync::Mutex<()>,
 }
 

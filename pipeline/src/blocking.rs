@@ -14,7 +14,7 @@ use tokio::task;
 
 use crate::error::Refusal;
 
-/// How long a worker that blocks waits until its runtime goes on without it.
+/// Longest wait of a blocking worker until its runtime goes on without it.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Bodies that block on each other take a thread each.
 const OWN_THREADS: usize = 1 << 14;
@@ -28,7 +28,7 @@ const OWN_THREADS: usize = 1 << 14;
 /// | --- | --- |
 /// | a thread without a runtime | works |
 /// | a thread of a runtime that runs no tasks: `spawn_blocking`, `Handle::enter` | works |
-/// | a multi-threaded runtime | works: another thread of it takes over what this one had to do; [`Refusal::NoThread`] if it has none left |
+/// | a multi-threaded runtime | works: another thread of it takes over this one's tasks; [`Refusal::NoThread`] if it has none left |
 /// | a `LocalSet` on such a runtime | works, unless it waits for a task of the `LocalSet` |
 /// | the thread of a current-thread runtime | [`Refusal::WouldDeadlock`], which names the async form |
 ///
@@ -52,8 +52,9 @@ pub fn block_on<F: Future>(future: F) -> Result<F::Output, Refusal> {
     }
 }
 
-/// A worker that blocks leaves its tasks, timers and sockets to another thread of its runtime. If there is none, all of them
-/// stand still, perhaps also what this waits for.
+/// Runs a future unless its runtime stands still. A worker that blocks leaves its tasks, timers and
+/// sockets to another thread of its runtime. If there is none, all of them stand still, perhaps
+/// also the work that this waits for.
 async fn unless_all_stand_still<F: Future>(
     runtime: &Handle,
     future: F,
@@ -71,7 +72,7 @@ async fn unless_all_stand_still<F: Future>(
     }
 }
 
-/// Polls on this thread, whatever runs on it already: `Runtime::block_on` would panic in a `LocalSet`.
+/// Polls on this thread, also inside of a runtime: `Runtime::block_on` would panic in a `LocalSet`.
 fn wait<F: Future>(runtime: &Runtime, future: F) -> F::Output {
     let _entered = runtime.enter();
     // Nobody refills the budget of a task that does not return.

@@ -14,11 +14,14 @@ use crate::value::{Outcome, Output};
 /// Default size of a cache, in values.
 const AT_MOST: usize = 10_000;
 
-/// A cache returns what the same node returned for the same arguments before, in any run. Clones share the values.
+/// A cache returns the earlier value of the same node for the same arguments, from any run. Clones
+/// share the values.
 ///
-/// Only the named nodes are cached: the library cannot know whether an earlier value will do. Nodes of one name in two modules are two. Their arguments must be data
-/// (`Serialize`); `#[node(ignore(it))]` leaves out an argument that does not matter to the value. Values stay in memory, as they
-/// are; failures are not kept. A journal belongs around a cache: `run.hook(journal).hook(cache)`.
+/// Only the named nodes are cached: the library cannot know for which an earlier value will do.
+/// Nodes of one name in two modules are two. Their arguments must be data (`Serialize`);
+/// `#[node(ignore(it))]` leaves out an argument that does not matter to the value. Values stay in
+/// memory, as they are; failures are not kept. A journal belongs around a cache:
+/// `run.hook(journal).hook(cache)`.
 ///
 /// ```
 /// use unhurried::{Cache, Context, Run, Stats, node};

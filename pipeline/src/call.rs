@@ -1,4 +1,5 @@
-//! Makes nodes of functions: what `#[node]` expands to, and [`wrap`] for a function or closure.
+//! Makes nodes of functions: the calls that `#[node]` expands to, and [`wrap`] for a function or
+//! closure.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -25,8 +26,8 @@ impl Call {
         }
     }
 
-    /// The pending value of this call: `run` of what was `given`, and of the parents; `gather` says the same arguments as
-    /// data.
+    /// Returns the pending value of this call: `run` computes it from the `given` arguments and the
+    /// parents; `gather` turns the same arguments into data.
     pub fn pending<T: Value, G: Send + Sync + 'static>(
         self,
         kind: Kind,

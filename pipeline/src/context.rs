@@ -1,4 +1,4 @@
-//! The lazy value, and what a node accepts in its place.
+//! The lazy value, and the arguments that a node accepts in its place.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,8 +21,9 @@ use crate::value::{Output, Value};
 
 /// A value that may still be pending.
 ///
-/// Calling a node returns one at once; nothing runs until the value is read, by [`data`](Self::data),
-/// [`run`](Self::run), `.await` or their blocking forms. What has been computed stays; clones share it.
+/// Calling a node returns one at once; nothing runs until the value is read, by
+/// [`data`](Self::data), [`run`](Self::run), `.await` or their blocking forms. A computed value
+/// stays; clones share it.
 ///
 /// ```
 /// use unhurried::{Context, node};
@@ -47,7 +48,8 @@ pub struct Context<T> {
     _await_it_before_returning: AwaitItBeforeReturning,
 }
 
-/// Makes a context the one thing that is not [`Unpin`]; its name is what the compiler says of a node that returns one.
+/// Makes a context the one type that is not [`Unpin`]; its name appears in the compiler's error
+/// about a node that returns one.
 #[derive(Clone, Copy)]
 struct AwaitItBeforeReturning(#[allow(dead_code)] PhantomPinned);
 
@@ -58,8 +60,9 @@ impl<T: Value> Context<T> {
         Context::of(Node::root(Output::new(value)))
     }
 
-    /// A context of a value that is there already and comes from this one's: a part of it, for one. What sees the
-    /// [graph](Self::graph) or the [calls](crate::Call::needs) of a run sees where it is from.
+    /// Returns a context of a value that is there already and comes from this one's: a part of it,
+    /// for one. The [graph](Self::graph) and the [calls](crate::Call::needs) of a run show its
+    /// origin.
     ///
     /// ```
     /// use unhurried::{Context, node};
@@ -96,13 +99,13 @@ impl<T: Value> Context<T> {
         }
     }
 
-    /// Runs what is pending, and returns this context, which then is not.
+    /// Runs the pending nodes, and returns this context, which then has its value.
     pub async fn run(&self) -> Result<Self, NodeExecutionError> {
         executor::materialise(&self.node).await?;
         Ok(self.clone())
     }
 
-    /// Runs what is pending, and returns the value.
+    /// Runs the pending nodes, and returns the value.
     pub async fn data(&self) -> Result<T, NodeExecutionError> {
         Ok(executor::materialise(&self.node).await?.value())
     }
@@ -142,7 +145,7 @@ impl<T> Context<T> {
         self.node.is_pending()
     }
 
-    /// The names of what reading it would run, parents first. Runs nothing.
+    /// Returns the names of the nodes that reading it would run, parents first. Runs nothing.
     pub fn pending(&self) -> Vec<String> {
         executor::pending(&self.node)
             .order
@@ -171,7 +174,7 @@ impl<T> Clone for Context<T> {
     }
 }
 
-/// Says what it is and runs nothing: a log line must not start work.
+/// Prints its type and state, and runs nothing: a log line must not start work.
 impl<T> fmt::Debug for Context<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
@@ -199,8 +202,8 @@ impl<'a, T: Value> IntoFuture for &'a Context<T> {
     }
 }
 
-/// What may be given where a node takes a `T` or a `&T`: a `T`, a [`Context`] of one, or a reference to either. Where it takes a
-/// `Vec<T>`, a `Vec`, an array or a slice of contexts, too.
+/// An argument for a node that takes a `T` or a `&T`: a `T`, a [`Context`] of one, or a reference
+/// to either. For a `Vec<T>`, a `Vec`, an array or a slice of contexts, too.
 #[diagnostic::on_unimplemented(
     message = "this node takes a `{T}` here, or a `Context` of one; `{Self}` is neither",
     label = "neither `{T}` nor `Context<{T}>`"
@@ -227,7 +230,7 @@ impl<T: Value> Argument<T> for T {
     }
 }
 
-/// Where a signature says `&str` or `&[T]`, owned values are kept; so what is lent is copied.
+/// Lent arguments are copied: for `&str` or `&[T]` in a signature, owned values are kept.
 impl<T: Value> Argument<T> for &T {
     type Kind = Plain;
 
@@ -269,11 +272,13 @@ impl<T: Value> Argument<T> for &Context<T> {
     }
 }
 
-/// The kind of nothing. With it the compiler cannot conclude that an argument "must be" pending, and says what is wrong.
+/// The kind of no argument. With it the compiler cannot conclude that an argument "must be"
+/// pending, and its error names the fault.
 #[doc(hidden)]
 pub enum NoKind {}
 
-/// At least one argument is a context: what every call of a node must have. There is no graph without one.
+/// At least one argument is a context: every call of a node must have one. There is no graph
+/// without one.
 #[diagnostic::on_unimplemented(
     message = "a node needs at least one `Context` among its arguments",
     label = "only plain values are given here",

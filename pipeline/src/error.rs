@@ -1,10 +1,10 @@
-//! The errors of a read, written for the person who reads them.
+//! The errors of a read, written for people.
 
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// Why a node failed: any error, shared by everyone who waited for the node.
+/// The cause of a node's failure: any error, shared by all readers of the node.
 pub type Cause = Arc<dyn Error + Send + Sync>;
 
 /// A node failed. Reading again runs the failed node again, and none of those that completed.
@@ -92,7 +92,7 @@ impl Error for NodeExecutionError {
     }
 }
 
-/// What this library itself has to say about a node.
+/// An error of this library itself about a node.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {

@@ -20,12 +20,14 @@ use crate::run::Called;
 use crate::value::{Outcome, Output};
 use crate::walk::{Places, Walk, Walked};
 
-/// How many node bodies may read from within each other on one stack; the next read runs on a task, with a fresh one.
+/// Most node bodies that read from within each other on one stack; the next read runs on a task,
+/// with a fresh one.
 const DEPTH_MAX: usize = 8;
 
-/// Runs what is pending, parents first, branches side by side, and returns the value.
+/// Runs the pending nodes, parents first, branches side by side, and returns the value.
 ///
-/// When a node fails nothing further is started; what runs already may finish, and is kept.
+/// When a node fails nothing further is started; bodies that run already may finish, and their
+/// values are kept.
 pub(crate) async fn materialise(target: &Arc<Node>) -> Result<Output, NodeExecutionError> {
     match target.once.get() {
         Some(value) => Ok(value),
@@ -46,10 +48,11 @@ pub(crate) async fn materialise(target: &Arc<Node>) -> Result<Output, NodeExecut
 /// Outcome of a branch that was read.
 pub(crate) type Branch = Result<Output, NodeExecutionError>;
 
-/// Makes one value of what came of branches.
+/// Makes one value of the outcomes of branches.
 pub(crate) type Gather = fn(Vec<Branch>) -> Branch;
 
-/// A fan-in that reads its branches itself: what it runs of them at once, and what a failure means, is its own affair.
+/// A fan-in that reads its branches itself: their number at once, and the meaning of a failure, are
+/// its own affair.
 #[derive(Clone, Copy)]
 pub(crate) struct Branches {
     pub(crate) at_once: usize,
@@ -97,15 +100,17 @@ struct Read {
     at_once: usize,
     /// Returns true if a failure is that of its branch alone.
     to_the_end: bool,
-    /// What is to be run; nothing, where another reader was quicker.
+    /// The nodes to be run; none, where another reader was quicker.
     steps: Vec<Step>,
     edges: Vec<Edge>,
-    /// Which step a node is, by its [key](Walked::key).
+    /// Step of each node, by its [key](Walked::key).
     places: Places,
-    /// What could run now; the last is taken first. So a branch comes to its end before the next one begins.
+    /// Steps that could run now; the last is taken first. So a branch comes to its end before the
+    /// next one begins.
     ready: Vec<usize>,
     completed: Vec<usize>,
-    /// What cannot be run any more and why, when a failure is that of its branch alone.
+    /// Steps that cannot be run any more and the failures, when a failure is that of its branch
+    /// alone.
     failed: HashMap<usize, NodeExecutionError>,
     /// Why the whole read failed.
     failure: Option<(usize, Cause)>,
@@ -114,7 +119,7 @@ struct Read {
 /// A node of a plan.
 struct Step {
     node: Planned,
-    /// How many parents it still waits for.
+    /// Number of parents it still waits for.
     waiting: usize,
     /// The last of the edges to its children, if there is one.
     edge: Option<usize>,
@@ -232,7 +237,7 @@ impl Read {
         self.failure.get_or_insert((i, cause));
     }
 
-    /// What needs this one will not be run, and fails as it did.
+    /// Marks this step and all that need it as failed: they will not be run.
     fn lose(&mut self, i: usize, failure: NodeExecutionError) {
         let mut lost = vec![i];
         while let Some(i) = lost.pop() {
@@ -257,7 +262,7 @@ impl Read {
         Some(child)
     }
 
-    /// What became of a target, in the end.
+    /// Returns the value or the failure of a target, in the end.
     fn result(&self, target: &Arc<Node>) -> Branch {
         target.once.get().ok_or_else(|| {
             let failure = self
@@ -270,7 +275,8 @@ impl Read {
     }
 }
 
-/// A read keeps no value that nobody needs any more: of a node that is done, its name.
+/// The node of a step. A read lets go of values that are no longer needed: of a node that is done
+/// it keeps the name.
 enum Planned {
     Pending(Arc<Node>),
     Done(Arc<Past>),
@@ -291,7 +297,7 @@ impl Planned {
     }
 }
 
-/// The node's value; computed here, or by whoever computes it already.
+/// Returns the node's value; computed here, or by the reader that computes it already.
 async fn execute(node: &Arc<Node>, reader: &Here) -> Outcome {
     node.once.get_or_compute(|| attempt(node, reader)).await
 }

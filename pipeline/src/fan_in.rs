@@ -1,7 +1,8 @@
 //! Fan-in: many contexts as one, with results by index.
 //!
-//! A fan-in is a node whose parents are the contexts, in their order. The index of a branch is the index of its context;
-//! [`gather`] knows it for an argument, [`Branches`] for a fan-in that reads for itself.
+//! A fan-in is a node with the contexts as its parents, in their order. The index of a branch is
+//! the index of its context; [`gather`] knows it for an argument, [`Branches`] for a fan-in that
+//! reads for itself.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,11 +52,12 @@ pub fn all<T: Value>(contexts: impl IntoIterator<Item = Context<T>>) -> Context<
     )
 }
 
-/// What became of each of these, by index: its value, or its failure. One that fails stops no other.
+/// Returns the outcome of each of these, by index: its value, or its failure. One that fails stops
+/// no other.
 ///
-/// A failure is part of this value, and like every value it is kept; to run a failed branch again, read the branch. A journal
-/// keeps no failures: a run that is taken up again tries such a branch anew. What is to be made of failures for good is for
-/// the branch to say, by a value: an `Option`, for one.
+/// A failure is part of this value, and like every value it is kept; to run a failed branch again,
+/// read the branch. A journal keeps no failures: a run that is taken up again tries such a branch
+/// anew. To make a failure final the branch returns it as a value: an `Option`, for one.
 ///
 /// ```
 /// use unhurried::{Context, node, outcomes};
@@ -79,8 +81,9 @@ pub fn outcomes<T: Value>(
 
 /// A fan-in that runs at most `n` nodes of its branches at the same time (none is taken for one).
 ///
-/// A branch is ended before the next one is begun. What the body of a node reads counts as that node; a fan-in with a
-/// limit of its own counts as one. The limit is this fan-in's: what is read from elsewhere is not held up by it.
+/// A branch is ended before the next one is begun. Reads in the body of a node count as that node;
+/// a fan-in with a limit of its own counts as one. The limit is this fan-in's: reads from elsewhere
+/// are not held up by it.
 ///
 /// ```
 /// use unhurried::{Context, at_once, node};
@@ -97,7 +100,7 @@ pub fn at_once(n: usize) -> AtOnce {
     AtOnce(n.max(1))
 }
 
-/// How many nodes a fan-in may run at the same time. See [`at_once`].
+/// Most nodes that a fan-in may run at the same time. See [`at_once`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AtOnce(usize);
 

@@ -21,8 +21,9 @@ impl Run {
         within(scope, pipeline).await
     }
 
-    /// A flow of the run that is here, under a name of its own: what it calls is numbered by itself, so that flows side
-    /// by side do not change each other's [places](crate::Call::place), whichever of them is faster.
+    /// Returns a flow of the current run, under a name of its own: its calls are numbered by
+    /// themselves, so that flows side by side do not change each other's
+    /// [places](crate::Call::place), in any timing.
     ///
     /// Two flows at the same time have two names; a name is free again when its flow has ended. Outside of any run this is
     /// `flow` and no more.
@@ -59,8 +60,9 @@ impl Run {
         }
     }
 
-    /// A [branch](Self::branch) on a task of its own: what `tokio::spawn` does, inside of the run. What nobody waits for
-    /// stops, as everywhere here: the task ends when what is returned is dropped.
+    /// Returns a [branch](Self::branch) on a task of its own: like `tokio::spawn`, inside of the
+    /// run. A task without a reader stops, as everywhere here: it ends when the returned [`Task`]
+    /// is dropped.
     pub fn spawn<F>(name: impl Display, flow: F) -> Task<F::Output>
     where
         F: Future + Send + 'static,
@@ -115,7 +117,7 @@ pub(crate) struct Here {
     pub(crate) depth: usize,
     /// Limited places that the bodies around hold.
     pub(crate) held: Option<Arc<Held>>,
-    /// The node whose body runs.
+    /// The node of the running body.
     pub(crate) node: Option<Arc<dyn Called>>,
 }
 
@@ -128,7 +130,7 @@ impl Here {
         HERE.try_with(Here::clone).unwrap_or_default()
     }
 
-    /// Says that this scope's code reads, as long as what is returned lives.
+    /// Marks this scope's code as reading, as long as the returned value lives.
     pub(crate) fn reading(&self) -> Option<Reading> {
         let scope = self.scope.clone()?;
         scope.reading.fetch_add(1, Ordering::Relaxed);
@@ -159,7 +161,8 @@ fn scope() -> Option<Arc<Scope>> {
     HERE.try_with(|here| here.scope.clone()).ok().flatten()
 }
 
-/// The next place in the current scope; outside of any, the run of one of the parents, whose births these are.
+/// Returns the next place in the current scope; outside of any, a birth in the run of the first
+/// parent that has one.
 pub(crate) fn birth<'a>(mut parents: impl Iterator<Item = &'a Birth>) -> Option<Birth> {
     match scope() {
         Some(scope) => Some(scope.call()),

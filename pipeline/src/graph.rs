@@ -11,9 +11,9 @@ use crate::node::Node;
 use crate::past::Past;
 use crate::walk::{Walk, Walked};
 
-/// The nodes beneath a context, parents first, and which value goes where.
+/// The nodes beneath a context, parents first, and the flow of values between them.
 ///
-/// Of what is done only names are kept, and of a long loop only those of its end.
+/// Of done nodes only names are kept, and of a long loop only those of its end.
 ///
 /// ```
 /// use unhurried::{Context, node};
@@ -43,11 +43,11 @@ pub struct GraphNode {
     pub id: usize,
     /// The node's name; `value` for one that was given.
     pub name: String,
-    /// How far it is.
+    /// Progress of the node.
     pub state: NodeState,
 }
 
-/// How far a node is.
+/// Progress of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -117,7 +117,8 @@ impl Graph {
         dot + "}\n"
     }
 
-    /// In the language of Mermaid. What was given has corners, what is computed is round.
+    /// Returns the graph in the language of Mermaid. Given values have corners, computed ones are
+    /// round.
     pub fn to_mermaid(&self) -> String {
         let mut mermaid = "flowchart TD\n".to_owned();
         for GraphNode { id, name, state } in &self.nodes {
@@ -136,7 +137,7 @@ impl Graph {
     }
 }
 
-/// A node, or what is remembered of one.
+/// A node, or the memory of one.
 #[derive(Clone)]
 enum Seen {
     Node(Arc<Node>),

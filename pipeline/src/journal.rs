@@ -1,4 +1,5 @@
-//! The journal of a run records what each node returned by its place in the run, and answers for the node the next time.
+//! The journal of a run records the value of each node by its place in the run, and answers for the
+//! node the next time.
 //!
 //! The journal is a hook. Where it keeps its records is a trait, with a store in memory here and one in a [`file`].
 
@@ -17,7 +18,7 @@ use crate::run::{Birth, Call, Hook, Next, Scope};
 use crate::sync::Mutex;
 use crate::value::{Outcome, Output};
 
-/// Records every node of a run; what is recorded is not run again.
+/// Records every node of a run; recorded nodes are not run again.
 ///
 /// A run is found by its id, a node by its [place](Call::place), so a run that was cut off and is started again takes up
 /// where it was: recorded nodes answer at once, the rest run. A node that was cut off in the middle runs again. So does one
@@ -43,14 +44,15 @@ use crate::value::{Outcome, Output};
 ///
 /// # A value is the right one, or there is none
 ///
-/// A record says of which node it is, of which [version](Call::version) of it, and by a hash what each
-/// [argument](Call::arguments) was: a context's is its value, so that a change upstream is seen downstream. Where a node
-/// is called that is not the one recorded at its place, it fails and says what differs.
+/// A record names its node and the [version](Call::version) of it, and has a hash of each
+/// [argument](Call::arguments): a context's is its value, so that a change upstream is seen
+/// downstream. Where a node is called that is not the one recorded at its place, it fails and names
+/// the difference.
 ///
-/// Values and arguments are therefore data: `Serialize` and `Deserialize`, `Serialize` alone for arguments. A node of
-/// which one is not fails under a journal, unless it is `#[node(transient)]` (then it is run each time) or the argument
-/// is left out by `#[node(ignore(…))]`. What is the same must be the same as data: a `HashSet` is in another order in each
-/// process, so take a `BTreeSet`.
+/// Values and arguments are therefore data: `Serialize` and `Deserialize`, `Serialize` alone for
+/// arguments. A node of which one is not fails under a journal, unless it is `#[node(transient)]`
+/// (then it is run each time) or the argument is left out by `#[node(ignore(…))]`. Equal values
+/// must be equal as data: a `HashSet` is in another order in each process, so take a `BTreeSet`.
 ///
 /// Places count the calls of one flow of control. Contexts that were made beforehand may be read side by side; *flows* side
 /// by side, that call nodes as they go, have names: [`Run::branch`](crate::Run::branch), [`Run::spawn`](crate::Run::spawn). Of flows without names a call that is
@@ -58,11 +60,12 @@ use crate::value::{Outcome, Output};
 /// read at the same time: where they make equal calls, each may get the other's value. Nor is it seen that a context was made
 /// and never read.
 ///
-/// What decides which way the run takes, a clock or a random number, belongs into a node; the same way is what the
-/// journal counts on.
+/// The journal counts on the same way in each run. So a clock or a random number that decides on
+/// the way belongs into a node.
 pub struct Journal<S>(S);
 
-/// Where records are kept. When [`keep`](Self::keep) or [`forget`](Self::forget) returns, that must survive.
+/// A store of records. When [`keep`](Self::keep) or [`forget`](Self::forget) returns, the change
+/// must survive.
 #[async_trait]
 pub trait JournalStore: Send + Sync {
     /// The record of this place in this run.
@@ -79,7 +82,7 @@ pub trait JournalStore: Send + Sync {
 struct Entry<'a> {
     call: &'a Call,
     birth: &'a Birth,
-    /// What is said of it when it is abandoned.
+    /// The record to be kept of it when it is abandoned.
     record: Record,
 }
 
@@ -225,7 +228,7 @@ struct UnderWay<'a> {
 }
 
 impl<'a> UnderWay<'a> {
-    /// `record`: what is said of it when it is abandoned.
+    /// Begins a call. `record` is kept of it when it is abandoned.
     fn begin(birth: &'a Birth, record: &'a Record) -> Self {
         Self {
             scope: &birth.scope,
@@ -251,8 +254,8 @@ impl Drop for UnderWay<'_> {
 /// By run, by place.
 type Records = HashMap<String, HashMap<String, Record>>;
 
-/// Keeps a record. A call that came to nothing never takes the place of a value: who wrote it may have been dropped, and the value
-/// come first.
+/// Keeps a record. An abandoned call never takes the place of a value: its writer may have been
+/// dropped, and the value come first.
 fn put(records: &mut Records, run: String, record: Record) {
     let of_run = records.entry(run).or_default();
     if !record.abandoned || !of_run.contains_key(&record.place) {

@@ -22,12 +22,13 @@ use crate::run::{Birth, Call, Called, Next, Parent, Scope};
 use crate::value::{Kind, Outcome, Output};
 use crate::walk::Walked;
 
-/// What of a node's arguments were contexts, in the order of the arguments; a context given twice is here twice.
+/// The contexts among a node's arguments, in the order of the arguments; a context given twice is
+/// here twice.
 pub struct Parents(pub(crate) Few<Arc<Node>>);
 
 /// A node's function, with the arguments it was called with.
 pub(crate) trait Function: Send + Sync {
-    /// Whether it reads its parents itself. Else they are run before.
+    /// Returns true if it reads its parents itself. Else they are run before.
     fn reads(&self) -> bool;
 
     /// Calls the function.
@@ -48,19 +49,20 @@ impl Parents {
 }
 
 pub(crate) struct Node {
-    /// Its name, and in the end what it was made of.
+    /// Its name, and in the end its origin.
     pub(crate) past: Arc<Past>,
     /// Of a value that is computed.
     pub(crate) kind: Option<Kind>,
     pub(crate) once: Once<Arc<Recipe>, Output, TaskLocalFuture<Here, Attempt>>,
-    /// Where in a run it was called, if inside of one.
+    /// Place in a run of its call, if inside of one.
     pub(crate) birth: Option<Birth>,
 }
 
-/// What makes a node's value. It is gone when the value is there: a done node lets go of what it was made of.
+/// The recipe of a node's value: parents, pieces and function. It is gone when the value is there:
+/// a done node lets go of its inputs.
 pub(crate) struct Recipe<F: ?Sized = dyn Function> {
     pub(crate) parents: Parents,
-    /// What is said of the value while it is made, as soon as somebody says or looks.
+    /// The pieces said of the value while it is made, from the first piece or look on.
     pub(crate) saying: OnceLock<Saying>,
     pub(crate) function: F,
 }
@@ -93,7 +95,7 @@ impl Node {
         !self.once.is_full()
     }
 
-    /// Sees what must be done before this can be run. Whether this is pending at all.
+    /// Visits the nodes that must be done before this can be run. Returns true if this is pending.
     pub(crate) fn awaited(&self, see: impl FnMut(&Arc<Node>)) -> bool {
         let awaited = |recipe: &mut Arc<Recipe>| {
             if !recipe.function.reads() {
@@ -121,12 +123,12 @@ impl Node {
         recipe.function.run(&recipe.parents)
     }
 
-    /// What it is made of, for those who do more with it than look. Never held across an await.
+    /// Returns the recipe, for longer use than a look under the lock. Never held across an await.
     fn recipe(&self) -> Option<Arc<Recipe>> {
         self.once.recipe(|recipe| recipe.clone())
     }
 
-    /// Where its pieces are said, until the value is there.
+    /// Returns the channel of its pieces, until the value is there.
     pub(crate) fn saying(&self) -> Option<Saying> {
         self.once
             .recipe(|recipe| recipe.saying.get_or_init(Saying::default).clone())
@@ -139,7 +141,7 @@ impl Node {
         }
     }
 
-    /// Writes down what it was made of. To be done while that is still known.
+    /// Writes down its origin. To be done while the recipe is still there.
     pub(crate) fn remember(&self) {
         self.once.recipe(|recipe| {
             self.past
@@ -217,7 +219,7 @@ impl Node {
 pub(crate) struct Attempt {
     node: Arc<Node>,
     scope: Option<Arc<Scope>>,
-    /// Made by the first poll: what that takes, a copy of an argument for one, may panic.
+    /// Made by the first poll: the making, a copy of an argument for one, may panic.
     work: Option<BoxFuture<'static, Outcome>>,
     is_done: bool,
 }
@@ -272,7 +274,7 @@ impl Future for Attempt {
     }
 }
 
-/// Says to whoever looks at the node's pieces that no more come: it failed, or nobody waits for it.
+/// Tells readers of the node's pieces that no more come: it failed, or its readers are gone.
 impl Drop for Attempt {
     fn drop(&mut self) {
         if !self.is_done {

@@ -1,7 +1,8 @@
-//! A cell whose value is computed once, whoever asks and however often.
+//! A cell with a value that is computed once, for any number of readers and reads.
 //!
-//! This file decides when a computation begins, who joins it, what is kept of it, and how long its inputs are kept. It knows
-//! nothing of nodes. The lock comes from `crate::sync`, so that the tests can replace it by a model checker's.
+//! This file decides when a computation begins, how readers join it, which result is kept, and how
+//! long its inputs are kept. It knows nothing of nodes. The lock comes from `crate::sync`, so that
+//! the tests can replace it by a model checker's.
 
 use std::future::Future;
 
@@ -12,16 +13,17 @@ use crate::sync::Mutex;
 
 /// A cell that is filled by the first computation to succeed.
 ///
-/// - Readers who come while it is being computed join that computation; it is driven by any of them.
+/// - Readers that come while it is being computed join that computation; it is driven by any of
+///   them.
 /// - When the last reader goes away, the computation is dropped; the next reader begins anew.
-/// - A failure goes to everyone who had joined and is not kept.
-/// - What the value is made of, the recipe, is kept until the value is there, and no longer.
+/// - A failure goes to all that had joined and is not kept.
+/// - The recipe, the inputs of the value, is kept until the value is there, and no longer.
 pub struct Once<R, T, F: Future> {
     state: Mutex<State<R, T, F>>,
 }
 
 enum State<R, T, F: Future> {
-    /// The attempt belongs to its readers: the cell must not keep alive what nobody waits for.
+    /// The attempt belongs to its readers: the cell must not keep it alive without them.
     Pending {
         recipe: R,
         attempt: Option<WeakShared<F>>,
@@ -55,12 +57,12 @@ impl<R, T: Clone, E: Clone, F: Future<Output = Result<T, E>>> Once<R, T, F> {
         })
     }
 
-    /// Whether the value is there.
+    /// Returns true if the value is there.
     pub fn is_full(&self) -> bool {
         self.state.with(|state| matches!(state, State::Full(_)))
     }
 
-    /// Whether someone is waiting for a computation right now.
+    /// Returns true if a reader waits for a computation right now.
     pub fn is_running(&self) -> bool {
         // Upgraded here, dropped outside: it may be the last reader, and what it then drops is not ours.
         let attempt = self.state.with(|state| match state {
@@ -70,7 +72,8 @@ impl<R, T: Clone, E: Clone, F: Future<Output = Result<T, E>>> Once<R, T, F> {
         attempt.is_some()
     }
 
-    /// What the value is made of, if it is not there. Looked at under the lock: look, and do nothing else.
+    /// Looks at the recipe, if the value is not there. Looked at under the lock: look, and do
+    /// nothing else.
     pub fn recipe<L>(&self, look: impl FnOnce(&mut R) -> L) -> Option<L> {
         self.state.with(|state| match state {
             State::Pending { recipe, .. } => Some(look(recipe)),
@@ -106,7 +109,8 @@ impl<R, T: Clone, E: Clone, F: Future<Output = Result<T, E>>> Once<R, T, F> {
         })
     }
 
-    /// Keeps a success, and lets go of what it was made of; forgets a failure, unless someone has begun anew since.
+    /// Keeps a success, and lets go of its recipe; forgets a failure, unless another attempt has
+    /// begun since.
     fn settle(&self, attempt: &Shared<F>, result: &Result<T, E>) {
         // Dropped outside of the lock, both: whose drop that is, is not ours to know.
         let _done_with = self.state.with(|state| {

@@ -8,21 +8,22 @@ use smallvec::SmallVec;
 /// As many as a node commonly has arguments take no memory block of their own.
 pub(crate) type Few<T> = SmallVec<[T; 2]>;
 
-/// How long a past may be, in arguments. Beyond, it begins anew: a loop of a million rounds has the memory of a short one.
+/// Longest past, in arguments. Beyond, it begins anew: a loop of a million rounds has the memory of
+/// a short one.
 const PAST_MAX: usize = 1000;
 
 /// A node without its value.
 pub(crate) struct Past {
     pub(crate) name: Cow<'static, str>,
-    /// Whether the value was given, not computed.
+    /// True if the value was given, not computed.
     pub(crate) is_given: bool,
     made: OnceLock<Made>,
 }
 
-/// How a value was made.
+/// The origin of a made value.
 struct Made {
     of: Few<Arc<Past>>,
-    /// How many arguments there were on the longest way to here.
+    /// Number of arguments on the longest way to here.
     length: usize,
 }
 
@@ -35,12 +36,12 @@ impl Past {
         })
     }
 
-    /// Whether the value was made.
+    /// Returns true if the value was made.
     pub(crate) fn is_made(&self) -> bool {
         self.made.get().is_some()
     }
 
-    /// What it was made of, as far as it is remembered.
+    /// Returns its parents, as far as they are remembered.
     pub(crate) fn made_of(&self) -> &[Arc<Past>] {
         self.made.get().map_or(&[], |made| &made.of)
     }

@@ -7,10 +7,11 @@ use tokio::sync::watch;
 use crate::flow::Here;
 use crate::value::{Output, Value};
 
-/// What was said of a value until now. It belongs to the recipe: when the value is there, it goes.
+/// The pieces of a value said until now. They belong to the recipe: when the value is there, they
+/// go.
 #[derive(Default)]
 pub(crate) struct Said {
-    /// Which try this is; none has begun at 0.
+    /// Number of the try; none has begun at 0.
     attempt: usize,
     is_over: bool,
     pieces: Vec<Output>,
@@ -18,10 +19,11 @@ pub(crate) struct Said {
 
 pub(crate) type Saying = watch::Sender<Said>;
 
-/// Says a piece of the value that the node's body around is making, to whoever [looks](crate::Context::pieces). Nobody has to; outside
-/// of a body, and where the body's code runs on a task of its own, nobody can, and nothing is said.
+/// Says a piece of the value that the node's body around is making, to [readers of
+/// pieces](crate::Context::pieces), if there are any. Outside of a body, and where the body's code
+/// runs on a task of its own, nothing is said.
 ///
-/// A piece is of any type. It is gone when the value is there: what should last belongs into the value.
+/// A piece is of any type. It is gone when the value is there: lasting parts belong into the value.
 ///
 /// ```
 /// use unhurried::{Context, Piece, node, say};
@@ -69,7 +71,7 @@ pub(crate) fn add(saying: &Saying, piece: Output) {
     });
 }
 
-/// A try begins: what an earlier one said does not count.
+/// A try begins: pieces of an earlier one do not count.
 pub(crate) fn begin(saying: &Saying) {
     saying.send_modify(|said| {
         said.attempt += 1;
@@ -78,7 +80,7 @@ pub(crate) fn begin(saying: &Saying) {
     });
 }
 
-/// Nobody computes the value any more, and it is not there.
+/// The computation is over without a value.
 pub(crate) fn end(saying: &Saying) {
     saying.send_modify(|said| {
         said.attempt = said.attempt.max(1);
@@ -91,7 +93,7 @@ pub(crate) fn end(saying: &Saying) {
 pub enum Piece<P> {
     /// The next piece.
     Next(P),
-    /// The try whose pieces these were has failed, and another one has begun: forget them.
+    /// The try of these pieces has failed, and another one has begun: forget them.
     Again,
 }
 
@@ -125,8 +127,9 @@ impl<P: Value> Pieces<P> {
         }
     }
 
-    /// The next piece of this type, as soon as it is said; none when the value is there, or its computation has failed or was
-    /// given up. Looking runs nothing: somebody must read the value meanwhile.
+    /// Returns the next piece of this type, as soon as it is said; none when the value is there, or
+    /// its computation has failed or was given up. Looking runs nothing: a reader must read the
+    /// value meanwhile.
     pub async fn next(&mut self) -> Option<Piece<P>> {
         loop {
             let (attempt, seen) = (self.attempt, self.seen);

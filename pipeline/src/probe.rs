@@ -15,11 +15,11 @@ use crate::context::Context;
 use crate::data;
 use crate::value::{Codec, Kind, Output, Value};
 
-/// What a function returned, as a `Result`. Which of the two it is says [`Probe`], by the type.
+/// The returned value of a function, as a `Result`. [`Probe`] tells a `Result` from other types.
 pub trait Returned<const FALLIBLE: bool> {
-    /// What it is when all went well.
+    /// The type of its success.
     type Value;
-    /// What else it may be.
+    /// The type of its error.
     type Error;
 
     /// The returned value.
@@ -44,12 +44,13 @@ impl<T> Returned<false> for T {
     }
 }
 
-/// Finds out about a type, without a bound on it. What is said of a `Result` here comes before what [`Infallibly`] says of
-/// all types; whether it can be recorded says `(&Probe::<T>::new()).kind()`, the first of two that fits.
+/// Finds out about a type, without a bound on it. The members for a `Result` here come before those
+/// that [`Infallibly`] has for all types. `(&Probe::<T>::new()).kind()` is the kind of its record,
+/// by the first of two that fits.
 pub struct Probe<T: ?Sized>(PhantomData<T>);
 
 impl<T, E> Probe<Result<T, E>> {
-    /// It is a `Result`, under whatever name.
+    /// True: the type is a `Result`, under any name.
     pub const FALLIBLE: bool = true;
 
     /// The same for types that are not known yet.
@@ -58,7 +59,7 @@ impl<T, E> Probe<Result<T, E>> {
     }
 }
 
-/// It is anything else.
+/// The answers for any other type.
 pub trait Infallibly {
     /// No.
     const FALLIBLE: bool = false;
@@ -77,7 +78,7 @@ pub struct AliasOfResult;
 /// No `Result`.
 pub struct PlainValue;
 
-/// What [`written_out`] takes.
+/// The types that [`written_out`] takes.
 #[diagnostic::on_unimplemented(
     message = "this type is a `Result` by another name, and depends on a type parameter of the node",
     label = "write `Result<…, …>` out in the node's signature: only then is an `Err` a failure of the node"
@@ -153,13 +154,13 @@ impl<T> Unwritten<T> for &Probe<T> {
 /// Nothing pending within.
 pub struct NoContext;
 
-/// A pending context, or what holds one.
+/// A pending context, or a value that holds one.
 pub struct PendingContext;
 
 macro_rules! pending {
     ($(<$($parameter:ident),+> $held:ty;)*) => { $(
         impl<$($parameter),+> Probe<$held> {
-            /// It is, or holds, a pending context.
+            /// The type is, or holds, a pending context.
             pub fn pending(&self) -> PendingContext {
                 PendingContext
             }

@@ -23,8 +23,8 @@ pub struct Record {
     pub version: u32,
     /// Its value.
     pub value: Json,
-    /// True if it gave nothing: it failed, or nobody waited for it, and the run went on. Then it says only which call had this
-    /// place, and the call is run again.
+    /// True if it gave no value: it failed, or its readers went away, and the run went on. Then it
+    /// names only the call that had this place, and the call is run again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub abandoned: bool,
 }

@@ -30,10 +30,10 @@ use pool::Pool;
 
 /// A type declared by [`#[replica]`](crate::replica).
 pub trait Replica: Instance + Sized {
-    /// What its constructor takes: `()`, the one parameter, or a tuple of them.
+    /// The arguments of its constructor: `()`, the one parameter, or a tuple of them.
     type Arguments: Serialize + DeserializeOwned + Send;
 
-    /// What callers hold: the methods of the type, each async and each returning a `Result`.
+    /// The handle for callers: the methods of the type, each async and each returning a `Result`.
     type Proxy: From<Proxy<Self>>;
 
     /// The handle.
@@ -46,13 +46,13 @@ pub trait Replica: Instance + Sized {
         async move { Self::pool().deploy_data(Some(data?)).await }
     }
 
-    /// Remembers what instances are to be built from, for whoever deploys them.
+    /// Remembers the arguments from which instances are built, for a later deployment.
     fn remember(arguments: Self::Arguments) -> Result<(), ReplicaError> {
         Self::pool().remember(&arguments)
     }
 
-    /// Makes more instances, or ends the last ones. The others keep their state. One that is scaled away is handed to nobody
-    /// from then on, and ends when the last caller lets go of it.
+    /// Makes more instances, or ends the last ones. The others keep their state. One that is scaled
+    /// away is handed out no more from then on, and ends when the last caller lets go of it.
     fn scale(n: usize) -> impl Future<Output = Result<(), ReplicaError>> + Send {
         Self::pool().scale(n)
     }
@@ -62,7 +62,7 @@ pub trait Replica: Instance + Sized {
         Self::pool().shutdown()
     }
 
-    /// An instance, or what stands in for one; deploys first, if nobody did.
+    /// Returns an instance, or its stand-in; deploys first, if there is none.
     fn get() -> impl Future<Output = Result<Self::Proxy, ReplicaError>> + Send {
         async { Ok(Proxy::of(Self::pool(), Self::pool().get().await?).into()) }
     }
@@ -152,7 +152,7 @@ impl<R: Instance> Proxy<R> {
         Some(here)
     }
 
-    /// A plain call of a method, whose panic is a failure of the method here, too.
+    /// Calls a method, and turns a panic into a failure of the method here, too.
     #[doc(hidden)]
     pub fn guarded<T>(
         &self,
@@ -173,7 +173,8 @@ impl<R: Instance> Proxy<R> {
     }
 }
 
-/// No method of [`Proxy`], which is compiled where it is used and sees less of what is here.
+/// Tells the hooks of a call. No method of [`Proxy`], which is compiled where it is used and sees
+/// less of this crate.
 fn tell_hooks(pool: &Pool, method: &str) {
     let _ = HERE.try_with(|here| {
         let Some(scope) = &here.scope else { return };

@@ -51,7 +51,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run under this id. A journal finds what it recorded by it.
+    /// Returns a run under this id. A journal finds its records by it.
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Run {
             id: id.into(),
@@ -95,8 +95,8 @@ impl Run {
 /// ```
 #[async_trait]
 pub trait Hook: Send + Sync {
-    /// Runs the node by `next.run()`, before, after or around what it does itself; or again, if it failed; or does not, and
-    /// answers.
+    /// Runs the node by `next.run()`, before, after or around its own work; or again, if it failed;
+    /// or does not, and answers.
     async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
         let _ = call;
         next.run().await
@@ -108,7 +108,7 @@ pub trait Hook: Send + Sync {
     }
 }
 
-/// A hook may be kept by who installs it.
+/// A hook may be shared with its installer.
 #[async_trait]
 impl<H: Hook + ?Sized> Hook for Arc<H> {
     async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
@@ -165,9 +165,10 @@ impl Call {
         &self.run
     }
 
-    /// Place in the run of the call: `2` for the second call of the run, `2.1` for the first in its body,
-    /// `/apples.1` for the first in the [branch](crate::Run::branch) `apples`. The same in every run that takes the same
-    /// way, whatever the timing. None if it was called outside of the run.
+    /// Returns the place in the run of the call: `2` for the second call of the run, `2.1` for the
+    /// first in its body, `/apples.1` for the first in the [branch](crate::Run::branch) `apples`.
+    /// The same in every run that takes the same way, in any timing. None if it was called outside
+    /// of the run.
     pub fn place(&self) -> Option<&str> {
         self.place.as_deref()
     }
@@ -177,13 +178,14 @@ impl Call {
         self.node.birth()
     }
 
-    /// The names of what its arguments come from.
+    /// Returns the names of the nodes that its arguments come from.
     pub fn parents(&self) -> impl Iterator<Item = &str> {
         self.parents.iter().map(|parent| &*parent.past.name)
     }
 
-    /// The [places](Self::place) of the calls whose values flow into this one, each once, in the order of the arguments. A value that
-    /// was given has no place, unless it was [taken](crate::Context::taken) from one that has; nor has what another run computed.
+    /// Returns the [places](Self::place) of the calls with values that flow into this one, each
+    /// once, in the order of the arguments. A given value has no place, unless it was
+    /// [taken](crate::Context::taken) from one that has; nor has a value of another run.
     ///
     /// Values that the code around has read are unknown here: they are no arguments.
     pub fn needs(&self) -> impl Iterator<Item = String> {
@@ -264,38 +266,38 @@ impl<'a> Next<'a> {
 /// One flow of control in which nodes are called: a run, a branch of one, or the body of one of its nodes.
 pub(crate) struct Scope {
     pub(crate) run: Arc<Run>,
-    /// Whose body this is, or is part of.
+    /// The node of this body, or of the body around.
     pub(crate) node: Option<Arc<str>>,
     /// None beneath a node that was called outside of the run.
     place: Option<String>,
-    /// Whether the place itself is a matter of timing.
+    /// True if the place itself is a matter of timing.
     raced: bool,
     next: AtomicUsize,
-    /// How many reads are under way by the code of this scope.
+    /// Reads under way by the code of this scope.
     pub(crate) reading: AtomicUsize,
     branches: Mutex<BTreeMap<String, Uses>>,
     pub(crate) abandoned: Abandoned,
 }
 
-/// What became of a name.
+/// The uses of a name.
 #[derive(Default)]
 struct Uses {
     ever: usize,
     now: usize,
 }
 
-/// Which scope a node was called in, and as the how-manieth.
+/// The scope of a node's call, and the number of the call in it.
 #[derive(Clone)]
 pub(crate) struct Birth {
     pub(crate) scope: Arc<Scope>,
     /// None: it belongs to the run, but was not called in it.
     pub(crate) number: Option<usize>,
-    /// It was called while another flow of this scope was reading.
+    /// True if it was called while another flow of this scope was reading.
     pub(crate) raced: bool,
 }
 
 impl Birth {
-    /// Of what belongs to the run of this scope, and was not called there.
+    /// The birth of a node that belongs to the run of this scope, and was not called there.
     pub(crate) fn astray(scope: Arc<Scope>) -> Self {
         Birth {
             scope,
@@ -386,7 +388,7 @@ impl Scope {
     }
 }
 
-/// A name as it stands in places: what they are written with does not occur in it.
+/// Returns a name as it stands in places: the characters of their syntax do not occur in it.
 fn written(name: &str) -> String {
     let mut written = String::with_capacity(name.len());
     for letter in name.chars() {

@@ -20,17 +20,17 @@ struct Counts {
     external: BTreeMap<String, u64>,
 }
 
-/// What is known of the nodes of one name.
+/// Counts of the nodes of one name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeStats {
-    /// How often such a node was run.
+    /// Number of runs of such a node.
     pub executions: u64,
-    /// How many of these failed.
+    /// Number of these that failed.
     pub failures: u64,
-    /// How long they took together.
+    /// Their time together.
     pub total: Duration,
-    /// How many calls they made of each replica.
+    /// Number of calls they made of each replica.
     pub replica_calls: BTreeMap<String, u64>,
 }
 
@@ -57,7 +57,7 @@ impl Stats {
         self.0.with(|counts| counts.nodes.clone())
     }
 
-    /// Which replicas each node called: what depends on what.
+    /// Returns the replicas that each node called: its dependencies.
     pub fn dependencies(&self) -> BTreeMap<String, Vec<String>> {
         let replicas = |node: NodeStats| node.replica_calls.into_keys().collect();
         self.nodes()

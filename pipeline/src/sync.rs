@@ -1,6 +1,7 @@
 //! The lock of this crate: held for a few lines, never across an await.
 
-/// A mutex whose guard cannot escape. What panics under it leaves a value that is whole: every change is one assignment.
+/// A mutex with a guard that cannot escape. A panic under it leaves a whole value: every change is
+/// one assignment.
 #[derive(Default)]
 pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
 

@@ -8,8 +8,9 @@ use crate::limits::Limits;
 
 /// Arguments and results of nodes: any plain value that can be cloned and sent between threads.
 ///
-/// `Unpin` is what keeps a pending [`Context`](crate::Context) out: every plain value is, a context is not, and neither is a struct with
-/// a context in it. A node that forgets to await is therefore refused by the compiler.
+/// `Unpin` keeps a pending [`Context`](crate::Context) out: every plain value is, a context is not,
+/// and neither is a struct with a context in it. A node that forgets to await is therefore refused
+/// by the compiler.
 ///
 /// ```compile_fail
 /// use unhurried::{Context, node};
@@ -29,7 +30,7 @@ pub trait Value: Clone + Send + Sync + Unpin + 'static {}
 
 impl<T: Clone + Send + Sync + Unpin + 'static> Value for T {}
 
-/// The value of a node, shared by all who read it.
+/// The value of a node, shared by all its readers.
 #[derive(Clone)]
 pub struct Output(Arc<dyn Any + Send + Sync>);
 
@@ -47,7 +48,7 @@ impl Output {
         self.0.downcast_ref()
     }
 
-    /// The value for one who keeps it: a copy, if others have it.
+    /// Returns the value to keep: a copy, if others have it.
     pub(crate) fn value<T: Value>(self) -> T {
         Arc::unwrap_or_clone(self.shared())
     }

@@ -1,10 +1,11 @@
-//! A walk goes back from nodes to what they are made of, however long the way is.
+//! A walk goes back from nodes to their parents, over a way of any length.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Some of what is beneath others, and themselves: every parent before its children, arguments in their order.
+/// Nodes and some of those beneath them: every parent before its children, arguments in their
+/// order.
 pub(crate) struct Walk<N> {
     pub(crate) order: Vec<N>,
     /// Position of each in that order, by its [key](Walked::key).
@@ -19,7 +20,7 @@ pub(crate) trait Walked: Clone {
     fn key(&self) -> usize;
 }
 
-/// Hashes an address: nobody chooses it, so nothing slower is needed.
+/// Hashes an address: no attacker chooses it, so nothing slower is needed.
 #[derive(Default)]
 pub(crate) struct Spread(u64);
 
@@ -40,7 +41,8 @@ impl Hasher for Spread {
 }
 
 impl<N: Walked> Walk<N> {
-    /// Goes back from the `targets`. `before` adds what comes before a node, and says whether the node is wanted.
+    /// Goes back from the `targets`. `before` adds the parents of a node, and returns true if the
+    /// node is wanted.
     pub(crate) fn of(targets: &[N], before: impl Fn(&N, &mut Vec<N>) -> bool) -> Self {
         let mut walk = Walk {
             order: Vec::new(),

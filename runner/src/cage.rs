@@ -1,5 +1,6 @@
-//! The cage is what a process gives up before it reads code that nobody trusts: new files, sockets, processes, memory beyond its
-//! share, and on Linux every system call that an engine does not need. None of it can be taken back.
+//! The cage takes rights from a process before it reads untrusted code: new files, sockets,
+//! processes, memory beyond its share, and on Linux every system call that an engine does not need.
+//! None of it can be taken back.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::request::Limits;
 
-/// Memory of the process itself and of what it copies, beside the values of the code.
+/// Memory of the process itself and of its copies, beside the values of the code.
 const OWN_BYTES: u64 = 64 << 20;
 
 /// Names of the limits that the kernel refused.
@@ -24,7 +25,8 @@ impl Kept {
     }
 }
 
-/// Gives up all that the kernel lets go, for good, and names what it did not let go. Only for a process with one thread.
+/// Gives up all rights that the kernel lets go, for good, and names the others. Only for a process
+/// with one thread.
 pub fn enter(limits: &Limits) -> Vec<String> {
     let mut kept = Kept::default();
     kept.give_up("the working directory", std::env::set_current_dir("/"));
@@ -58,7 +60,8 @@ pub fn give_up_capabilities() -> Result<(), String> {
     linux::no_capabilities().map_err(|error| error.to_string())
 }
 
-/// Lets the kernel end this process where it computes for longer than a run may, also if nobody is left who would kill it.
+/// Lets the kernel end this process where it computes for longer than a run may, also if its server
+/// is gone.
 pub(crate) fn compute_until(limits: &Limits) {
     // Whole seconds, and those begun on both sides; the worker's own watch and the server are earlier.
     let until = computed()
@@ -195,7 +198,7 @@ mod linux {
 
     type Rules = BTreeMap<libc::c_long, Vec<SeccompRule>>;
 
-    /// Reading, writing, memory, the clock, and ending: on what is open already, and for this process alone.
+    /// Reading, writing, memory, the clock, and ending: on open files, and for this process alone.
     fn rules() -> Result<Rules, seccompiler::BackendError> {
         let plain = [
             libc::SYS_read,

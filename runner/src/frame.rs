@@ -1,4 +1,5 @@
-//! The frames between a server and its worker: a length of four bytes, big-endian, and JSON. Each side bounds what it reads.
+//! The frames between a server and its worker: a length of four bytes, big-endian, and JSON. Each
+//! side bounds its reads.
 
 use std::io::{self, Read, Write};
 
@@ -23,7 +24,8 @@ pub(crate) enum ToWorker {
 /// A frame from a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FromWorker {
-    /// It has given up what it could and waits for a request. `kept` names what the kernel did not let it give up.
+    /// The worker is in its cage and waits for a request. `kept` names the rights that the kernel
+    /// did not let it give up.
     Ready { kept: Vec<String> },
     /// A run ended by itself, with a value or an error of its own. The value is JSON in a text: how deep it is nested is for the
     /// server to look at.
@@ -31,7 +33,7 @@ pub(crate) enum FromWorker {
         outcome: Result<String, Thrown>,
         printed: String,
     },
-    /// It was stopped by the worker itself, which ends now.
+    /// A run was stopped by the worker itself, which ends now.
     Stopped {
         reason: Reason,
         detail: String,

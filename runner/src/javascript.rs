@@ -1,5 +1,5 @@
-//! One run of JavaScript in an engine of its own. The code finds `input`, `print` and `console`, and nothing that reaches outside; what it
-//! is worth is its last expression, or what it returns.
+//! One run of JavaScript in an engine of its own. The code finds `input`, `print` and `console`,
+//! and nothing that reaches outside. Its value is its last expression, or its return value.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -142,7 +142,7 @@ fn evaluated<'js>(
     }
 }
 
-/// Gives the code what it finds, and takes the fine clock away.
+/// Sets the globals of the code, and takes the fine clock away.
 fn prepare<'js>(
     ctx: &Ctx<'js>,
     input: &Json,
@@ -260,7 +260,8 @@ fn line_of(stack: &str) -> Option<u32> {
         .ok()
 }
 
-/// JSON whose texts are texts everywhere: the engine escapes half a surrogate pair as `\udxxx`, which stands for no character.
+/// Returns JSON with valid text everywhere: the engine escapes half a surrogate pair as `\udxxx`,
+/// which stands for no character.
 fn well_formed(json: String) -> String {
     if !json.contains("\\ud") {
         return json;

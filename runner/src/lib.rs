@@ -1,6 +1,7 @@
-//! runner executes code that nobody trusts. [`pool::Pool`] keeps worker processes and hands each a request at a time; a worker, which
-//! is the same program started once more ([`worker::main`]), gives up what the kernel lets it give up (`cage`), runs the code
-//! in a fresh engine (`javascript`, `python`) and writes one answer. It knows nothing of events, tools or models.
+//! runner executes untrusted code. [`pool::Pool`] keeps worker processes and hands each a request
+//! at a time. A worker is the same program started once more ([`worker::main`]): it gives up all
+//! rights that the kernel lets go (`cage`), runs the code in a fresh engine (`javascript`,
+//! `python`) and writes one answer. It knows nothing of events, tools or models.
 
 pub mod cage;
 mod frame;

@@ -1,5 +1,5 @@
-//! The server's side: a pool of worker processes. They are started when they are wanted and end when nobody wants them; one that was
-//! killed, broke or was stopped in the middle is replaced by a fresh one.
+//! The server's side: a pool of worker processes. They are started on demand and end when idle; one
+//! that was killed, broke or was stopped in the middle is replaced by a fresh one.
 
 use std::ffi::OsString;
 use std::io;
@@ -102,7 +102,7 @@ impl Pool {
         Ok(answer)
     }
 
-    /// Starts a worker and says what the kernel did not let it give up.
+    /// Starts a worker and returns the rights that the kernel did not let it give up.
     ///
     /// # Errors
     /// Where none can be started.
@@ -140,7 +140,7 @@ impl Pool {
     }
 }
 
-/// Ends workers that nobody wants, as long as there are any.
+/// Ends idle workers, as long as there are any.
 async fn sweep(pool: Arc<Inner>) {
     loop {
         sleep(pool.options.idle).await;
@@ -327,7 +327,7 @@ fn answered(answer: FromWorker) -> Result<Answer, Error> {
     }
 }
 
-/// A run that was stopped; what it had printed is not known.
+/// Returns the error of a stopped run; its output is not known.
 fn stopped(reason: Reason, detail: String) -> Error {
     Error::Stopped {
         reason,

@@ -1,5 +1,6 @@
-//! One run of Python, of which the interpreter (monty) knows a part, in an interpreter of its own. The code finds `input` and `print`, and nothing
-//! that reaches outside; what it is worth is its last expression.
+//! One run of Python, of which the interpreter (monty) knows a part, in an interpreter of its own.
+//! The code finds `input` and `print`, and nothing that reaches outside. Its value is its last
+//! expression.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -14,7 +15,7 @@ use serde_json::{Map, Number, Value as Json};
 use crate::frame::FromWorker;
 use crate::request::{Limits, Reason, Thrown};
 
-/// Runs it. Memory is bounded by what the process may map: where that ends, so does the process.
+/// Runs it. The process's mapped memory has a bound: where that ends, so does the process.
 pub(crate) fn run(code: &str, input: &Json, limits: &Limits) -> FromWorker {
     let begin = Instant::now();
     let mut printed = Printed {

@@ -73,13 +73,13 @@ impl Thrown {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reason {
-    /// It ran too long.
+    /// The run took too long.
     Time,
-    /// It wanted too much memory.
+    /// The run wanted too much memory.
     Memory,
-    /// It printed or returned too much.
+    /// The run printed or returned too much.
     Output,
-    /// Its worker died or wrote what is no answer.
+    /// The worker died or wrote an invalid answer.
     Crash,
 }
 

@@ -8,10 +8,11 @@ use crate::frame::{self, FromWorker, ToWorker};
 use crate::javascript;
 use crate::request::{Language, Limits, Request};
 
-/// Serves until the server hangs up. To be called first thing by a process that has one thread and was started by a [`crate::pool::Pool`].
+/// Serves until the server hangs up. To be called first thing by a process that has one thread and
+/// was started by a [`crate::pool::Pool`].
 ///
 /// # Errors
-/// Where what came is no frame, or the server is gone.
+/// Where the input is no frame, or the server is gone.
 pub fn main() -> io::Result<()> {
     let ToWorker::Limits(limits) = frame::read(&mut stdin())? else {
         return Err(io::Error::other("a worker wants its limits first"));

@@ -1,11 +1,12 @@
-//! The answer to what a client sends: what became of it, and which events it became. The same on sockets and HTTP.
+//! The answer to a client's frame or request: its outcome and the events it became, the same on
+//! sockets and HTTP.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use thinkd_log::appended::Placed;
-use thinkd_runtime::kinds::turns::input::Received;
+use thinkd_runtime::turns::input::Received;
 use thinkd_words::id::{Seq, ThreadId};
 
 /// A frame was taken.

@@ -1,5 +1,6 @@
-//! Which names this server answers to, and which web pages may speak to it.
-//! A page of another site can make a browser call a server on this machine; `Host` and `Origin` tell, and are looked at first.
+//! The names that this server answers to, and the web pages that may speak to it.
+//! A page of another site can make a browser call a server on this machine; `Host` and `Origin`
+//! tell, and are checked first.
 
 use std::net::IpAddr;
 
@@ -12,8 +13,8 @@ use super::problem::{Problem, Slug};
 #[derive(Debug, Clone, Copy)]
 pub struct Local(pub IpAddr);
 
-/// The names this server answers to and the origins whose pages may speak to it, besides loopback and the address a
-/// connection came in on.
+/// The names this server answers to and the origins of pages that may speak to it, besides loopback
+/// and the address a connection came in on.
 #[derive(Debug, Clone, Default)]
 pub struct AllowedHosts {
     names: Vec<String>,
@@ -21,7 +22,8 @@ pub struct AllowedHosts {
 }
 
 impl AllowedHosts {
-    /// What is configured: host names (a port is not part of a name) and whole origins, of any scheme.
+    /// Returns the hosts of a configuration: host names (a port is not part of a name) and whole
+    /// origins, of any scheme.
     pub fn new(entries: &[String]) -> Result<Self, String> {
         let mut hosts = Self::default();
         entries.iter().try_for_each(|entry| hosts.add(entry))?;
@@ -71,7 +73,7 @@ impl AllowedHosts {
         self.names.iter().any(|known| known == host)
     }
 
-    /// Whether a page of this origin may speak to this server.
+    /// Returns true if a page of this origin may speak to this server.
     pub fn knows_origin(&self, origin: &[u8], local: Local) -> bool {
         let Some(origin) = std::str::from_utf8(origin).ok().and_then(Origin::parse) else {
             return false;
@@ -81,7 +83,8 @@ impl AllowedHosts {
             || (origin.web && self.knows(&origin.host, local))
     }
 
-    /// Whether this is a name of this server. Who is reached by a web address is spoken to by the name in it.
+    /// Returns true if this is a name of this server. The host of a configured web origin is one,
+    /// too.
     fn answers_to(&self, host: &str, local: Local) -> bool {
         let is_named = |origin: &Origin| origin.web && origin.host == host;
         self.knows(host, local) || self.origins.iter().any(is_named)
@@ -127,7 +130,7 @@ fn host_of(text: &str) -> Option<String> {
     plain.then(|| host.to_ascii_lowercase())
 }
 
-/// What a browser says a page is of.
+/// The origin of a page, as a browser states it.
 #[derive(Debug, Clone)]
 struct Origin {
     /// By HTTP.

@@ -1,5 +1,7 @@
-//! Who may come in, and whose mind they open: the one decision for sockets and HTTP.
-//! How credentials stand in a header or a frame is read here too; what follows when they are wrong is not.
+//! Authentication decides, for sockets and HTTP alike, which clients may come in and which space
+//! they open.
+//! The credentials of a header or a frame are read here, too, and refusals are worded here;
+//! `guesses.rs` delays the answer to wrong keys.
 
 use std::sync::Arc;
 
@@ -14,7 +16,7 @@ use thinkd_words::id::Space;
 use thinkd_words::principal::{Credential, Principal, Role};
 use thinkd_words::time;
 
-/// What a client showed.
+/// The credentials that a client showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown<'a> {
     /// Nothing.
@@ -27,14 +29,14 @@ pub enum Shown<'a> {
     Named(&'a str, &'a str),
 }
 
-/// Why somebody may not come in.
+/// The reason why a client may not come in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Denied {
     /// Nothing was shown.
     Missing,
-    /// What was shown cannot be read.
+    /// The credentials cannot be read.
     Malformed,
-    /// What was shown opens nothing.
+    /// The credentials open nothing.
     Wrong,
     /// A token of the issuer that opens nothing here.
     Unfit(Unfit),
@@ -91,7 +93,8 @@ impl Denied {
     }
 }
 
-/// A user's name, if it is one: 1 to 255 bytes without NUL. Whoever shows it to a model or a person makes it fit there.
+/// Returns a user's name, if it is one: 1 to 255 bytes without NUL. A caller that shows it to a
+/// model or a person makes it fit there.
 pub fn user_name(text: &str) -> Option<&str> {
     let text = text.trim();
     let fits = !text.is_empty() && text.len() <= 255 && !text.contains('\0');
@@ -99,7 +102,7 @@ pub fn user_name(text: &str) -> Option<&str> {
 }
 
 impl<'a> Shown<'a> {
-    /// What the `Authorization` header shows.
+    /// Returns the credentials in the `Authorization` header.
     pub fn in_headers(headers: &'a HeaderMap) -> Self {
         let mut values = headers.get_all(header::AUTHORIZATION).iter();
         let Some(value) = values.next() else {
@@ -120,7 +123,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// What the plain text `<user>:<token>` shows.
+    /// Returns the credentials in the plain text `<user>:<token>`.
     pub fn in_text(text: &'a str) -> Self {
         let Some((user, secret)) = text.split_once(':') else {
             return Self::Malformed;
@@ -132,7 +135,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Who may come in: by the keys of this server, and by tokens that its issuer signed.
+/// The authority lets clients in by the keys of this server, and by tokens that its issuer signed.
 pub struct Authority {
     /// The keys in force.
     pub keys: Arc<Keys>,
@@ -141,12 +144,13 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// Whether no credential is needed. Then the server listens on loopback only.
+    /// Returns true if no credential is needed. Then the server listens on loopback only.
     pub fn is_open(&self) -> bool {
         self.tokens.is_none() && self.keys.is_open()
     }
 
-    /// The one decision: who somebody is by what they showed. A key is known at once; a token may have to wait for its issuer's keys.
+    /// Returns the principal of the shown credentials: the one decision. A key is known at once; a
+    /// token may have to wait for its issuer's keys.
     pub async fn decide(&self, shown: Shown<'_>) -> Result<Principal, Denied> {
         let user = match shown {
             Shown::Named(user, _) => Some(user.to_owned()),
@@ -183,7 +187,8 @@ impl Authority {
         }
     }
 
-    /// Cancelled as soon as who came in by this credential has to go, because it is worth nothing any more.
+    /// Returns a `CancellationToken` that is cancelled as soon as clients with this credential have
+    /// to go, because it is worth nothing any more.
     pub fn revoked(&self, credential: Credential) -> CancellationToken {
         match (credential, &self.tokens) {
             (Credential::Token { key, .. }, Some(tokens)) => tokens.withdrawn(key),
@@ -194,7 +199,7 @@ impl Authority {
     }
 }
 
-/// Whether it has the form of a token: three parts.
+/// Returns true if a secret has the form of a token: three parts.
 fn is_token(secret: &str) -> bool {
     secret.bytes().filter(|byte| *byte == b'.').count() == 2
 }

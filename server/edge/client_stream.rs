@@ -1,5 +1,6 @@
-//! The stream of a client: a write timeout closes it when the client takes nothing of what is written to it for a while, and of a socket
-//! whose client is not known yet few bytes are read. Reading has limits of its own elsewhere (headers, bodies, frames).
+//! The stream of a client. A write timeout closes it when the client takes none of the written
+//! bytes for a while. From a socket of an unknown client few bytes are read. Reading has limits of
+//! its own elsewhere (headers, bodies, frames).
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -14,8 +15,8 @@ use tokio::time::{Sleep, sleep};
 #[cfg(target_os = "linux")]
 const UNSENT: u32 = 128 << 10;
 
-/// Has the system keep little of what a client does not take: it would take megabytes for each, which are read from the log, written
-/// as frames and copied for nothing.
+/// Has the system keep few of the bytes that a client does not take. It would take megabytes for
+/// each client, which are read from the log, written as frames and copied for nothing.
 pub fn bound_unsent(stream: &TcpStream) {
     #[cfg(target_os = "linux")]
     if let Err(error) = socket2::SockRef::from(stream).set_tcp_notsent_lowat(UNSENT) {

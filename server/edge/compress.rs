@@ -1,5 +1,5 @@
-//! Answers in JSON go compressed (gzip) to clients that ask for it. What streams, a blob and what is
-//! compressed already go as they are.
+//! Answers in JSON go compressed (gzip) to clients that ask for it. Streams, blobs and content that
+//! is compressed already go as they are.
 
 use axum::body::{Body, HttpBody as _, to_bytes};
 use axum::extract::Request;
@@ -24,7 +24,7 @@ const RAW: i32 = -15;
 
 static CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 
-/// Passes a request on, and compresses what comes back where it may.
+/// Passes a request on, and compresses the response where it may.
 pub async fn compress(request: Request, next: Next) -> Response {
     let wanted = takes_gzip(request.headers());
     let mut response = next.run(request).await;

@@ -1,6 +1,6 @@
-//! A connection belongs to a space as soon as its client has shown a key, and counts towards that space's share; a socket has a permit
-//! instead. Before that it belongs to nobody. When there are too many of those, the oldest is closed, so that nobody keeps others out by
-//! waiting.
+//! A connection belongs to a space as soon as its client has shown a key, and counts towards that
+//! space's share; a socket has a permit instead. Before that it belongs to no space. When there are
+//! too many of those, the oldest is closed, so that no client keeps others out by waiting.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Connections {
     waiting: Mutex<Waiting>,
 }
 
-/// The connections of nobody, by the order in which they came.
+/// The connections without a space, by the order in which they came.
 #[derive(Default)]
 struct Waiting {
     came: u64,
@@ -51,7 +51,8 @@ impl Connections {
         })
     }
 
-    /// Another one, of nobody yet.
+    /// Returns another connection, without a space yet. At the limit the oldest without a space is
+    /// closed.
     pub fn admit(self: &Arc<Self>) -> Arc<Connection> {
         let superseded = CancellationToken::new();
         let mut waiting = self.waiting.lock();
@@ -75,7 +76,8 @@ impl Connections {
 }
 
 impl Connection {
-    /// Counts it for the space of a client that has said who it is. Behind a proxy it may be one space's now and another's next.
+    /// Counts the connection for the space of an identified client. Behind a proxy its space may
+    /// change from one request to the next.
     pub fn belongs(&self, space: &Space) -> Result<(), Problem> {
         let mut owner = self.owner.lock();
         if owner.as_ref().is_some_and(|(of, _)| of == space) {
@@ -94,12 +96,12 @@ impl Connection {
         Ok(())
     }
 
-    /// Its client has said who it is: it goes when it wants to.
+    /// Marks its client as identified: other connections do not supersede it any more.
     pub fn known(&self) {
         self.of.waiting.lock().strangers.remove(&self.number);
     }
 
-    /// Waits until it has to go: others came who belong to nobody, too.
+    /// Waits until it has to go, because of other connections without a space.
     pub async fn superseded(&self) {
         self.superseded.cancelled().await;
     }

@@ -1,5 +1,6 @@
-//! The console: the files of `console/dist`, whole in the binary, at `/console/`. They hold no data and need no credentials; what the page
-//! shows it asks of the documented doors. Which files there are stands in `console/files.rs`, which `console/refresh.mjs` writes.
+//! The console: the files of `console/dist`, whole in the binary, at `/console/`. They hold no data
+//! and need no credentials; the page asks the documented doors for the data it shows.
+//! `console/files.rs` lists the files; `console/refresh.mjs` writes that list.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -18,8 +19,9 @@ mod files;
 /// The console as seen from `/`: a proxy may have put a path before both.
 pub const PLACE: &str = "console/";
 
-/// What the page may do: load files of this server and speak to it, nothing else. `svelte-trusted-html` is the policy by which its
-/// framework makes elements of the templates that are compiled into its script.
+/// The policy of the page: it may load files of this server and speak to it, nothing else.
+/// `svelte-trusted-html` is the policy by which its framework makes elements of the templates that
+/// are compiled into its script.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; \
                       font-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; \
                       require-trusted-types-for 'script'; trusted-types svelte-trusted-html";
@@ -29,11 +31,12 @@ const COOP: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 /// A file of the page: its name below `/console/`, its bytes, and whether they are compressed, as they are where that is shorter.
 type Source = (&'static str, &'static [u8], bool);
 
-/// What is sent for a name.
+/// The file that is sent for a name.
 struct File {
     kind: &'static str,
     bytes: &'static [u8],
-    /// Every browser unpacks it; whoever does not say so gets it all the same, as nothing in here could unpack it.
+    /// Every browser unpacks it; a client that does not ask for gzip gets it all the same, as
+    /// nothing in here could unpack it.
     is_gzip: bool,
     /// By it a browser knows whether it has the bytes.
     tag: String,
@@ -52,7 +55,7 @@ static FILES: LazyLock<HashMap<&'static str, File>> = LazyLock::new(|| {
     files::FILES.iter().map(file).collect()
 });
 
-/// Whether this build has a console.
+/// Returns true if this build has a console.
 pub fn is_there() -> bool {
     files::FILES.iter().any(|(name, ..)| *name == "index.html")
 }
@@ -97,7 +100,7 @@ fn answer(name: &str, headers: &HeaderMap) -> Response {
     response
 }
 
-/// Whether a browser has what has this tag.
+/// Returns true if a browser has the bytes with this tag.
 fn knows(headers: &HeaderMap, tag: &str) -> bool {
     let values = headers.get_all(header::IF_NONE_MATCH).iter();
     let texts = values.filter_map(|value| value.to_str().ok());

@@ -1,5 +1,5 @@
-//! What all who serve a client share: who may come in, how much and how many there may be, and the running minds.
-//! Who accepts connections and which address is whose is in `server.rs`.
+//! The state that all tasks for clients share: the authority, the limits and the running minds.
+//! `server.rs` accepts connections and routes addresses.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use thinkd_words::id::Space;
 /// Blobs that are uploaded at a time: each is held in memory.
 const UPLOADS: u32 = 8;
 
-/// What is configured about the boundary.
+/// The configuration of the boundary.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// One secret that opens the space `default`.
@@ -37,18 +37,19 @@ pub struct Options {
     pub keys: Vec<Key>,
     /// More keys, of more spaces, may come while the server runs.
     pub keys_may_come: bool,
-    /// Which tokens are taken beside keys.
+    /// The tokens that are taken beside keys.
     pub jwt: JwtOptions,
-    /// Names this server answers to, besides loopback and the address it listens on; and whole origins whose pages may speak to it.
+    /// Names this server answers to, besides loopback and the address it listens on; and whole
+    /// origins of pages that may speak to it.
     pub hosts: Vec<String>,
-    /// Whether the console is served.
+    /// True if the console is served.
     pub console: bool,
-    /// How much, how many, how long.
+    /// The limits: sizes, counts and durations.
     pub limits: Limits,
 }
 
 impl Options {
-    /// Says what is wrong with the options, in a sentence for the operator.
+    /// Checks the options; an error is a sentence for the operator.
     pub fn check(&self) -> Result<(), String> {
         keys::check(self.token.as_ref(), &self.keys)?;
         self.jwt.check()?;
@@ -56,7 +57,8 @@ impl Options {
         self.limits.check()
     }
 
-    /// How much of what spaces share one of them may hold: all of it where there is no other.
+    /// Returns the share that one space may hold of the resources that spaces share: all where
+    /// there is no other.
     pub fn space_share(&self) -> f64 {
         let default = self.token.as_ref().map(|_| Space::default());
         let named = self.keys.iter().map(|key| key.space.clone());
@@ -69,11 +71,11 @@ impl Options {
     }
 }
 
-/// What the boundary serves.
+/// The parts that the boundary serves.
 pub struct Parts {
-    /// What clients can do.
+    /// The sessions: the operations of clients.
     pub sessions: Sessions,
-    /// Who may come in: the program may replace the keys.
+    /// The authority that lets clients in: the program may replace the keys.
     pub authority: Authority,
     /// The collected metrics, as text at `/metrics`.
     pub metrics: PrometheusHandle,
@@ -81,16 +83,16 @@ pub struct Parts {
     pub about: Vec<(&'static str, String)>,
 }
 
-/// The boundary's parts, shared by all who serve a client.
+/// The boundary's parts, shared by all tasks that serve a client.
 pub struct Edge {
     sessions: Sessions,
-    /// Who may come in.
+    /// The authority that lets clients in.
     pub authority: Authority,
-    /// How much, how many, how long.
+    /// The limits: sizes, counts and durations.
     pub limits: Limits,
-    /// How many sockets and streams there are.
+    /// The number of sockets and streams, within its limits.
     pub stream_limits: Arc<StreamLimits>,
-    /// How fast requests of each key are taken.
+    /// The rate at which requests of each key are taken.
     pub rate_limits: RateLimits,
     /// The pace at which wrong keys are answered.
     guesses: Guesses,
@@ -100,11 +102,11 @@ pub struct Edge {
     pub tasks: TaskTracker,
     /// Blobs that are being uploaded.
     pub uploads: Places,
-    /// The connections there are, and whose they are.
+    /// The open connections, and the spaces they belong to.
     pub connections: Arc<Connections>,
-    /// Which names it answers to.
+    /// The names that the server answers to.
     pub hosts: AllowedHosts,
-    /// Whether the console is served.
+    /// True if the console is served.
     pub console: bool,
     /// The collected metrics.
     pub metrics: PrometheusHandle,
@@ -136,7 +138,7 @@ impl Edge {
         })
     }
 
-    /// Refuses what would begin only to be ended: the server is going away.
+    /// Refuses work that would begin only to be ended: the server is going away.
     pub fn stays(&self) -> Result<(), Problem> {
         match self.drain.is_cancelled() {
             true => {
@@ -159,7 +161,7 @@ impl Edge {
         Ok(self.sessions.open(decided?))
     }
 
-    /// How long a socket or stream of this client may stay.
+    /// Returns the stay of this client: the time for which its socket or stream may live.
     pub fn stay(&self, session: &Session) -> Stay {
         Stay::new(&self.authority, session.principal())
     }
@@ -176,7 +178,7 @@ impl Edge {
         Ok(session.open_space().await?)
     }
 
-    /// Whether the database answers.
+    /// Returns an error if the database does not answer.
     pub async fn ping(&self) -> Result<(), Error> {
         self.sessions.ping().await
     }

@@ -12,7 +12,8 @@ use super::console::kind;
 use super::http::openapi;
 use super::websocket::asyncapi;
 
-/// What the pages may load: files of this server, nothing inline but styles (Swagger UI sets some), no code made from text.
+/// The policy of the pages: they load files of this server, nothing inline but styles (Swagger UI
+/// sets some), and make no code from text.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -32,13 +33,13 @@ const COMPRESSED: [Asset; 2] = [
     ("swagger-ui.css", include_bytes!("docs/swagger-ui.css.gz")),
 ];
 
-/// The contracts, written when somebody first asks for them: it took a quarter of a start.
+/// The contracts, written when a client first asks for them: it took a quarter of a start.
 static OPENAPI: LazyLock<String> = LazyLock::new(openapi::document);
 static ASYNCAPI: LazyLock<String> = LazyLock::new(asyncapi::document);
 /// The AsyncAPI document for its page, which reads no YAML.
 static ASYNCAPI_JSON: LazyLock<String> = LazyLock::new(|| asyncapi::value().to_string());
 
-/// The documents, the pages and what they load.
+/// Returns the routes of the documents, the pages and the files that they load.
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let json = || async { document("application/json", &OPENAPI) };
     let yaml = || async { document("application/yaml", &ASYNCAPI) };

@@ -199,7 +199,7 @@ pub enum ClientFrame {
 pub struct Framed {
     /// The `id`, to be echoed.
     pub id: Option<String>,
-    /// The frame, or what is wrong with it.
+    /// The frame, or the problem with it.
     pub frame: Result<ClientFrame, Problem>,
 }
 
@@ -215,8 +215,9 @@ pub fn read(text: &str, limits: &Limits, client: Option<&Session>) -> Framed {
     }
 }
 
-/// Reads a frame from its members (a request body is one too), and what is wrong with their text. As soon as the frame says what it is,
-/// the client's right is asked: nothing else is judged for a client without it.
+/// Returns the frame of these members (a request body is one too); `wrongs` has the errors in their
+/// text. As soon as the type is known the client's right is checked: nothing else is judged for a
+/// client without it.
 pub fn from_members(
     mut members: Map<String, Value>,
     mut wrongs: Wrongs,
@@ -335,7 +336,7 @@ impl Body for Trigger {
     }
 }
 
-/// Says of what a trigger brings that its text is none.
+/// Adds an error if the `text` of a trigger's payload is no text.
 pub(super) fn check_text(payload: &Payload, wrongs: &mut Wrongs) {
     if payload.get("text").is_some_and(|text| !text.is_string()) {
         wrongs.add(Slug::InvalidFrame, "/payload/text", "text is a text");

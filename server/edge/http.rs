@@ -1,5 +1,6 @@
-//! Requests: which resources there are, and what all of them share (who asks, parameters, bodies, pages). Each resource has a file:
-//! its addresses, its handlers, and what the contract says of them.
+//! Requests: the resources, and the parts that all of them share (the client, parameters, bodies,
+//! pages). Each resource has a file: its addresses, its handlers, and its description in the
+//! contract.
 
 use std::sync::Arc;
 
@@ -20,8 +21,8 @@ use super::json::{self, Body};
 use super::limits::ms;
 use super::problem::{Problem, Slug, Wrongs};
 
-/// Declares a resource: its tag in the contract, and what the tag is about; the handlers by address and method; the schemas that no handler
-/// names; the bounds, which types do not say.
+/// Declares a resource: its tag in the contract, and the tag's description; the handlers by address
+/// and method; the schemas that no handler names. Its bounds are those that types do not say.
 macro_rules! resource {
     (
         $(#[$says:meta])*
@@ -93,17 +94,18 @@ pub mod world_model;
 /// The header with which a stream of server-sent events is taken up again.
 pub const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// A resource: the addresses of its handlers, and what the contract says of them.
+/// A resource: the addresses of its handlers, and its description in the contract.
 pub struct Resource {
     /// The handlers by address.
     pub routes: fn() -> Router<Arc<Edge>>,
-    /// The same operations with their types; asked for when somebody reads the contract.
+    /// The same operations with their types; asked for when a client reads the contract.
     pub document: fn() -> OpenApi,
-    /// Writes into the contract what types do not say: limits and forms.
+    /// Writes the limits and forms, which types do not say, into the contract.
     pub bounds: fn(&mut Value),
 }
 
-/// What needs credentials where any are configured: a line for each resource, in the order of the document.
+/// The resources that need credentials where any are configured: a line for each, in the order of
+/// the document.
 const RESOURCES: [Resource; 24] = [
     events::RESOURCE,
     stream::RESOURCE,
@@ -131,10 +133,11 @@ const RESOURCES: [Resource; 24] = [
     models::RESOURCE,
 ];
 
-/// What anybody may see: whether the server lives, and whether it is ready.
+/// The resource that needs no credentials: it says if the server lives, and if it is ready.
 const OPEN: Resource = server::OPEN;
 
-/// Their routes alone: whoever serves requests does not bring along what writes the contract.
+/// Their routes alone: a program that serves requests does not bring along the code that writes the
+/// contract.
 const ROUTES: [fn() -> Router<Arc<Edge>>; RESOURCES.len()] = {
     let mut routes = [OPEN.routes; RESOURCES.len()];
     let mut at = 0;
@@ -145,14 +148,14 @@ const ROUTES: [fn() -> Router<Arc<Edge>>; RESOURCES.len()] = {
     routes
 };
 
-/// What needs credentials where any are configured.
+/// Returns the routes that need credentials where any are configured.
 pub(super) fn router() -> Router<Arc<Edge>> {
     ROUTES
         .iter()
         .fold(Router::new(), |router, routes| router.merge(routes()))
 }
 
-/// What anybody may see.
+/// Returns the routes that need no credentials.
 pub(super) fn open_router() -> Router<Arc<Edge>> {
     const OPEN_ROUTES: fn() -> Router<Arc<Edge>> = OPEN.routes;
     OPEN_ROUTES()
@@ -199,7 +202,7 @@ pub fn made(status: StatusCode, place: String, body: impl Serialize) -> Response
     (status, [(header::LOCATION, place)], axum::Json(body)).into_response()
 }
 
-/// The members of a JSON body, and what is wrong with their text.
+/// Returns the members of a JSON body, and the errors in their text.
 pub async fn json_body(
     request: Request,
     edge: &Edge,

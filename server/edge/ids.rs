@@ -27,10 +27,10 @@ pub fn uuid(text: &str, pointer: &str) -> Result<Uuid, Problem> {
     uuid.ok_or_else(wrong)
 }
 
-/// What a cursor is.
+/// The definition of a cursor.
 pub const CURSOR: &str = "after is a seq: a whole number from 0 to 9007199254740991";
 
-/// Checks what a frame says about thread and event.
+/// Checks the thread and the event id of a frame.
 pub fn check_place(thread: Option<&str>, event_id: Option<&str>, wrongs: &mut Wrongs) {
     if let Some(text) = thread {
         wrongs.note("/thread", ThreadId::parse(text));

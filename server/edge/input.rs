@@ -8,7 +8,7 @@ use super::problem::{Problem, Wrongs};
 use super::{ids, media};
 use thinkd_event::draft::{InputKind, Part};
 use thinkd_event::envelope::Modality;
-use thinkd_runtime::kinds::turns::input::InputContent;
+use thinkd_runtime::turns::input::InputContent;
 use thinkd_session::handle::Session;
 use thinkd_words::id::{Key, Name, ThreadId};
 

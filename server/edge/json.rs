@@ -18,13 +18,15 @@ use thinkd_words::digits;
 use thinkd_words::id::INTEGER_MAX;
 use thinkd_words::text::unmarked;
 
-/// A body or frame: what is read of it, and what has to hold of that besides its shape.
+/// A body or frame: the members that are read of it, and the conditions that they have to meet
+/// besides its shape.
 pub trait Body: DeserializeOwned {
-    /// Names what does not hold.
+    /// Names the conditions that are not met.
     fn check(&self, _wrongs: &mut Wrongs) {}
 }
 
-/// The members of a JSON text that is an object. What is wrong in it is named, and read over; none where nothing can be read.
+/// Returns the members of a JSON text that is an object. Errors in it are named, and read over; a
+/// text that is no object or cannot be read is refused.
 pub fn members(
     text: &str,
     limits: &Limits,
@@ -138,7 +140,7 @@ impl Reader<'_> {
             && steps.next().is_none()
     }
 
-    /// Whether the text can be taken.
+    /// Returns true if the text can be taken; otherwise its error is named.
     fn is_fit(&mut self, text: &str) -> bool {
         let (bytes, limit) = (text.len(), self.limits.text_bytes);
         if bytes > limit && !self.is_media() {

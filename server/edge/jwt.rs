@@ -1,5 +1,6 @@
-//! Bearer tokens (JWT): what a token that the configured issuer signed makes of its holder. The issuer's public keys are kept here; the
-//! program fetches them (`program/jwks.rs`). Whoever shows a token of a key that is not there waits for the next fetch, if one is due.
+//! Bearer tokens (JWT): the principal that a token of the configured issuer makes of its holder.
+//! The issuer's public keys are kept here; the program fetches them (`program/jwks.rs`). A client
+//! with a token of an unknown key waits for the next fetch, if one is due.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,35 +31,35 @@ const TOKEN_MAX: usize = 16 << 10;
 /// Between two warnings of tokens that the issuer has signed for something else.
 const WARNING: Duration = Duration::from_secs(10);
 
-/// Why a token lets nobody in.
+/// The reason why a token lets no client in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
-    /// The issuer has not signed it. What exactly is wrong is for the operator alone.
+    /// The issuer has not signed it. The exact error is for the operator alone.
     Forged(&'static str),
     /// The issuer has signed it, but not for this.
     Unfit(Unfit),
-    /// Whether the issuer has signed it cannot be said: its keys cannot be had.
+    /// The issuer's keys cannot be had, so its signature cannot be verified.
     Away,
 }
 
 /// The tokens of the issuer, and the keys that verify them.
 pub struct Tokens {
     options: JwtOptions,
-    /// What all tokens have to say.
+    /// The checks that all tokens have to pass.
     validation: Validation,
     // A plain lock: held to copy or replace the handle, never across an await.
     keys: RwLock<Arc<KeySet>>,
     fetches: watch::Sender<Fetches>,
-    /// Somebody shows a token of a key that is not there.
+    /// Notified when a client shows a token of an unknown key.
     wanted: Notify,
     /// When a token that the issuer signed for something else was warned of last.
     warned: Mutex<Option<Instant>>,
 }
 
-/// How it stands with the fetching.
+/// The state of the fetching.
 #[derive(Clone, Copy, Default)]
 struct Fetches {
-    /// How many have ended.
+    /// The number of fetches that have ended.
     ended: u64,
     /// When the last one began.
     begun: Option<Instant>,
@@ -96,12 +97,12 @@ impl Tokens {
         }))
     }
 
-    /// How long before its end the holder of a token is told.
+    /// Returns the time before its end at which the holder of a token is told.
     pub fn expiring(&self) -> Duration {
         ms(self.options.expiring_ms)
     }
 
-    /// Who shows this token.
+    /// Returns the principal that shows this token.
     pub async fn identify(&self, token: &str, now: Timestamp) -> Result<Principal, Refused> {
         let identified = self.verified(token, now).await;
         let Err(refused) = &identified else {
@@ -129,7 +130,8 @@ impl Tokens {
         identified
     }
 
-    /// Whether the log is to be warned again: a client that tries for ever with a wrong token does not fill it. All are counted.
+    /// Returns true if the log is to be warned again: a client that tries for ever with a wrong
+    /// token does not fill it. All are counted.
     fn may_warn(&self) -> bool {
         let mut warned = self.warned.lock();
         let is_due = warned.is_none_or(|at| at.elapsed() >= WARNING);
@@ -160,7 +162,8 @@ impl Tokens {
         claims::principal(&self.options, &decoded.claims, key.number, now).map_err(Refused::Unfit)
     }
 
-    /// Cancelled as soon as who came in by this key has to go: the issuer has withdrawn it.
+    /// Returns a `CancellationToken` that is cancelled as soon as clients that came in by this key
+    /// have to go: the issuer has withdrawn it.
     pub fn withdrawn(&self, key: u32) -> CancellationToken {
         let key = self.keys().numbered(key).map(|key| key.gone.clone());
         key.unwrap_or_else(cancelled)
@@ -197,8 +200,8 @@ fn refused(error: jsonwebtoken::errors::Error) -> Refused {
 }
 
 impl Tokens {
-    /// The key of this name: at once, if it is there. Otherwise it may come with the next fetch, which is waited for if it is due;
-    /// whoever asks meanwhile waits for the same one.
+    /// Returns the key of this name: at once, if it is there. Otherwise it may come with the next
+    /// fetch, which is waited for if it is due; callers that ask meanwhile wait for the same one.
     async fn key(&self, kid: Option<&str>) -> Result<Arc<Key>, Refused> {
         let mut fetches = self.fetches.subscribe();
         let before = *fetches.borrow_and_update();
@@ -233,7 +236,7 @@ impl Tokens {
         if counts { self.keys() } else { Arc::default() }
     }
 
-    /// Where the issuer publishes its keys.
+    /// Returns the address at which the issuer publishes its keys.
     pub fn address(&self) -> &str {
         self.options.jwks_url.as_deref().unwrap_or_default()
     }
@@ -285,7 +288,8 @@ impl Tokens {
         }
     }
 
-    /// Waits until the keys are to be fetched again: after a while, soon where it failed, or when somebody wants another key.
+    /// Waits until the keys are to be fetched again: after a while, soon where it failed, or when a
+    /// client wants another key.
     async fn due(&self, begun: Instant) {
         let soonest = begun + ms(self.options.refetch_ms);
         let refresh = if self.fetches.borrow().failed {
@@ -309,5 +313,5 @@ impl Tokens {
     }
 }
 
-/// How much longer than a fetch may take is waited for it.
+/// The time for which a fetch is waited for beyond its own limit.
 const LATE: Duration = Duration::from_secs(1);

@@ -1,5 +1,6 @@
-//! The keys of a server: which secret opens which space, in which role. They are kept as hashes and can be replaced while the server
-//! runs; whoever came in by one that is gone learns of it. What a client shows, and what follows when it is wrong, is in `auth.rs`.
+//! The keys of a server: each secret opens one space, in one role. They are kept as hashes and can
+//! be replaced while the server runs; clients that came in by a removed key learn of it. `auth.rs`
+//! reads the credentials that a client shows, and words the refusal of wrong ones.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -81,7 +82,7 @@ fn from_hex(text: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-/// What a key opens.
+/// The space and the role that a key opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Grant {
     hash: [u8; 32],
@@ -120,18 +121,19 @@ pub struct Keys {
     table: RwLock<Arc<Table>>,
 }
 
-/// Who a secret makes of its holder.
+/// The identity that a secret gives its holder.
 pub struct Found {
     /// The key's number.
     pub number: u32,
     /// The space it opens.
     pub space: Space,
-    /// What its holder may do there.
+    /// Its holder's role there.
     pub role: Role,
 }
 
 impl Keys {
-    /// The keys of a configuration. Refuses what could not be kept as promised, in a sentence for the operator.
+    /// Returns the keys of a configuration. Refuses a configuration that could not be kept as
+    /// promised, in a sentence for the operator.
     pub fn new(token: Option<SecretString>, keys: &[Key]) -> Result<Self, String> {
         let grants = grants(token.as_ref(), keys)?;
         let table = RwLock::new(Arc::new(Table::default().with(grants)));
@@ -158,9 +160,10 @@ impl Keys {
         Self { reachable, ..self }
     }
 
-    /// Puts these keys in the place of those there are; the token stays. Whoever came in by a key that is gone, or opens something else
-    /// now, is told so. Returns whether anything differs. Refuses what `new` refuses, and to leave a server open that was not: then
-    /// nothing changes.
+    /// Puts these keys in the place of those there are; the token stays. Clients that came in by a
+    /// key that is gone, or opens something else now, are told so. Returns true if anything
+    /// differs. Refuses all that `new` refuses, keys that are too short for a reachable server, and
+    /// to leave a server open that was not: then nothing changes.
     pub fn replace(&self, keys: &[Key]) -> Result<bool, String> {
         let grants = grants(self.token.as_ref(), keys)?;
         if self.reachable {
@@ -185,12 +188,13 @@ impl Keys {
         Ok(numbers(&before) != numbers(&after))
     }
 
-    /// Whether there is no key.
+    /// Returns true if there is no key.
     pub fn is_open(&self) -> bool {
         self.table().entries.is_empty()
     }
 
-    /// Whose key it is. Looks at all of them, however early one fits: time says nothing.
+    /// Returns the key of a secret. Looks at all of them, however early one fits: time says
+    /// nothing.
     pub fn find(&self, secret: &str) -> Option<Found> {
         let (table, given) = (self.table(), hash(secret));
         let mut found = u32::MAX;
@@ -205,7 +209,8 @@ impl Keys {
         })
     }
 
-    /// Cancelled as soon as who came in by this key (none: where none was needed) has to go.
+    /// Returns a `CancellationToken` that is cancelled as soon as clients that came in by this key
+    /// (none: where none was needed) have to go.
     pub fn removed(&self, key: Option<u32>) -> CancellationToken {
         let table = self.table();
         match key {
@@ -230,7 +235,8 @@ pub fn cancelled() -> CancellationToken {
 }
 
 impl Table {
-    /// The table with these grants: one that was there keeps its number, and who came in by it stays.
+    /// Returns the table with these grants: one that was there keeps its number, and its clients
+    /// stay.
     fn with(&self, grants: Vec<Grant>) -> Self {
         let mut next = self.next;
         let entry = |grant: Grant| {
@@ -262,7 +268,8 @@ impl Table {
     }
 }
 
-/// What a configuration grants, or what is wrong with it, in a sentence for the operator. A secret itself is never said.
+/// Returns the grants of a configuration, or its error, in a sentence for the operator. A secret
+/// itself is never said.
 fn grants(token: Option<&SecretString>, keys: &[Key]) -> Result<Vec<Grant>, String> {
     // Where nobody else can be the admin, the token is.
     let role = match keys.is_empty() {
@@ -302,7 +309,7 @@ fn name(keys: &[Key], at: usize) -> String {
 }
 
 impl Key {
-    /// The hash of its secret, or what is wrong with it.
+    /// Returns the hash of its secret, or the reason why there is none.
     fn hash(&self) -> Result<[u8; 32], &'static str> {
         let secret = match (&self.key, &self.sha256) {
             (Some(secret), None) => secret.expose_secret(),
@@ -340,7 +347,7 @@ pub fn check_lengths(token: Option<&SecretString>, keys: &[Key]) -> Result<(), S
     Ok(())
 }
 
-/// Whether a configuration of keys can be served: see `Keys::new`.
+/// Checks that a configuration of keys can be served: see `Keys::new`.
 pub fn check(token: Option<&SecretString>, keys: &[Key]) -> Result<(), String> {
     grants(token, keys).map(|_| ())
 }

@@ -1,5 +1,7 @@
-//! How much, how many, how long: every limit of the server as one table (`[limits]` in thinkd.toml), with its default.
-//! Who enforces a limit is not said here; the boundary does for most, the runtime is handed the numbers that are its own.
+//! Every limit of the server (sizes, counts, durations) as one table (`[limits]` in thinkd.toml),
+//! with its default.
+//! The place that enforces a limit is not named here; the boundary enforces most, the runtime is
+//! handed the numbers that are its own.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Images and sounds from outside: what they say they are must be what their first bytes look like.
+//! Images and sounds from outside: their first bytes must look like their declared type.
 //! Nothing is decoded here beyond base64 and the size in an image's header (`media/size.rs`).
 
 use base64::Engine;
@@ -54,8 +54,9 @@ fn canonical(mime: &str) -> Option<&'static str> {
     })
 }
 
-/// The type of a blob: what it is declared to be, when its bytes look like that; what they look like, when nothing is.
-/// An image whose header claims more than `pixels` is refused, and one whose header does not say how many it has.
+/// Returns the type of a blob: the declared one, when its bytes look like that; the one they look
+/// like, when none is declared. An image is refused if its header claims more than `pixels`, or
+/// does not say how many it has.
 pub fn check(
     declared: Option<&str>,
     bytes: &[u8],
@@ -103,7 +104,7 @@ fn known(declared: Option<&str>, bytes: &[u8], pointer: &str) -> Result<&'static
     }
 }
 
-/// Whether the text is a blob's id.
+/// Returns true if the text is a blob's id.
 pub fn is_sha256(text: &str) -> bool {
     let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     text.len() == 64 && text.bytes().all(is_digit)

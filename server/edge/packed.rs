@@ -11,7 +11,8 @@ pub fn packed(text: &str) -> Vec<u8> {
     compress_to_vec_zlib(text.as_bytes(), LEVEL)
 }
 
-/// The text of which these are the compressed bytes; empty where they are none, which the tests rule out for what is committed.
+/// Returns the text of these compressed bytes; empty where they are none, which the tests rule out
+/// for the committed files.
 pub fn unpacked(bytes: &[u8]) -> String {
     decompress_to_vec_zlib(bytes)
         .ok()

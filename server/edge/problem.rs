@@ -1,5 +1,5 @@
 //! Errors as clients see them: RFC 9457 problems, the same on sockets and HTTP.
-//! What went wrong inside stays inside: a database's words go to the log, the client is told what it can do.
+//! Internal errors stay inside: a database's words go to the log, the client is told its remedy.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use thinkd_words::id::InvalidId;
 /// Declares the slugs: each with its word, its status and its title.
 macro_rules! slugs {
     ($($(#[$says:meta])* $slug:ident = $word:literal, $status:literal, $title:literal;)*) => {
-        /// What kind of problem: the last part of its `type`.
+        /// The kind of a problem: the last part of its `type`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Slug {
             $($(#[$says])* $slug,)*
@@ -37,17 +37,17 @@ slugs! {
     MalformedJson = "malformed-json", 400, "This is not JSON";
     /// JSON, but not as described.
     InvalidFrame = "invalid-frame", 400, "This is not as described";
-    /// A frame of a type nobody knows.
+    /// A frame of an unknown type.
     UnknownType = "unknown-type", 400, "This type of frame is not known";
-    /// A member nobody knows.
+    /// An unknown member.
     UnknownMember = "unknown-member", 400, "This member is not known";
-    /// A parameter nobody knows, twice, or out of range; a header that is not valid.
+    /// A parameter that is unknown, given twice, or out of range; a header that is not valid.
     InvalidParameter = "invalid-parameter", 400, "A parameter is not valid";
     /// Not an id or a name.
     InvalidId = "invalid-id", 400, "This is not a valid id";
     /// A cursor that is none, or of another query.
     InvalidCursor = "invalid-cursor", 400, "This is not a valid cursor";
-    /// Media that are not what they say.
+    /// Media that are not as declared.
     InvalidMedia = "invalid-media", 400, "These media cannot be read";
     /// Nothing said.
     EmptyInput = "empty-input", 400, "Nothing is said";
@@ -55,7 +55,7 @@ slugs! {
     TextTooLarge = "text-too-large", 400, "This text is too long";
     /// A NUL in a text.
     NulNotAllowed = "nul-not-allowed", 400, "NUL is not allowed in text";
-    /// Who are you?
+    /// The client is not authenticated.
     Unauthenticated = "unauthenticated", 401, "Credentials are needed";
     /// Not you.
     Forbidden = "forbidden", 403, "This is not allowed";
@@ -75,15 +75,15 @@ slugs! {
     ThreadEnded = "thread-ended", 409, "The thread has ended";
     /// A turn runs, and the thread's policy is to refuse.
     Busy = "busy", 409, "The thread is busy";
-    /// Somebody has settled it before.
+    /// A request that was settled before.
     AlreadySettled = "already-settled", 409, "This is settled already";
     /// The input does not wait any more.
     InputTaken = "input-taken", 409, "This input does not wait any more";
-    /// The tool is not what was proposed any more.
+    /// The tool differs from the proposed one.
     ToolChanged = "tool-changed", 409, "The tool has changed";
-    /// The settings are others than who changes them knows.
+    /// The settings differ from those that the client knows.
     SettingsChanged = "settings-changed", 409, "The settings have changed meanwhile";
-    /// The framework is another one than who changes it knows.
+    /// The framework differs from the one that the client knows.
     FrameworkChanged = "framework-changed", 409, "The framework has changed meanwhile";
     /// Too many bytes.
     TooLarge = "too-large", 413, "This is too large";
@@ -93,7 +93,7 @@ slugs! {
     UnsupportedMediaType = "unsupported-media-type", 415, "This type of content is not taken";
     /// A name this server does not answer to.
     MisdirectedRequest = "misdirected-request", 421, "This server has another name";
-    /// What a tool is to be called with, or an answer, is not as it has to be.
+    /// The arguments of a tool, or an answer, do not have the required form.
     InvalidArguments = "invalid-arguments", 422, "These arguments are not valid";
     /// Understood, but it cannot be done.
     Unprocessable = "unprocessable", 422, "This cannot be done";
@@ -162,7 +162,7 @@ pub struct Pointed {
 }
 
 impl Problem {
-    /// A problem of this kind; `detail` says what is wrong and what to do.
+    /// Returns a problem of this kind; `detail` says the error and the remedy.
     pub fn new(slug: Slug, detail: impl Into<String>) -> Self {
         let (word, status, title) = slug.facts();
         Self {
@@ -209,7 +209,7 @@ impl Problem {
         Self::new(Slug::InvalidParameter, detail)
     }
 
-    /// What kind it is; `Internal` for one that came from elsewhere.
+    /// Returns its kind; `Internal` for one that came from elsewhere.
     pub fn slug(&self) -> Slug {
         self.slug.unwrap_or(Slug::Internal)
     }
@@ -220,7 +220,8 @@ impl Problem {
 pub struct Wrongs(Vec<(Slug, Pointed)>);
 
 impl Wrongs {
-    /// Something is wrong at a place. What is said above or below one that is named already follows from that, and is left out.
+    /// Adds an error at a place. An error above or below one that is named already follows from
+    /// that, and is left out.
     pub fn add(&mut self, slug: Slug, pointer: impl Into<String>, detail: impl Into<String>) {
         let pointer = pointer.into();
         let known = |place: &str| is_within(&pointer, place) || is_within(place, &pointer);
@@ -248,7 +249,7 @@ impl Wrongs {
             .ok()
     }
 
-    /// What a problem says, place by place.
+    /// Adds the errors of a problem, place by place.
     pub fn absorb(&mut self, problem: Problem) {
         let slug = problem.slug();
         if problem.errors.is_empty() {

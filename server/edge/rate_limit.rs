@@ -1,5 +1,6 @@
-//! Rate limits bound the frames of a socket and the requests of a key: a burst of one second's worth, then an even rate. Above it a
-//! socket is read later. A request waits up to a second and is then refused, because nothing else slows down whoever sends it.
+//! Rate limits bound the frames of a socket and the requests of a key: a burst of one second's
+//! worth, then an even rate. Above it a socket is read later. A request waits up to a second and is
+//! then refused, because nothing else slows down its sender.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,9 +11,9 @@ use tokio::time::{Instant, sleep_until};
 use super::problem::{Problem, Slug};
 use thinkd_words::principal::Holder;
 
-/// A burst is what comes in this time.
+/// The time within which requests are a burst.
 const BURST: Duration = Duration::from_secs(1);
-/// How long a request waits at most.
+/// The longest time that a request waits.
 const SLOWED: Duration = Duration::from_secs(1);
 
 /// The pace of one socket.
@@ -42,7 +43,7 @@ impl RateLimit {
         }
     }
 
-    /// Whether to read now.
+    /// Returns true if the socket is to be read now.
     pub fn allows(&self) -> bool {
         !self.paused
     }
@@ -58,7 +59,7 @@ impl RateLimit {
     }
 }
 
-/// The paces of all requests, by who sends them: the holder of a key, or the user whose token it is.
+/// The paces of all requests, by sender: the holder of a key, or the user of a token.
 pub struct RateLimits {
     per_second: u32,
     /// When requests are due at an even pace. A plain mutex: held to count, never across an await.
@@ -77,7 +78,7 @@ struct Dues {
 const REMEMBERED: usize = 1024;
 
 impl Dues {
-    /// That of this holder.
+    /// Returns the time at which the next request of this holder is due.
     fn of(&mut self, holder: Holder, now: Instant) -> &mut Instant {
         if self.of.len() > self.most.max(REMEMBERED) {
             self.of.retain(|_, due| *due > now);
@@ -97,7 +98,8 @@ impl RateLimits {
         }
     }
 
-    /// Waits until a request of this holder is due; refuses it where that would be too long. Where nobody needs a key there is no pace.
+    /// Waits until a request of this holder is due; refuses it where that would be too long. Where
+    /// no key is needed there is no pace.
     pub async fn pass(&self, holder: Option<Holder>) -> Result<(), Problem> {
         let Some(holder) = holder else { return Ok(()) };
         let now = Instant::now();

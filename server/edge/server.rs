@@ -1,5 +1,6 @@
-//! The server accepts connections and routes requests to the doors, HTTP and WebSocket; both translate and bound, and know no rule of
-//! thinking. What serves a client shares is in `context.rs`.
+//! The server accepts connections and routes requests to the doors, HTTP and WebSocket; both
+//! translate and bound, and know no rule of thinking. The state that all tasks for clients share is
+//! in `context.rs`.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -36,11 +37,12 @@ use super::limits::ms;
 use super::problem::{Problem, Slug};
 use super::{console, docs, http, websocket};
 
-/// Bytes that a connection holds for a client to take, beside what is being written; and of requests, beside their headers.
+/// Bytes that a connection holds for a client to take, beside those being written; and of requests,
+/// beside their headers.
 const BUFFER: usize = 8 << 10;
 /// Headers of a request.
 const HEADERS: usize = 100;
-/// How long a request's headers may take that comes while the server goes.
+/// The longest time for the headers of a request that comes while the server goes.
 const GOING_HEADER_MS: u64 = 1000;
 /// After a failed accept (no more descriptors, say).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -251,7 +253,7 @@ async fn guard(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
     }
 }
 
-/// Lets in who may come in; handlers find the `Session` in the request.
+/// Lets in authenticated clients; handlers find the `Session` in the request.
 async fn authenticate(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -> Response {
     let shown = Shown::in_headers(request.headers());
     let from = Peer::of(request.extensions());
@@ -293,7 +295,7 @@ async fn tidy(request: Request, next: Next) -> Response {
     problem
 }
 
-/// Counts requests, and forbids browsers to take an answer for what it does not say it is.
+/// Counts requests, and forbids browsers to take an answer for another type than it declares.
 async fn count(request: Request, next: Next) -> Response {
     let begin = Instant::now();
     // A label for every word a client makes up would have no end.

@@ -10,7 +10,7 @@ use super::auth::Authority;
 use thinkd_words::principal::{Credential, Principal};
 use thinkd_words::time::{self, Timestamp};
 
-/// How long somebody may stay.
+/// The time for which a client may stay.
 pub struct Stay {
     revoked: Pin<Box<WaitForCancellationFutureOwned>>,
     ends: Option<Ends>,
@@ -26,7 +26,7 @@ struct Ends {
     told: Option<Timestamp>,
 }
 
-/// What somebody who stays learns.
+/// A notice to a client that stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
     /// The token ends soon.
@@ -38,7 +38,7 @@ pub enum Notice {
 }
 
 impl Stay {
-    /// The stay of who came in like this.
+    /// Returns the stay of a client that came in like this.
     pub fn new(authority: &Authority, who: &Principal) -> Self {
         let ends = match (who.credential, &authority.tokens) {
             (Credential::Token { ends, .. }, Some(tokens)) => {

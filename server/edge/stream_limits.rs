@@ -1,4 +1,5 @@
-//! How many sockets and streams there are: in all, of each space and of each key. A permit is given back when it is dropped.
+//! The number of sockets and streams is limited: in all, of each space and of each key. A permit is
+//! given back when it is dropped.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,12 +19,12 @@ pub struct StreamLimits {
     of_key: Mutex<HashMap<Holder, usize>>,
 }
 
-/// Which limit leaves no permit.
+/// The limit that leaves no permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
-    /// That of the key.
+    /// The limit of the key.
     Key,
-    /// That of the server, or what a space may have of it.
+    /// The limit of the server, or the share that a space may have of it.
     Sockets,
 }
 
@@ -67,7 +68,7 @@ impl StreamLimits {
         })
     }
 
-    /// What is said to who gets no permit.
+    /// Returns the refusal of a client that gets no permit.
     pub fn refusal(&self, full: Full) -> Problem {
         let detail = match full {
             Full::Key => format!(

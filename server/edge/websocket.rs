@@ -1,4 +1,5 @@
-//! Coming in by WebSocket: handshake, credentials, and how a socket ends. What happens in between is in `websocket/client.rs`.
+//! Coming in by WebSocket: handshake, credentials, and the end of a socket. `websocket/client.rs`
+//! serves the client in between.
 //! One task a socket.
 
 use std::sync::Arc;
@@ -33,9 +34,9 @@ mod order;
 pub mod outgoing;
 mod socket;
 
-/// What is said to who has not authenticated when too many others have not, either.
+/// The reason given to an unauthenticated client when there are too many of them.
 const NO_ROOM: &str = "too many have not authenticated (limits.unauthenticated); connect again";
-/// How long a last event about a lost client may take.
+/// The longest time for a last event about a lost client.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// `GET /`: a WebSocket, or for people the way to the console, or to the documentation where there is none.
@@ -145,11 +146,12 @@ async fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Prob
     Ok(switching(&accept, offered))
 }
 
-/// Who is at a socket.
+/// The client at a socket.
 enum Who {
-    /// A client that has said who it is, and its permit.
+    /// An identified client, and its permit.
     Known(Session, StreamPermit),
-    /// One that has still to say it, and its connection, which counts among those of nobody until then.
+    /// A client that has still to identify itself, and its connection, which counts among those
+    /// without a space until then.
     Nobody(Option<Arc<Connection>>),
 }
 

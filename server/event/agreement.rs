@@ -1,7 +1,7 @@
-//! When tries of a task that know nothing of each other agree. Two that are right are alike, two
-//! that are wrong seldom are; so what two tries come to is convincing without anybody's judgement,
-//! and takes no more calls than a try and a verdict. Tries are pooled: an easy task leaves its
-//! calls to the hard ones. Pure; the arithmetic is in `docs/missions.md`.
+//! Agreement between tries of a task that know nothing of each other. Two that are right are alike,
+//! two that are wrong seldom are. So the common answer of two tries convinces without any
+//! judgement, and takes no more calls than a try and a verdict. Tries are pooled: an easy task
+//! leaves its calls to the hard ones. Pure; the arithmetic is in `docs/missions.md`.
 
 use std::collections::BTreeMap;
 
@@ -11,31 +11,31 @@ use super::mission::sameness;
 
 /// Most tries of a task.
 pub const TRIES_MAX: usize = 12;
-/// Calls that every task keeps which has not begun; where it is asked whether there are some to
-/// spare, and what others want then that have begun.
+/// Calls kept for every task that has not begun. The question whether there are some to spare
+/// counts larger shares: of such a task, and of one that has begun.
 const KEPT: u64 = 2;
 const SHARE: u64 = 4;
 const SHARE_BEGUN: u64 = 3;
 
-/// What the tries of a mission are taken from.
+/// The model calls and tasks of a mission from which its tries draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pool {
-    /// How many model calls the mission has left.
+    /// The number of model calls that the mission has left.
     pub calls: u64,
-    /// How many tasks of it have not begun.
+    /// The number of its tasks that have not begun.
     pub open: u64,
-    /// How many others are under way: they share what those that have not begun do not keep.
+    /// The number of other tasks under way: they share the calls that tasks not begun do not keep.
     pub begun: u64,
 }
 
-/// What tries of a task come to.
+/// The result of the tries of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Agreed {
     /// To this answer, so many of them.
     On {
         /// As the first of them said it.
         answer: String,
-        /// How many.
+        /// The number of tries with this answer.
         tries: usize,
     },
     /// Another try is needed.
@@ -44,8 +44,8 @@ pub enum Agreed {
     Never,
 }
 
-/// Returns what these tries come to; `None` is one without an answer. Two agree; where another try
-/// came to something else, three have to, as long as the mission has calls enough.
+/// Returns the result of these tries; `None` is one without an answer. Two agree; where another try
+/// has another answer, three have to, as long as the mission has calls enough.
 pub fn agreed(tries: &[Option<String>], pool: Pool) -> Agreed {
     let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for (at, answer) in tries.iter().enumerate() {
@@ -74,8 +74,8 @@ pub fn agreed(tries: &[Option<String>], pool: Pool) -> Agreed {
 }
 
 impl Pool {
-    /// Returns whether a task may be tried once more: the try leaves those that have not begun what
-    /// they keep, and the last answer its call.
+    /// Returns true if a task may be tried once more: the try leaves the tasks that have not begun
+    /// the calls they keep, and the last answer its call.
     const fn allows_try(self) -> bool {
         self.calls >= self.open.saturating_mul(KEPT).saturating_add(2)
     }

@@ -127,7 +127,7 @@ pub fn markdown() -> String {
     text
 }
 
-/// What all examples have, each once.
+/// Returns the words that `of` gives for the examples, each once.
 fn each(examples: &[Draft], of: impl Fn(&Draft) -> &'static str) -> String {
     let mut words: Vec<&str> = Vec::new();
     for word in examples.iter().map(of) {
@@ -181,7 +181,8 @@ pub fn typescript() -> String {
     text
 }
 
-/// The tags as a tuple: those that may be missing, and what follows them, are any of the rest.
+/// Returns the tags as a tuple: those that may be missing, and the ones behind them, are any of the
+/// rest.
 fn tags(patterns: &[&str]) -> String {
     let varies = |pattern: &str| pattern.ends_with(['?', '*']);
     let fixed = patterns.iter().take_while(|pattern| !varies(pattern));

@@ -1,5 +1,5 @@
-//! A condition is what a draft requires of the log when it is stored. The append checks it in its transaction, where nobody can overtake the
-//! check.
+//! A condition is a requirement of a draft on the log when it is stored. The append checks it in
+//! its transaction, where no other append can overtake the check.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,7 +18,8 @@ pub enum Condition {
     NotEnded,
     /// The event's thread ends with this event: nothing was appended to it since it was looked at.
     EndsWith(Seq),
-    /// These events wait in the mailbox of the event's thread: no turn has had or has them, and nobody took them back.
+    /// These events wait in the mailbox of the event's thread: no turn has had or has them, and no
+    /// client took them back.
     Wait(Vec<Seq>),
     /// This was the last turn of the event's thread, and it is over.
     AtRestAfter(u64),
@@ -46,21 +47,22 @@ pub enum Condition {
     NewSchedule {
         /// Its name.
         name: Name,
-        /// How many there may be with it.
+        /// The most schedules there may be, the new one included.
         most: usize,
     },
     /// The space has no submodule of this name, and fewer than so many.
     NewSubmodule {
         /// Its name.
         name: Name,
-        /// How many there may be with it.
+        /// The most submodules there may be, the new one included.
         most: usize,
     },
     /// The space has a submodule of this name.
     HasSubmodule(Name),
-    /// The settings of the space were last changed by this event; 0: nobody has changed any.
+    /// The settings of the space were last changed by this event; 0: they were never changed.
     SettingsAt(Seq),
-    /// What models are told of a tool of another server was last settled by this event; 0: it never was.
+    /// The description of a tool of another server, as models are told it, was last settled by this
+    /// event; 0: never.
     PinAt {
         /// The tool.
         tool: String,
@@ -137,24 +139,24 @@ pub enum Condition {
     },
 }
 
-/// Whether one more claim has room among those of its space that wait for their trial.
+/// The room for one more claim among those of its space that wait for their trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
-    /// It has, whatever is claimed beside it.
+    /// There is room, however many others are claimed beside it.
     Ample,
-    /// It has if no others are claimed at the same time: the append counts.
+    /// There is room if no others are claimed at the same time: the append counts.
     Scarce,
-    /// It has none.
+    /// There is no room.
     None,
 }
 
 impl Room {
-    /// How many claims of a space are under way at once at most.
+    /// The most claims of a space that are under way at once.
     pub const AMPLE: u32 = 500;
 }
 
 words! {
-    /// What a request to people is, and how far.
+    /// The kind of a request to people, and how far it is.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum RequestState {
         /// A tool call waits for a verdict.

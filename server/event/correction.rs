@@ -18,13 +18,13 @@ pub const TEXT_MAX: usize = 120;
 pub struct Correction {
     /// The statement: its id.
     pub statement: String,
-    /// Its beginning, so that a reader knows what of these events is meant.
+    /// Its beginning, so that a reader knows to which part of these events this applies.
     pub says: String,
-    /// What it is since; held: what was said of it before does not count any more.
+    /// The status since then; held: earlier corrections of it do not count any more.
     pub status: Status,
     /// The event that says so.
     pub since: Seq,
-    /// It was held before that; no: it never was.
+    /// True if the statement was held before that; false: never.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub was_held: bool,
     /// The events of the thread from which it came, or that returned it, in order.
@@ -32,7 +32,7 @@ pub struct Correction {
 }
 
 impl Status {
-    /// Whether it is known not to be so, or has lost its ground.
+    /// Returns true if it is known not to be so, or has lost its ground.
     pub const fn has_fallen(self) -> bool {
         self.is_withdrawn() || matches!(self, Self::Ended)
     }

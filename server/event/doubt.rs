@@ -34,7 +34,8 @@ words! {
     }
 }
 
-/// What a row says against a statement. `old`: what was tested before this time is overdue.
+/// Returns the doubts that a row raises about a statement. `old`: a statement last tested before
+/// this time is overdue.
 pub fn doubts(
     (status, judged): (Status, Option<&Judged>),
     (due, tested): (Option<Timestamp>, Option<Timestamp>),

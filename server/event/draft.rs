@@ -1,5 +1,5 @@
-//! A draft is an event before it is stored: without `seq` and `ts`. What it says is a fact (`event/fact.rs`); the constructors of drafts stand
-//! beside their families.
+//! A draft is an event before it is stored: without `seq` and `ts`. Its content is a fact
+//! (`event/fact.rs`); the constructors of drafts stand beside their families.
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -10,27 +10,27 @@ use thinkd_words::id::ThreadId;
 use thinkd_words::spelling::words;
 use thinkd_words::time::Timestamp;
 
-/// An event to be: everything but what the store stamps.
+/// An event to be: everything but the members that the store stamps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
-    /// Its id, when somebody had to know it before (a client's idempotency key, a streamed reply).
+    /// Its id, when it had to be known before (a client's idempotency key, a streamed reply).
     pub event_id: Option<Uuid>,
     /// The thread it belongs to.
     pub thread: ThreadId,
-    /// Where it comes from.
+    /// The source of the event.
     pub source: Source,
-    /// What it carries.
+    /// The modality of its content.
     pub modality: Modality,
     /// Its content.
     pub payload: Payload,
     /// Its tags.
     pub tags: Vec<String>,
-    /// What has to be so when it is stored.
+    /// The conditions under which it is stored.
     pub conditions: Vec<Condition>,
 }
 
 words! {
-    /// What kind of input a client sent.
+    /// The kind of input that a client sent.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum InputKind {
         /// Something said to the mind.
@@ -103,10 +103,11 @@ pub fn without_nul(mut value: Value) -> Value {
     value
 }
 
-/// Most levels of nesting in a payload: what is stored must be readable, and readers of JSON have limits.
+/// Most levels of nesting in a payload: stored JSON must be readable, and readers of JSON have
+/// limits.
 pub const DEPTH_MAX: usize = 64;
 
-/// Whether a value is nested at most so deep.
+/// Returns true if a value is nested at most so deep.
 pub fn is_within_depth(value: &Value, depth: usize) -> bool {
     match value {
         Value::Array(items) => {
@@ -200,7 +201,8 @@ impl Draft {
         self.payload("call_id", call_id)
     }
 
-    /// The event this would be, without its place in the log: for asking what would follow from it.
+    /// Returns the event this would be, without its place in the log: a preview for questions about
+    /// its effects.
     pub fn preview(&self) -> Event {
         Event {
             event_id: self.event_id.unwrap_or_default(),
@@ -229,18 +231,18 @@ impl Draft {
         self
     }
 
-    /// Whether it has the tag (exactly).
+    /// Returns true if it has the tag (exactly).
     pub fn has(&self, tag: &str) -> bool {
         self.tags.iter().any(|t| t == tag)
     }
 
-    /// The same, marked as what a model wrote and could not be read.
+    /// The same, marked as text of a model that could not be read.
     #[must_use]
     pub fn unreadable(self) -> Self {
         self.tagged([tag::UNREADABLE])
     }
 
-    /// Whether it starts a turn of its thread.
+    /// Returns true if it starts a turn of its thread.
     pub fn wakes(&self) -> bool {
         wakes(self.modality, &self.tags)
     }

@@ -29,7 +29,7 @@ pub const IDENTITY: [&str; 13] = [
     "is the same as",
     "is the same person as",
 ];
-/// What stands for a name, and is none.
+/// Words that stand for a name, and are none.
 const PRONOUNS: [&str; 16] = [
     "i", "me", "you", "he", "him", "she", "her", "it", "we", "us", "they", "them", "this", "that",
     "who", "somebody",
@@ -156,7 +156,8 @@ pub fn identity<'a>(triple: &'a Triple, judged: &Judged) -> Option<[&'a str; 2]>
 pub struct Names(HashMap<String, Arc<[String]>>);
 
 impl Names {
-    /// Those of the merges that stand, the oldest first. Whatever the order in which they were made and unmade, these alone decide.
+    /// Returns the names of the merges that stand, the oldest first. These alone decide, in
+    /// whichever order merges were made and unmade.
     pub fn of<'a>(merges: impl IntoIterator<Item = &'a [String]>) -> Self {
         let mut entities: Vec<Vec<String>> = Vec::new();
         let mut at: HashMap<String, usize> = HashMap::new();
@@ -207,7 +208,7 @@ impl Names {
         self.forms_of(&normal(name))
     }
 
-    /// The same for a name that somebody asks for, who may write it in small letters, with its article or not.
+    /// The same for a name in a query, which may be in small letters, with its article or not.
     pub fn asked(&self, name: &str) -> BTreeSet<String> {
         [normal(name), folded(name)]
             .iter()

@@ -1,5 +1,6 @@
-//! The envelope is the closed form of every event: six fields, the thread and the `seq`. What an event says is a fact (`event/fact.rs`). The store
-//! stamps `seq`, `ts` and, where none was given, the id.
+//! The envelope is the closed form of every event: six fields, the thread and the `seq`. The
+//! content of an event is a fact (`event/fact.rs`). The store stamps `seq`, `ts` and, where none
+//! was given, the id.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -79,12 +80,13 @@ pub struct Event {
 }
 
 impl Event {
-    /// Whether the event has the tag (exactly).
+    /// Returns true if the event has the tag (exactly).
     pub fn has(&self, tag: &str) -> bool {
         self.meta.tags.iter().any(|t| t == tag)
     }
 
-    /// What follows `prefix` in the first tag that starts with it: `tag_value("tool:")` of `tool:reply` is `reply`.
+    /// Returns the rest behind `prefix` of the first tag that starts with it: `tag_value("tool:")`
+    /// of `tool:reply` is `reply`.
     pub fn tag_value(&self, prefix: &str) -> Option<&str> {
         self.meta.tags.iter().find_map(|t| t.strip_prefix(prefix))
     }
@@ -102,17 +104,17 @@ impl Event {
         self.payload.get("turn").and_then(Value::as_u64)
     }
 
-    /// Whether a model may see it: neither `debug` nor of modality `state`.
+    /// Returns true if a model may see it: neither `debug` nor of modality `state`.
     pub fn is_visible(&self) -> bool {
         self.visibility() >= Visibility::Submodule
     }
 
-    /// Who may see it.
+    /// Returns the readers that may see it.
     pub fn visibility(&self) -> Visibility {
         visibility(self.modality, &self.meta.tags)
     }
 
-    /// Whether it starts a turn of its thread.
+    /// Returns true if it starts a turn of its thread.
     pub fn wakes(&self) -> bool {
         wakes(self.modality, &self.meta.tags)
     }
@@ -123,7 +125,8 @@ impl Event {
 pub mod tag {
     /// Something from outside: said, perceived, or triggered.
     pub const INPUT: &str = "input";
-    /// All but the last event of one input with media; news of one part of a gathering. It wakes nobody.
+    /// All but the last event of one input with media; news of one part of a gathering. Wakes no
+    /// thread.
     pub const PART: &str = "part";
     /// The beginning or end of a turn.
     pub const TURN: &str = "turn";
@@ -131,9 +134,9 @@ pub mod tag {
     pub const STARTED: &str = "started";
     /// Beside `turn` or `run`: it is over.
     pub const ENDED: &str = "ended";
-    /// What a submodule said after the deadline of its turn.
+    /// Words of a submodule after the deadline of its turn.
     pub const LATE: &str = "late";
-    /// What a submodule added after it had heard the decision.
+    /// Words that a submodule added after it had heard the decision.
     pub const FOLLOW_UP: &str = "follow-up";
     /// Said or done by the decision.
     pub const DECISION: &str = "decision";
@@ -145,11 +148,11 @@ pub mod tag {
     pub const QUESTION: &str = "question";
     /// Beside `input`, or as the first tag: the answer of a person to a question.
     pub const ANSWER: &str = "answer";
-    /// A tool call waits for a person; what was said of it.
+    /// A tool call that waits for a person, and the verdict on it.
     pub const APPROVAL: &str = "approval";
     /// A tool call.
     pub const ACTION: &str = "action";
-    /// What came of a tool call.
+    /// The result of a tool call.
     pub const RESULT: &str = "result";
     /// A reply to the user.
     pub const RESPONSE: &str = "response";
@@ -157,7 +160,7 @@ pub mod tag {
     pub const PARTIAL: &str = "partial";
     /// An error inside the server.
     pub const FAILURE: &str = "failure";
-    /// Shown only to whoever asks for it: records of model calls and the like.
+    /// Shown only to readers that ask for it: records of model calls and the like.
     pub const DEBUG: &str = "debug";
     /// A change of derived state: a setting, a note, a timer, a thread.
     pub const STATE: &str = "state";
@@ -179,21 +182,22 @@ pub mod tag {
     pub const THREAD_STUCK: &str = "thread-stuck";
     /// News: a timer fired.
     pub const TIMER: &str = "timer";
-    /// It wakes a thread that waits for somebody else.
+    /// Wakes a thread that waits for another one.
     pub const OVERRULES: &str = "overrules";
     /// Text of a model that could not be read as actions.
     pub const UNREADABLE: &str = "unreadable";
 }
 
-/// Who may see an event, from nobody who does not ask to everybody. The numbers are stored.
+/// The readers that may see an event, from those that ask for it to all. The numbers are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(i16)]
 pub enum Visibility {
-    /// Tagged `debug`: only readers who ask for it.
+    /// Of modality `state`: readers.
     Debug = 0,
     /// Of modality `state`: readers.
     State = 1,
-    /// What a submodule said, did or failed at: readers and the decision, but no submodule, so that submodules stay independent.
+    /// Words, actions and failures of a submodule: readers and the decision, but no submodule, so
+    /// that submodules stay independent.
     Submodule = 2,
     /// All else: readers, the decision and the submodules.
     Heard = 3,
@@ -232,17 +236,17 @@ const WAKING: [&str; 7] = [
 ];
 
 words! {
-    /// How a turn ended.
+    /// The outcome of a turn.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum TurnOutcome {
         /// Through all its steps.
         Done = "done",
-        /// Somebody cancelled it.
+        /// A cancel ended it.
         Cancelled = "cancelled",
         /// A newer input replaced it; the next turn has both.
         Interrupted = "interrupted",
-        /// It could not go on; a failure event says why.
+        /// The turn could not go on; a failure event says why.
         Failed = "failed",
     }
 }

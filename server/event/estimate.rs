@@ -1,6 +1,6 @@
-//! What estimates of routes are worth: what was expected of a try and what came of it, by kind of
-//! route and by framework. From that the next estimates are learned: a model's word counts as much
-//! as so many outcomes. Pure.
+//! The worth of estimates of routes: the expected and the actual outcome of tries, by kind of route
+//! and by framework. From that the next estimates are learned: a model's word counts as much as so
+//! many outcomes. Pure.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,23 @@ use super::fact::task::{TaskFact, TaskNews};
 use super::framework::Tries;
 use super::mission::Expected;
 
-/// How many of the newest verdicts of a space are learned from.
+/// The number of verdicts of a space, the newest, from which estimates are learned.
 pub const VERDICTS: u32 = 500;
 /// As many outcomes weigh as much as the word of a model.
 const WORD: f64 = 10.0;
 
-/// What came of tries of one kind of route.
+/// The outcomes of tries of one kind of route.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Record {
     /// The numbers of all, and of those that passed.
     pub came: Tries,
-    /// Sums of squared errors: of what the model said, and of what was learned.
+    /// Sums of squared errors: of the model's estimates, and of the learned ones.
     errors: [f64; 2],
 }
 
 impl Record {
-    /// Returns the mean squared error (Brier score) of what the model said, and of what was
-    /// learned: 0 is right each time, 0.25 is worth no more than a coin.
+    /// Returns the mean squared errors (Brier scores) of the model's estimates and of the learned
+    /// ones: 0 is right each time, 0.25 is worth no more than a coin.
     pub fn brier(&self) -> [f64; 2] {
         let tried = f64::from(self.came.tried.max(1));
         self.errors.map(|sum| sum / tried)
@@ -38,7 +38,7 @@ impl Record {
 pub struct Records(BTreeMap<String, Record>);
 
 impl Records {
-    /// Returns what verdicts among these events say.
+    /// Returns the records by the verdicts among these events.
     pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut records = Self::default();
         for event in events {
@@ -76,7 +76,7 @@ impl Records {
         learned(self.tries(kind), said)
     }
 
-    /// Returns what came of tries of this kind.
+    /// Returns the outcomes of tries of this kind.
     pub fn tries(&self, kind: &str) -> Tries {
         self.0
             .get(kind)
@@ -85,8 +85,8 @@ impl Records {
     }
 }
 
-/// Returns the chance of a route of which a model says this, and of whose kind this came; none:
-/// nothing did yet.
+/// Returns the chance of a route of which a model says this, from the outcomes of its kind; none:
+/// there are none yet.
 pub fn learned(came: Tries, said: f64) -> Option<f64> {
     let Tries { tried, worked } = came;
     (tried > 0).then(|| (said * WORD + f64::from(worked)) / (WORD + f64::from(tried)))

@@ -1,5 +1,5 @@
-//! What counts as evidence: code that could come to another value, a quote that speaks of what is claimed. Pure; how readings decide is in
-//! `event/trial.rs`.
+//! Evidence: code that could come to another value, a quote that speaks of the claim. Pure; how
+//! readings decide is in `event/trial.rs`.
 
 use serde_json::Value;
 
@@ -13,8 +13,9 @@ const WORD_MIN: usize = 4;
 /// Characters of a text that is hardly written twice by chance.
 const REPEATED_MIN: usize = 20;
 
-/// Whether what was found is the very source that a claim rests on: words of the claim, of what it quotes or of what it was said in (`said`) name its
-/// address, or it repeats them: it stands in them, or they are most of it. Such a source tests nothing.
+/// Returns true if a finding is the very source that a claim rests on. `said`: the words of the
+/// claim, of its quotes and of its events. The finding is such a source if these name its address,
+/// or if it repeats them: it stands in them, or they are most of it. Such a source tests nothing.
 pub fn is_own_source(address: &str, text: &str, said: &[&str]) -> bool {
     let own = bare_address(address);
     let is_named = |said: &&&str| {
@@ -36,8 +37,9 @@ pub fn is_quote(text: &str, quote: &str) -> bool {
     text.chars().count() >= REPEATED_MIN && text == folded(quote)
 }
 
-/// Returns the words of an event that a claim rests on by its quote: what was said, what a tool was asked for, and of what it
-/// gave the innermost object that has the quote, such as one passage of ten.
+/// Returns the words of an event that a claim rests on by its quote: the event's text, the arguments
+/// of its tool call, and words of the tool's output. Of that they are the innermost object that has
+/// the quote, such as one passage of ten.
 pub fn rests_on(event: &Event, quote: Option<&str>) -> Vec<String> {
     let mut said = vec![event.text().to_owned()];
     said.extend(event.payload.get("arguments").into_iter().flat_map(strings));
@@ -74,12 +76,13 @@ pub fn strings(value: &Value) -> Vec<String> {
     }
 }
 
-/// What stands between an address and other words.
+/// Returns true for a character that stands between an address and other words.
 fn is_between(c: char) -> bool {
     c.is_whitespace() || "\"'<>()[]{}|`".contains(c)
 }
 
-/// An address without what says the same in another way: its scheme, `www.`, its fragment, a slash or a full stop at its end.
+/// Returns an address without the parts in which its spellings differ: its scheme, `www.`, its
+/// fragment, a slash or a full stop at its end.
 fn bare_address(word: &str) -> Option<String> {
     let (scheme, rest) = word.split_once("://")?;
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
@@ -93,7 +96,8 @@ fn bare_address(word: &str) -> Option<String> {
     (!host.is_empty()).then(|| format!("{host}{path}"))
 }
 
-/// Whether code can come to one value or the other: it calls or compares something, and does not end with a value that stands there.
+/// Returns true if code can come to one value or the other: it calls or compares something, and
+/// does not end with a value that stands there.
 pub fn computes(code: &str) -> bool {
     let bare = without_words(code);
     let ended = bare.trim_end_matches([';', ' ', '\n', '\r', '\t']);
@@ -132,8 +136,8 @@ fn without_words(code: &str) -> String {
     bare
 }
 
-/// Whether a quote speaks of what is claimed: it has some length, and names the subject, the object or another word of it. Where all words of a
-/// claim are short, any of them will do.
+/// Returns true if a quote speaks of the claim: it has some length, and names the subject, the
+/// object or another word of it. Where all words of a claim are short, any of them will do.
 pub fn speaks_of(quote: &str, texts: &[&str], triple: Option<&Triple>) -> bool {
     let quote = folded(quote);
     let written = quote.chars().filter(|c| c.is_alphanumeric());
@@ -166,7 +170,7 @@ fn is_telling(word: &str) -> bool {
     word.chars().count() >= WORD_MIN || word.chars().any(|c| !c.is_ascii_alphabetic())
 }
 
-/// The words of a folded text; of what is written without spaces each two letters.
+/// Returns the words of a folded text; of text without spaces each two letters.
 fn words(text: &str) -> Vec<String> {
     let parts = text
         .split(|c: char| !c.is_alphanumeric())
@@ -181,7 +185,7 @@ fn words(text: &str) -> Vec<String> {
     parts.flat_map(split).collect()
 }
 
-/// Whether two words are forms of one: they begin alike.
+/// Returns true if two words are forms of one: they begin alike.
 fn is_one_word(one: &str, other: &str) -> bool {
     let begins = |word: &str| word.chars().take(WORD_MIN).collect::<String>();
     one == other || one.chars().count() >= WORD_MIN && begins(one) == begins(other)

@@ -1,7 +1,9 @@
-//! What an event says: one type for all that thinkd writes, read from tags and payload and written back to the same bytes. Each family of
-//! facts is a file of `fact/`, which answers what readers ask of it (`fact/family.rs`); a new family is its file and this one. Reading borrows
-//! from the event, so that it costs a few comparisons and is done where it is asked for. What this build does not know (a newer one wrote it) is
-//! `Unknown`: it is kept, shown, and never taken for anything else.
+//! The content of an event: one type for all that thinkd writes, read from tags and payload and
+//! written back to the same bytes. Each family of facts is a file of `fact/`, which answers the
+//! questions of readers (`fact/family.rs`); a new family is its file and this one. Reading borrows
+//! from the event, so that it costs a few comparisons and is done where it is asked for. A fact
+//! that this build does not know (a newer one wrote it) is `Unknown`: it is kept, shown, and never
+//! taken for anything else.
 
 use std::sync::LazyLock;
 
@@ -105,7 +107,7 @@ families! {
     TurnStarted(turn::Started<'a>),
     /// A turn ends.
     TurnEnded(turn::Ended),
-    /// Somebody wants a turn to end.
+    /// A turn is to end.
     TurnCancel(turn::Cancel),
     /// A submodule said something.
     Remark(Remark<'a>),
@@ -131,25 +133,25 @@ families! {
     Node(NodeFact<'a>),
     /// A tool call waits for a person.
     ApprovalPending(Pending<'a>),
-    /// What was said of it.
+    /// The verdict on it.
     ApprovalVerdict(Verdict<'a>),
     /// A granted call starts.
     ApprovalStarted(Started<'a>),
     /// A question to a person.
     Question(Question<'a>),
-    /// What came of it.
+    /// The outcome of it.
     Answer(Answer<'a>),
-    /// A turn has recalled what is held.
+    /// A turn has recalled held statements.
     Recalled(Recalled<'a>),
-    /// A thread is told what became of a statement.
+    /// A thread is told the new status of a statement.
     Corrected(Corrected),
     /// Something was said of a statement.
     Statement(StatementFact<'a>),
-    /// What the trials of a space say of themselves.
+    /// The trials of a space say something of themselves.
     Trials(Trials),
     /// Some of a thread's events were summed up.
     Summary(Summary<'a>),
-    /// What the summaries of a space say of themselves.
+    /// The summaries of a space say something of themselves.
     Summaries(Summaries),
     /// Names are one, or are not any more.
     Entity(EntityFact),
@@ -192,7 +194,8 @@ impl<'a> From<Raw<'a>> for Fact<'a> {
     }
 }
 
-/// The first tag says the family, but for what somebody did: there it says who.
+/// Reads a fact. The first tag says the family; for acts of the decision or of a submodule it says
+/// the actor.
 fn read(raw: Raw<'_>) -> Option<Fact<'_>> {
     let tag = |index: usize| raw.tags.get(index).map(String::as_str);
     match tag(0)? {
@@ -240,7 +243,8 @@ fn read(raw: Raw<'_>) -> Option<Fact<'_>> {
     }
 }
 
-/// Examples of every kind, as drafts: what the documents show, and what the tests read and write back.
+/// Examples of every kind, as drafts: for the documents to show, and for the tests to read and
+/// write back.
 pub fn examples() -> Vec<Draft> {
     let thread = ThreadId::default();
     let (Ok(name), Ok(child)) = (Name::parse("critic"), ThreadId::parse("main.bob")) else {

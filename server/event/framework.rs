@@ -7,7 +7,7 @@ use thinkd_words::id::{Seq, ThreadId};
 
 /// Most characters of a name.
 pub const NAME_MAX: usize = 200;
-/// Most characters of what says for which tasks it is, of a piece of knowledge, of a step, of a guideline.
+/// Most characters of the purpose, of a piece of knowledge, of a step, of a guideline.
 pub const TEXT_MAX: usize = 2000;
 /// Most pieces of knowledge, and most steps of a tool.
 pub const ITEMS_MAX: usize = 64;
@@ -19,18 +19,18 @@ pub const PER_TASK: usize = 2;
 /// A framework, as it was created or changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Framework {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// For which tasks it is; by this and its name it is found.
     pub purpose: String,
     /// Knowledge and instructions in natural language, an item each.
     pub knowledge: Vec<String>,
-    /// How it works.
+    /// Its way of working.
     pub recipe: Recipe,
-    /// Who made it, as far as known.
+    /// The person that made it, as far as known.
     #[serde(default)]
     pub by: Option<String>,
-    /// What came of like tasks since it has been as it is.
+    /// The outcomes of like tasks since its last change.
     #[serde(default)]
     pub tally: Tally,
 }
@@ -94,7 +94,8 @@ pub struct FrameworkChange {
 }
 
 impl Framework {
-    /// The same with this changed. What has another purpose, knowledge or recipe is another hypothesis: its probation begins anew.
+    /// The same with this changed. One with another purpose, knowledge or recipe is another
+    /// hypothesis: its probation begins anew.
     #[must_use]
     pub fn with(&self, change: FrameworkChange) -> Self {
         let mut new = self.clone();
@@ -114,7 +115,7 @@ impl Framework {
         format!("{name}. {purpose}")
     }
 
-    /// What a model is told of it.
+    /// Returns its text for models.
     pub fn rendered(&self) -> String {
         let mut text = format!("{}\nFor: {}\n", self.name, self.purpose);
         let knowledge = self.knowledge.iter().map(|item| format!("- {item}\n"));
@@ -140,16 +141,16 @@ impl Framework {
     }
 }
 
-/// What came of a task that a framework is for.
+/// The outcome of a task that a framework is for.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// The thread of the task.
     pub thread: ThreadId,
     /// The task, in a few words.
     pub task: String,
-    /// Whether it was solved with the framework.
+    /// True if the framework was used.
     pub with: bool,
-    /// Whether it was solved.
+    /// True if the task was solved.
     pub worked: bool,
 }
 
@@ -187,11 +188,12 @@ pub enum Standing {
 
 /// Uses before which nothing is said of a framework.
 const LEAST: u32 = 2;
-/// After so many uses a framework that has never worked is unusable, whatever works without it.
+/// After so many uses a framework that has never worked is unusable, however well tasks go without
+/// it.
 const NEVER: u32 = 5;
 /// After so many uses a framework that is not clearly better is dropped.
 const LONG: u32 = 20;
-/// While it is on probation, one like task of so many is solved with it: what fails costs little.
+/// While it is on probation, one like task of so many is solved with it: failures cost little.
 const ONE_OF: u32 = 3;
 /// While it is used, one like task of so many is solved without it.
 const COMPARED: u32 = 8;
@@ -232,14 +234,14 @@ impl Tally {
         more
     }
 
-    /// How much better it is to use the framework, in standard deviations of what is known.
+    /// Returns the advantage of using the framework, in standard deviations of the tries so far.
     pub fn advantage(self) -> f64 {
         let (with, spread_with) = self.with.chance();
         let (without, spread_without) = self.without.chance();
         (with - without) / (spread_with + spread_without).sqrt()
     }
 
-    /// How the framework stands by this.
+    /// Returns the standing of the framework by this.
     pub fn standing(self) -> Standing {
         let (uses, advantage) = (self.with.tried, self.advantage());
         let is_worse = uses >= LEAST && advantage < WORSE;
@@ -254,7 +256,8 @@ impl Tally {
         }
     }
 
-    /// Whether the next like task is to be solved with the framework, and why, beside those that are under way; none: it is not to be used at all.
+    /// Returns true if the next like task is to be solved with the framework, beside those under
+    /// way, and why; none: it is not to be used at all.
     pub fn next(self, begun: Begun) -> Option<(bool, String)> {
         let Self { with, without } = self;
         let mut so_far = format!(
@@ -288,12 +291,12 @@ impl Tally {
     }
 }
 
-/// How many like tasks are under way: what comes of them is not known yet.
+/// The numbers of like tasks under way: their outcomes are not known yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Begun {
-    /// How many with the framework.
+    /// The number with the framework.
     pub with: u32,
-    /// How many without it.
+    /// The number without it.
     pub without: u32,
 }
 
@@ -313,7 +316,7 @@ mod tests {
 
     use super::*;
 
-    /// What comes of like tasks in order: what each comes to with the framework, and what without.
+    /// Outcomes of like tasks in order: each with the framework, and without.
     fn fates() -> impl Strategy<Value = Vec<(bool, bool)>> {
         prop::collection::vec(any::<(bool, bool)>(), 0..200)
     }
@@ -331,7 +334,8 @@ mod tests {
     }
 
     proptest! {
-        /// D1.60: whatever is solved without it, a framework that never works is used five times at most, and is unusable then.
+        /// D1.60: a framework that never works is used five times at most, and is unusable then,
+        /// however many tasks are solved without it.
         #[test]
         fn one_that_never_works_is_unusable_within_five_uses(without in prop::collection::vec(any::<bool>(), 20..200)) {
             let fates: Vec<(bool, bool)> = without.into_iter().map(|without| (false, without)).collect();
@@ -340,7 +344,8 @@ mod tests {
             prop_assert!(uses <= NEVER, "{} uses", uses);
         }
 
-        /// It is used only while it is better: with the same tally, more success of it never makes it worse, and more success without never better.
+        /// A framework is used only while it is better: with the same tally, more success of it
+        /// never makes it worse, and more success without never better.
         #[test]
         fn success_speaks_for_it_and_success_without_against_it(fates in fates()) {
             let (tally, _) = after(&fates);
@@ -348,7 +353,7 @@ mod tests {
             prop_assert!(tally.and(false, true).advantage() <= tally.and(false, false).advantage());
         }
 
-        /// No probation lasts for ever, and what is used after one was the better way.
+        /// No probation lasts for ever, and a framework in use after one was the better way.
         #[test]
         fn a_probation_ends(fates in prop::collection::vec(any::<(bool, bool)>(), 90..200)) {
             let (tally, _) = after(&fates);

@@ -11,42 +11,42 @@ use thinkd_words::text;
 /// See the module. Kept in the row of the thread that gathers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Gather {
-    /// How many results there will be at most.
+    /// The most results there will be.
     pub total: u64,
     /// In a sequence: the steps, in order. Empty where all begin at once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
-    /// In a sequence: what its subthreads are told.
+    /// In a sequence: the prompt of its subthreads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// What has come back, by index. The first result of an index counts.
+    /// The results so far, by index. The first result of an index counts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub results: BTreeMap<u64, Back>,
 }
 
-/// What came back from one subthread.
+/// The result of one subthread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Back {
-    /// It ended by its own choice.
+    /// True if it ended by its own choice.
     pub ok: bool,
     /// Its last words, or why it ended.
     pub text: String,
 }
 
-/// Which subthread of which gathering has ended, and how.
+/// The subthread of a gathering that has ended, and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GatherPart {
     /// The gathering.
     pub id: String,
-    /// Which of its subthreads, from 0.
+    /// The index of the subthread, from 0.
     pub index: u64,
-    /// What came back.
+    /// The result.
     #[serde(flatten)]
     pub back: Back,
 }
 
 impl GatherPart {
-    /// What came back from the subthread of this index.
+    /// The result of the subthread of this index.
     pub fn of(id: String, index: u64, ok: bool, text: &str) -> Self {
         Self {
             id,
@@ -60,12 +60,14 @@ impl GatherPart {
 }
 
 impl Gather {
-    /// Whether somebody should look at a part that came: the gathering is complete, or a step is next.
+    /// Returns true if a part that came calls for a turn: the gathering is complete, or a step is
+    /// next.
     pub fn is_ready(&self) -> bool {
         self.is_sequence() || self.is_complete()
     }
 
-    /// Takes a result in, unless there is one already. True: somebody should look, for it is complete or a step is next.
+    /// Takes a result in, unless there is one already. True: a turn is needed, for it is complete
+    /// or a step is next.
     pub fn take(&mut self, part: &GatherPart) -> bool {
         if part.index >= self.total || self.results.contains_key(&part.index) {
             return false;
@@ -74,12 +76,12 @@ impl Gather {
         self.is_ready()
     }
 
-    /// Whether its steps go one after the other.
+    /// Returns true if its steps go one after the other.
     pub fn is_sequence(&self) -> bool {
         !self.steps.is_empty()
     }
 
-    /// Whether nothing more will come.
+    /// Returns true if no more results will come.
     pub fn is_complete(&self) -> bool {
         let failed = self.is_sequence() && self.results.values().any(|back| !back.ok);
         failed || self.results.len() as u64 >= self.total
@@ -96,7 +98,8 @@ impl Gather {
             .map(|step| (index as u64, step.as_str()))
     }
 
-    /// What is told of it: how many, how many well, each result by index; the step that failed, if they go in order.
+    /// Returns its figures: the results in all, the good ones, the missing ones, and the step that
+    /// failed, counted from 1, if they go in order.
     pub fn report(&self) -> Vec<(&'static str, Value)> {
         let well = self.results.values().filter(|back| back.ok).count();
         let failed = self
@@ -120,8 +123,8 @@ impl Gather {
         self.results.iter().map(result).collect()
     }
 
-    /// The results as models read them, each with its index at the beginning of a line; what else begins one is set in, so that no
-    /// result is read as another one's.
+    /// Returns the results as models read them, each with its index at the beginning of a line.
+    /// Further lines of a result are set in, so that none is read as another one's.
     pub fn lines(&self) -> String {
         let line = |(index, back): (&u64, &Back)| {
             let failed = if back.ok { "" } else { "failed: " };
@@ -131,7 +134,7 @@ impl Gather {
     }
 }
 
-/// A text whose lines but the first are set in, whatever breaks them.
+/// Returns a text with all its lines but the first set in, by any line break.
 fn set_in(text: &str) -> String {
     let mut set = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -155,7 +158,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever the parts came to, each is one line that begins with its index, and no other line does.
+        /// Each part is one line that begins with its index, and no other line does, for any texts
+        /// of the parts.
         #[test]
         fn no_result_is_read_as_another_ones(texts in prop::collection::vec("(1: |failed: |\\n|\\r|\\r\\n|\u{2028}|\u{85}|\u{b}|x){0,8}", 1..4)) {
             let back = |text: &String| Back { ok: true, text: text.clone() };

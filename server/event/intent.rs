@@ -15,28 +15,28 @@ pub enum Intent {
     Send {
         /// The recipients.
         to: Vec<ThreadId>,
-        /// What is said.
+        /// The words.
         text: String,
     },
     /// A new contact, or a known one with another thread or description.
     Connect {
-        /// What it is called.
+        /// Its name.
         name: Name,
         /// The thread.
         thread: ThreadId,
-        /// What it does, wants and offers.
+        /// The work, wants and offers of the thread.
         description: String,
     },
     /// A contact less.
     Disconnect {
-        /// Which.
+        /// The contact.
         name: Name,
     },
-    /// No turn before somebody writes.
+    /// No turn before a message.
     Wait {
-        /// Who; absent: anybody.
+        /// The thread it waits for; absent: any.
         from: Option<ThreadId>,
-        /// What the thread calls it.
+        /// The name that the thread has for it.
         name: Option<String>,
         /// For so many milliseconds at most.
         ms: Option<u64>,
@@ -52,9 +52,9 @@ pub enum Intent {
     SendsDone,
     /// In sub-steps: no contact is to be added or removed any more.
     ContactsDone,
-    /// In sub-steps: this is what to go on with.
+    /// In sub-steps: the operation to go on with.
     Focus {
-        /// What.
+        /// The operation.
         operation: Operation,
     },
 }
@@ -72,7 +72,7 @@ pub enum Operation {
 }
 
 impl Draft {
-    /// The result, with what its turn intends since, and how many messages that makes.
+    /// The result, with the intent of its turn since, and the number of messages that it makes.
     #[must_use]
     pub fn intending(self, intent: Option<Value>, sent: u64) -> Self {
         let draft = match intent {
@@ -86,7 +86,8 @@ impl Draft {
         }
     }
 
-    /// The same result, whose intent is carried out beside it, and so not once more at the turn's end.
+    /// The same result, of an intent that is carried out beside it, and so not once more at the
+    /// turn's end.
     #[must_use]
     pub fn intending_no_more(mut self, thread: &ThreadId) -> Self {
         if self

@@ -1,4 +1,4 @@
-//! Events: what happened, in one closed envelope.
+//! Events: the record of the mind, in one closed envelope.
 
 pub mod agreement;
 pub mod catalogue;

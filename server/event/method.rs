@@ -1,6 +1,6 @@
-//! The rules of the method that compare: which instrument tests a prediction, which predictions can
-//! be used, what says the same, what contradicts, what loses its ground, what holds at a time.
-//! Pure; how one trial goes is in `event/trial.rs`.
+//! The rules of the method that compare: the instruments that test a prediction, the predictions
+//! that can be used. Also the statements that say the same, contradict, lose their ground, or hold
+//! at a time. Pure; how one trial goes is in `event/trial.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,8 +88,8 @@ pub fn new_for(
     available.iter().copied().find(is_new)
 }
 
-/// Returns whether a user who may answer did not claim it: whoever claims it is no instrument for
-/// it.
+/// Returns true if a user that may answer did not claim it: a claimant is no instrument for the
+/// claim.
 pub fn may_answer(claimed: &[Claimant], user: Option<&str>) -> bool {
     claimed.iter().all(|by| match (by, user) {
         (Claimant::Mind, _) => true,
@@ -99,9 +99,9 @@ pub fn may_answer(claimed: &[Claimant], user: Option<&str>) -> bool {
     })
 }
 
-/// Returns the predictions that can be used, and why the others cannot. `valid`: when they are said
-/// to hold; `known`: triples that are held, with their time. A merge of names refuses none: it may
-/// be undone, and what was refused stays so.
+/// Returns the predictions that can be used, and why the others cannot. `valid`: the time at which
+/// they are said to hold; `known`: triples that are held, with their time. A merge of names refuses
+/// none: it may be undone, and a refusal stays.
 pub fn usable(
     statement: &str,
     predictions: Vec<(Prediction, Option<Triple>)>,
@@ -164,8 +164,8 @@ fn why_useless(
     Some(why.to_owned())
 }
 
-/// Returns whether two triples say the same of the same, by the names that they were said with:
-/// what is joined stays so when names are one no more.
+/// Returns true if two triples say the same of the same, by the names that they were said with:
+/// joined ones stay so when names are one no more.
 pub fn is_same(one: &Triple, other: &Triple) -> bool {
     is_same_by(one, other, &Names::default())
 }
@@ -186,8 +186,8 @@ pub fn contradict(one: (&Triple, &Valid), other: (&Triple, &Valid), names: &Name
     is_about_the_same(one.0, other.0, names) && is_against()
 }
 
-/// What a statement says of a subject and a relation, ready to be compared with what others say of
-/// the same.
+/// The value that a statement gives a subject and a relation, ready to be compared with those of
+/// others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
     object: String,
@@ -229,20 +229,20 @@ pub fn ends(triple: Option<&Triple>, valid: Valid, later: &Later, quote: Option<
     is_quoted && is_later && !object.is_empty() && object != folded(&triple.object)
 }
 
-/// A statement and what it is derived from.
+/// A statement and the ones it is derived from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     /// Its id.
     pub id: String,
     /// The statements that it is derived from.
     pub premises: Vec<String>,
-    /// Whether it is held.
+    /// True if it is held.
     pub is_held: bool,
 }
 
-/// Returns what loses its ground with a statement: what is held and derived from it, at any depth,
-/// whatever stands between, each once. What is derived from one of them stands before it: of a work
-/// that was cut off anywhere nothing is held on what fell, and the rest is found again.
+/// Returns the statements that lose their ground with one: held and derived from it, at any depth,
+/// with any statements between, each once. Those derived from one of them stand before it: where
+/// the work is cut off, nothing is held on a statement that fell, and the rest is found again.
 pub fn shaken(withdrawn: &str, links: &[Link]) -> Vec<String> {
     let mut of: BTreeMap<&str, Vec<&Link>> = BTreeMap::new();
     for link in links {
@@ -269,8 +269,8 @@ pub fn shaken(withdrawn: &str, links: &[Link]) -> Vec<String> {
 }
 
 /// Returns the statements that give the value of a subject and a relation at a time, of those that
-/// are held and about both: of a single-valued relation those that began last, whatever the order
-/// in which they came. More than one: they contradict each other.
+/// are held and about both. Of a single-valued relation these are the ones that began last, in
+/// whichever order they came. More than one: they contradict each other.
 pub fn current<T>(held: Vec<T>, of: impl Fn(&T) -> (bool, Valid), at: Timestamp) -> Vec<T> {
     let mut valid: Vec<T> = held.into_iter().filter(|it| of(it).1.is_at(at)).collect();
     let is_single = valid.iter().any(|it| of(it).0);

@@ -1,5 +1,6 @@
-//! Missions as values: what is wanted, what tasks are, by which routes one is tried, and the rules by which that goes. Pure: what a model says
-//! becomes these types in `runtime/kinds/missions/said.rs`, events are made of them in `fact/task.rs`.
+//! Missions as values: their goal, their tasks, the routes by which one is tried, and the rules for
+//! that. Pure: the words of a model become these types in `missions/said.rs`, events are made of
+//! them in `fact/task.rs`.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,7 @@ pub const ANSWER_MAX: usize = 16_000;
 /// Most bytes of the answer to a mission that is put together from parts.
 pub const REPORT_MAX: usize = 60_000;
 
-/// What an answer has to be where nobody says more.
+/// The requirements of an answer where no others are given.
 pub const RUBRIC: &str =
     "The answer does what the task asks for, completely, and nothing in it is wrong.";
 
@@ -54,7 +55,7 @@ pub enum Plan {
 }
 
 impl Plan {
-    /// Whether it is the usual one.
+    /// Returns true if it is the usual one.
     pub fn is_go(&self) -> bool {
         *self == Self::Go
     }
@@ -103,11 +104,11 @@ impl MissionBudget {
 /// A mission to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
-    /// What is to be done, in the words of whoever wants it.
+    /// The goal, in the words of the one that wants it.
     pub mission: String,
-    /// What it is worth.
+    /// Its value.
     pub value: Value,
-    /// What it may use up.
+    /// Its budget.
     pub budget: MissionBudget,
     /// When its tasks begin.
     #[serde(default, skip_serializing_if = "Plan::is_go")]
@@ -133,7 +134,7 @@ impl std::fmt::Display for TaskId {
 }
 
 impl TaskId {
-    /// Reads what `Display` writes.
+    /// Reads the text that `Display` writes.
     pub fn parse(text: &str) -> Option<Self> {
         let number = text.strip_prefix('t')?;
         let is_plain = !number.starts_with(['0', '+']);
@@ -212,7 +213,7 @@ impl TaskStatus {
         }
     }
 
-    /// Whether nothing is done for it any more.
+    /// Returns true if no more work is done for it.
     pub const fn is_over(self) -> bool {
         matches!(
             self,
@@ -226,13 +227,14 @@ impl TaskStatus {
 pub struct Route {
     /// Its name.
     pub name: String,
-    /// How it goes.
+    /// The way it goes.
     pub how: String,
     /// The chance that it works, from 0 to 1, as the model estimates it.
     pub estimate: f64,
-    /// It splits the task instead of doing it as a whole.
+    /// True if it splits the task instead of doing it as a whole.
     pub splits: bool,
-    /// The same chance, as learned from what came of earlier routes of its kind; none: there were none.
+    /// The same chance, as learned from the outcomes of earlier routes of its kind; none: there
+    /// were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned: Option<f64>,
 }
@@ -259,7 +261,7 @@ impl Route {
         self.learned.unwrap_or(self.estimate)
     }
 
-    /// What is expected of a try of it, by the high tier or the ordinary model.
+    /// Returns the estimate for a try of it, by the high tier or the ordinary model.
     pub fn expected(&self, high: bool) -> Expected {
         Expected {
             kind: if high { "high" } else { self.kind() }.to_owned(),
@@ -269,49 +271,50 @@ impl Route {
     }
 }
 
-/// What was expected of a try.
+/// The estimate for a try.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Expected {
     /// The kind of its route: `whole`, `split`, `high`; `framework` and its id, where it was made with one.
     pub kind: String,
     /// The chance, as the model said.
     pub said: f64,
-    /// The chance, as learned from what came of earlier ones; as the model said where there were none.
+    /// The chance, as learned from the outcomes of earlier ones; as the model said where there were
+    /// none.
     pub learned: f64,
 }
 
-/// How an answer is checked. Chosen before there is one.
+/// The way in which an answer is checked. Chosen before there is one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "lowercase")]
 pub enum Check {
-    /// A program, whose value is true where the answer will do.
+    /// A program with a value that is true where the answer will do.
     Program {
         /// JavaScript; `input.answer` is the answer.
         code: String,
-        /// What a model goes by where the program decides nothing.
+        /// The rubric of a model where the program decides nothing.
         rubric: String,
     },
-    /// The knowledge base: the answer has to stand in what it finds.
+    /// The knowledge base: the answer has to stand in its findings.
     Knowledge {
-        /// What is searched.
+        /// The query.
         query: String,
-        /// What a model goes by where nothing is found.
+        /// The rubric of a model where nothing is found.
         rubric: String,
     },
     /// Tries that know nothing of each other: two have to come to the same answer (`event/agreement.rs`).
     Agreement {
-        /// What answers are to be like.
+        /// The rubric of answers.
         rubric: String,
     },
     /// A model, which sees task and answer and nothing else.
     Rubric {
-        /// What it goes by.
+        /// The rubric of the model.
         rubric: String,
     },
 }
 
 impl Check {
-    /// What a model goes by.
+    /// Returns the rubric of a model.
     pub fn rubric(&self) -> &str {
         match self {
             Self::Program { rubric, .. }
@@ -322,7 +325,7 @@ impl Check {
     }
 }
 
-/// What is tried next for a task.
+/// The next attempt at a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Step {
     /// This one of its routes, as a whole, by the ordinary model.
@@ -360,19 +363,21 @@ pub fn ladder(routes: &[Route], is_worth_high: bool) -> Vec<Step> {
 /// The figures by which it is decided whether the high tier is asked once more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
-    /// How many model calls the mission has left.
+    /// The number of model calls that the mission has left.
     pub calls_left: u64,
-    /// How many tasks of it have not ended, this one included.
+    /// The number of its tasks that have not ended, this one included.
     pub tasks_left: u64,
 }
 
 impl Figures {
-    /// Whether the retry is made: the calls that it takes (a try and a verdict) leave as many for every other task, and the last answer.
+    /// Returns true if the retry is made: the calls that it takes (a try and a verdict) leave as
+    /// many for every other task, and the last answer.
     pub const fn allow_retry(self) -> bool {
         self.calls_left > self.tasks_left.saturating_mul(2)
     }
 
-    /// Whether a framework is made for a task that was tried in vain: as with a retry, the calls that it takes leave enough for all others.
+    /// Returns true if a framework is made for a task that was tried in vain: as with a retry, the
+    /// calls that it takes leave enough for all others.
     pub const fn allow_framework(self) -> bool {
         let others = self.tasks_left.saturating_mul(2);
         self.calls_left > others.saturating_add(FRAMEWORK_CALLS - 2)
@@ -394,7 +399,8 @@ pub fn shown_way(way: &[TaskId]) -> String {
     way.join(" → ")
 }
 
-/// Which of these tasks a new requirement of one closes a circle through, in their order from that task on; none: there is no circle.
+/// Returns the tasks of the circle that a new requirement of one closes, in their order from that
+/// task on; none: there is no circle.
 pub fn circle(
     requires: &BTreeMap<TaskId, Vec<TaskId>>,
     task: TaskId,

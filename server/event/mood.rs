@@ -1,6 +1,7 @@
-//! The mood of a thread: a number that moves slowly, by what happened to the thread and by a random walk that a seed decides, so that two calls which are
-//! otherwise the same are not the same for ever. Models are shown a word for it, never the number. Pure: each turn's end moves it once, and keeps it in
-//! its event; what a turn is asked with was logged before.
+//! The mood of a thread: a number that moves slowly, by the events of the thread and by a random
+//! walk that a seed decides. So two calls that are otherwise the same are not the same for ever.
+//! Models are shown a word for it, never the number. Pure: each turn's end moves it once, and keeps
+//! it in its event; the mood of a turn's calls was logged before.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -25,7 +26,7 @@ with_defaults! {
 }
 
 impl Options {
-    /// Says what cannot be, in a sentence for the operator.
+    /// Returns an error with the fault of an option, in a sentence for the operator.
     pub fn check(&self) -> Result<(), String> {
         if !(self.step > 0.0 && self.step <= 1.0) {
             return Err(format!(
@@ -44,7 +45,7 @@ impl Options {
 const MOST: i64 = 1000;
 /// The farthest that the random part goes.
 const WALK: i64 = 400;
-/// What one point of what happened moves, and what is left of it a turn later, in thousandths.
+/// The effect of one point, and the part of it that is left a turn later, in thousandths.
 const POINT: i64 = 80;
 const KEPT: i64 = 800;
 
@@ -53,9 +54,9 @@ const KEPT: i64 = 800;
 pub struct Mood {
     /// The mood, a number of thousandths from -1000 to 1000.
     pub sum: i64,
-    /// What of it is random, a number of thousandths.
+    /// The random part, a number of thousandths.
     pub walk: i64,
-    /// What of it comes from what happened, a number of thousandths.
+    /// The part that comes from points, a number of thousandths.
     pub facts: i64,
     /// The number of points of all that had happened by then.
     pub seen: i64,
@@ -88,7 +89,7 @@ impl Mood {
     }
 }
 
-/// What goes beyond the farthest comes back from there.
+/// Returns a walk with its part beyond the farthest turned back from there.
 fn reflected(walk: i64) -> i64 {
     let beyond = (walk.abs() - WALK).max(0);
     walk.signum() * (walk.abs().min(WALK) - beyond.min(WALK))
@@ -145,7 +146,8 @@ mod tests {
     }
 
     proptest! {
-        /// D1.73: whatever happens, it moves by at most the step, the random part by at most the drift, and it stays within its ends.
+        /// D1.73: for any points, it moves by at most the step, the random part by at most the
+        /// drift, and it stays within its ends.
         #[test]
         fn d1_73_a_mood_moves_by_at_most_its_step(options in options(), points in prop::collection::vec(-50..50_i64, 1..80)) {
             let mut before = Mood::default();

@@ -1,5 +1,6 @@
-//! The vocabulary of threads as processes: who woke a thread, what it waits for, what it watches for, and the feedback of the core. Feedback is
-//! written twice: as an element for models, and as fields for clients.
+//! The vocabulary of threads as processes: the cause that woke a thread, its waits, its watches,
+//! and the feedback of the core. Feedback is written twice: as an element for models, and as fields
+//! for clients.
 
 use std::fmt;
 
@@ -12,19 +13,19 @@ use thinkd_words::id::ThreadId;
 use thinkd_words::spelling::words;
 use thinkd_words::time::Timestamp;
 
-/// Who woke a thread, as far as it matters to one that waits.
+/// The waker of a thread, as far as it matters to one that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waking {
     /// The thread that the event is from, or is about.
     pub by: Option<ThreadId>,
-    /// It came from outside the mind.
+    /// True if it came from outside the mind.
     pub outside: bool,
-    /// It ends any wait: the time is up, or waiting is of no use.
+    /// True if it ends any wait: the time is up, or waiting is of no use.
     pub ends_any_wait: bool,
 }
 
-/// What a model writes to the log of another thread or its own has this in common with what the core writes: it is data. So
-/// attributes and text are escaped, always.
+/// An element in the log. The words of a model in the log of another thread or its own are data,
+/// and so are those of the core. So attributes and text are escaped, always.
 pub(super) struct Element<'a> {
     pub name: &'a str,
     pub attributes: &'a [(&'a str, Value)],
@@ -64,7 +65,7 @@ impl fmt::Display for Escaped<'_> {
 }
 
 words! {
-    /// Why a thread's primitive failed. The text names only what the caller wrote.
+    /// The error of a thread's primitive. The text names only the caller's words.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum ErrorCode {
         /// No such contact or thread, or none that may be written to.
@@ -92,10 +93,10 @@ pub struct Waiting {
     /// For this one alone; absent: for anybody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<ThreadId>,
-    /// What the thread calls it.
+    /// The name that the thread has for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What comes from outside the mind wakes it, whoever it waits for.
+    /// True if events from outside the mind wake it, in any wait.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outside: bool,
     /// When it stops waiting.
@@ -118,7 +119,7 @@ impl Waiting {
         }
     }
 
-    /// Whether this wakes it.
+    /// Returns true if this wakes it.
     pub fn admits(&self, waking: &Waking) -> bool {
         self.from.is_none()
             || waking.ends_any_wait
@@ -127,7 +128,7 @@ impl Waiting {
     }
 }
 
-/// What a thread watches for.
+/// A watch of a thread for an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watch {
     /// A tag of the event, in lower case.
@@ -135,14 +136,14 @@ pub struct Watch {
     /// Only from this thread; absent: from anybody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<ThreadId>,
-    /// What is to be done then.
+    /// The note for that time.
     pub note: String,
-    /// It has come.
+    /// True if the event has come.
     pub raised: bool,
 }
 
 impl Watch {
-    /// Whether this is it: the whole tag counts, without regard to case.
+    /// Returns true if this is the event: the whole tag counts, without regard to case.
     pub fn matches(&self, event: &Event) -> bool {
         let is_kind = event
             .meta
@@ -163,7 +164,7 @@ impl Watch {
     }
 }
 
-/// How a thread ended, for those who knew it.
+/// The end of a thread, for those that knew it.
 #[derive(Debug, Clone, Copy)]
 pub struct Ending<'a> {
     /// The thread.
@@ -177,7 +178,7 @@ pub struct Ending<'a> {
 }
 
 impl Draft {
-    /// What the core tells a thread, by its tag (`fact/told.rs`): as an element, and as fields.
+    /// Feedback of the core to a thread, by its tag (`fact/told.rs`): as an element, and as fields.
     pub fn feedback(
         thread: &ThreadId,
         turn: Option<u64>,
@@ -202,10 +203,11 @@ impl Draft {
     }
 }
 
-/// What is said of a contact stands in every prompt of its thread: so many characters of it are kept.
+/// Most characters that are kept of the description of a contact, which stands in every prompt of
+/// its thread.
 pub const DESCRIPTION_MAX: usize = 1000;
 
-/// What is said of a contact, as much of it as is kept.
+/// Returns the part of a contact's description that is kept.
 pub fn described(text: &str) -> String {
     match text.chars().nth(DESCRIPTION_MAX) {
         None => text.to_owned(),

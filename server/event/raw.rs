@@ -14,9 +14,9 @@ use thinkd_words::time::Timestamp;
 pub struct Raw<'a> {
     /// The thread.
     pub thread: &'a ThreadId,
-    /// Where it comes from.
+    /// The source of the event.
     pub source: Source,
-    /// What it carries.
+    /// The modality of its content.
     pub modality: Modality,
     /// Its tags.
     pub tags: &'a [String],
@@ -65,17 +65,17 @@ impl<'a> From<&'a Draft> for Raw<'a> {
 }
 
 impl<'a> Raw<'a> {
-    /// Whether it has the tag (exactly).
+    /// Returns true if it has the tag (exactly).
     pub fn has(&self, tag: &str) -> bool {
         self.tags.iter().any(|it| it == tag)
     }
 
-    /// What follows `prefix` in the first tag that starts with it.
+    /// Returns the rest behind `prefix` of the first tag that starts with it.
     pub fn value(&self, prefix: &str) -> Option<&'a str> {
         self.tags.iter().find_map(|tag| tag.strip_prefix(prefix))
     }
 
-    /// What follows `prefix` in each tag that starts with it.
+    /// Returns the rest behind `prefix` of each tag that starts with it.
     pub fn values(&self, prefix: &str) -> impl Iterator<Item = &'a str> {
         self.tags
             .iter()

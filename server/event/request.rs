@@ -1,5 +1,6 @@
-//! Requests to people: what ends one is two events of one append, the word of it and the result of the call that waited. The timer that
-//! ends a request names the call in its note, so that any server can write both.
+//! Requests to people: two events of one append end one, the word of it and the result of the call
+//! that waited. The timer that ends a request names the call in its note, so that any server can
+//! write both.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -27,7 +28,7 @@ pub struct Parked {
     pub id: String,
     /// The call's id within the thread.
     pub call_id: String,
-    /// The tool whose call waits for a verdict; none: a question waits for its answer.
+    /// The tool of the call that waits for a verdict; none: a question waits for its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The server of tools that asks while it works on the call: the answer is not the result.
@@ -40,48 +41,48 @@ pub struct Parked {
     pub trial: Option<OfTrial>,
 }
 
-/// What a person says of a call that waits.
+/// The words of a person on a call that waits.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Said {
-    /// It may run, with these arguments or, without, with those that were proposed.
+    /// The call may run, with these arguments or, without, with those that were proposed.
     Approve(Option<Value>),
-    /// It may not run.
+    /// The call may not run.
     Reject,
-    /// It does not run: this is its result.
+    /// The call does not run: this is its result.
     Respond(String),
 }
 
-/// How a request ends without a run of its call.
+/// The end of a request without a run of its call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Settled<'a> {
-    /// Somebody said what is the result: words, or of a question with a schema JSON.
+    /// A person gave the result: words, or of a question with a schema JSON.
     Answered {
-        /// Who, when known.
+        /// The person, when known.
         by: Option<&'a str>,
         /// The words.
         text: &'a str,
         /// The JSON.
         value: Option<&'a Value>,
     },
-    /// Somebody said no.
+    /// A person said no.
     Denied {
-        /// Who, when known.
+        /// The person, when known.
         by: Option<&'a str>,
         /// Why.
         reason: &'a str,
     },
     /// Of a question: people are away.
     Away,
-    /// Nobody said anything in time.
+    /// No word came in time.
     Expired,
     /// The thread has ended, or was cancelled.
     Withdrawn {
-        /// Which of both.
+        /// The reason: one of both.
         reason: &'a str,
     },
 }
 
-/// The result of a question to people who are away.
+/// The result of a question to people that are away.
 pub const AWAY: &str = "away";
 
 impl Parked {
@@ -108,7 +109,7 @@ impl Parked {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What a timer's note says; none: it is no such note.
+    /// Reads the note of a timer; none: the note is no such one.
     pub fn of_note(note: &str) -> Option<Self> {
         serde_json::from_str(note).ok()
     }
@@ -123,7 +124,8 @@ impl Parked {
         }
     }
 
-    /// That it ended so, and the result of its call, unless that goes on; only if it is open.
+    /// Returns the word of this end, and the result of its call, unless that goes on; only if it is
+    /// open.
     pub fn settled(&self, thread: &ThreadId, how: Settled<'_>) -> Vec<Draft> {
         let (word, result) = match (&self.tool, &self.server, &self.trial) {
             (Some(tool), _, _) => (
@@ -146,7 +148,7 @@ impl Parked {
         [word].into_iter().chain(result).collect()
     }
 
-    /// What it is to the trial that asked, which goes on.
+    /// Returns the reading for the trial that asked, which goes on.
     fn reading(&self, thread: &ThreadId, trial: &OfTrial, how: Settled<'_>) -> Vec<Draft> {
         let reading = match how {
             Settled::Answered { by, text, .. } => trial.reading(&self.id, by, Ok(text)),
@@ -258,8 +260,8 @@ impl Parked {
         Draft::result_failed(thread, &self.call(), &failure, 0)
     }
 
-    /// The result of a granted call that will not run any more, or of which nobody knows whether it took effect; only if that is
-    /// how far it is.
+    /// The result of a granted call that will not run any more, or of which no server knows if it
+    /// took effect; only if that is how far it is.
     pub fn abandoned(&self, thread: &ThreadId, state: RequestState, why: &str) -> Draft {
         let tool = self.tool.as_deref().unwrap_or(ASK_USER);
         let failure = match state {

@@ -19,7 +19,8 @@ pub struct Rest {
     /// Threads below it are yet to get another parent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub children: bool,
-    /// Those who know it are yet to be told, of those who have it as a contact all behind this id.
+    /// Threads that know it are yet to be told; of those that have it as a contact, all behind this
+    /// id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tell: Option<String>,
     /// The last thing it said, for those.
@@ -28,7 +29,8 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// What a timer's note says. One that is no such note was set by a server that knew of threads below alone.
+    /// Reads the note of a timer. One that is no such note was set by a server that knew of threads
+    /// below alone.
     pub fn of(note: &str) -> Self {
         serde_json::from_str(note).unwrap_or(Self {
             below: true,
@@ -36,14 +38,15 @@ impl Rest {
         })
     }
 
-    /// Whether all is done.
+    /// Returns true if all is done.
     pub const fn is_nothing(&self) -> bool {
         !self.below && !self.children && self.tell.is_none()
     }
 }
 
 impl Event {
-    /// Its thread has ended, and not all that follows is done: until when somebody sees to the rest, and what it is.
+    /// Returns the rest of its thread's end, and the time until which a server sees to it; none: it
+    /// is no event of such a rest.
     pub fn rest_of_end(&self) -> Option<(Timestamp, Rest)> {
         match self.fact() {
             Fact::Set(Set {
@@ -57,8 +60,8 @@ impl Event {
 }
 
 impl Draft {
-    /// The timer of a thread that has ended, and not all that follows is done: until when somebody sees to the rest, and nobody else
-    /// has to. `None`: all is done.
+    /// The timer of a thread that has ended with work left: until then one server sees to the rest,
+    /// and no other has to. `None`: all is done.
     pub fn rest_of_end(thread: &ThreadId, rest: Option<(Timestamp, &Rest)>) -> Self {
         let note = |rest| serde_json::to_string(rest).unwrap_or_default();
         let timer = rest.map(|(due, rest)| Timer {
@@ -69,7 +72,7 @@ impl Draft {
         Self::set(thread, &Purpose::Ending.to_string(), Change::Timer(timer))
     }
 
-    /// The word of a thread's end, stored once for each who is told: by its id.
+    /// The word of a thread's end, stored once for each thread that is told: by its id.
     #[must_use]
     pub fn once(self, ended: &ThreadId) -> Self {
         let id = id::about(&format!("the end of {ended} told in {}", self.thread));

@@ -1,12 +1,15 @@
-//! Which of what is held is tested again while nothing else is due: the rule. Pure; who looks for it is `runtime/kinds/trials/retesting.rs`.
+//! The rule by which held statements are tested again while nothing else is due. Pure;
+//! `memory/retesting.rs` looks for them.
 
 use std::collections::BTreeSet;
 
 use super::statement::{Instrument, Judged, Status};
 use thinkd_words::time::Timestamp;
 
-/// The experiment by which what is held can be tested again: one that is there, can say something of it, and has not carried it, for what an instrument
-/// has carried the same one does not refute. People are not asked of the server's own accord. `testable`: those that can say something of it.
+/// Returns the experiment by which a held statement can be tested again: one that is there, can say
+/// something of it, and has not carried it. An instrument does not refute a statement that it has
+/// carried. People are not asked of the server's own accord. `testable`: those that can say
+/// something of it.
 pub fn by_another(
     judged: &Judged,
     testable: &[Instrument],
@@ -20,12 +23,14 @@ pub fn by_another(
     there.iter().copied().find(is_another)
 }
 
-/// Whether what is held may be tested again at all: nothing else is to be done about it.
+/// Returns true if a held statement may be tested again at all: nothing else is to be done about
+/// it.
 pub fn is_at_rest(status: Status, due: Option<Timestamp>) -> bool {
     status.is_held() && due.is_none()
 }
 
-/// How much a statement wants to be tested again: the time since its last test, once more for each recall that returned it.
+/// Returns the urgency of another test: the time since the last one in microseconds, once more for
+/// each recall that returned the statement.
 pub fn urgency(recalled: u32, tested: Timestamp, now: Timestamp) -> u128 {
     let age = u128::try_from(now.micros().saturating_sub(tested.micros())).unwrap_or(0);
     age * (u128::from(recalled) + 1)

@@ -1,4 +1,5 @@
-//! Schedules as the log has them: what fires which trigger into which thread, when; and what a firing says of itself.
+//! Schedules as the log has them: the triggers that are fired, their threads and times; and the
+//! words of a firing on itself.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use thinkd_words::time::{SKEW, Timestamp};
 
 /// The member of a trigger's payload in which a schedule says why it fires.
 pub const MEMBER: &str = "schedule";
-/// How long after its due time a run is caught up with, in seconds: a day.
+/// The time after its due time within which a run is caught up with, in seconds: a day.
 pub const CATCH_UP_S: f64 = 86_400.0;
 
 /// A schedule, as it was created or changed.
@@ -20,17 +21,17 @@ pub struct Schedule {
     pub thread: ThreadId,
     /// The trigger's name.
     pub event: Name,
-    /// What the trigger brings.
+    /// The payload of the trigger.
     pub payload: Payload,
     /// When.
     pub when: When,
-    /// What becomes of a due time while an earlier run is under way.
+    /// The treatment of a due time while an earlier run is under way.
     pub overlap: Overlap,
-    /// How many seconds after a due time its run is caught up with.
+    /// The number of seconds after a due time within which its run is caught up with.
     pub catch_up_s: f64,
-    /// What it is for, or why it is paused.
+    /// The purpose, or the reason of the pause.
     pub note: String,
-    /// Whether it is paused.
+    /// True if it is paused.
     pub paused: bool,
     /// When it is due next; none: it is paused.
     pub due: Option<Timestamp>,
@@ -48,24 +49,24 @@ pub struct Schedule {
     pub root: Option<Seq>,
 }
 
-/// What is to be changed of a schedule: whatever is there.
+/// The changes of a schedule: those that are there.
 #[derive(Debug, Clone, Default)]
 pub struct ScheduleChange {
-    /// Where the trigger goes.
+    /// The thread that the trigger goes to.
     pub thread: Option<ThreadId>,
     /// The trigger's name.
     pub event: Option<Name>,
-    /// What it brings.
+    /// The payload of the trigger.
     pub payload: Option<Payload>,
     /// When.
     pub when: Option<When>,
-    /// What becomes of a due time while an earlier run is under way.
+    /// The treatment of a due time while an earlier run is under way.
     pub overlap: Option<Overlap>,
-    /// How many seconds after a due time its run is caught up with.
+    /// The number of seconds after a due time within which its run is caught up with.
     pub catch_up_s: Option<f64>,
-    /// What it is for, or why it is paused.
+    /// The purpose, or the reason of the pause.
     pub note: Option<String>,
-    /// Whether it is paused.
+    /// True if it is paused.
     pub paused: Option<bool>,
 }
 
@@ -106,8 +107,8 @@ impl ScheduleChange {
 }
 
 impl Schedule {
-    /// The same by the right clock, where the clock was ahead when it was set or fired: what was
-    /// not reached yet is not seen to. Its due time is for the caller to find.
+    /// The same by the right clock, where the clock was ahead when it was set or fired: due times
+    /// not reached yet are not seen to. The caller finds its due time.
     pub fn righted(&self, now: Timestamp) -> Option<Self> {
         let begun = self.set.max(self.through);
         begun
@@ -140,7 +141,7 @@ pub struct Firing {
     pub first: Timestamp,
     /// The last of them.
     pub last: Timestamp,
-    /// How many there are.
+    /// The number of due times.
     pub count: u64,
     /// The latest of them, in order; all, if they are not very many. Of missed ones none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -195,7 +196,7 @@ impl Firing {
     }
 }
 
-/// What a trigger says that somebody fired out of turn.
+/// The words of a trigger that was fired out of turn.
 pub fn at_once(name: &Name) -> Value {
     json!({ "name": name, "now": true })
 }

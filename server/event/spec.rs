@@ -14,7 +14,7 @@ use thinkd_words::id::ThreadId;
 pub struct Spec {
     /// Its name in the documents.
     pub name: &'static str,
-    /// What it says, in a sentence.
+    /// Its meaning, in a sentence.
     pub about: &'static str,
     /// Its tags, in order: a word, words with `|` between them, `<what>` for anything, `?` at the end where it may be missing, `*` where it
     /// may be there any number of times.
@@ -25,7 +25,8 @@ pub struct Spec {
     pub open: bool,
 }
 
-/// A member of a payload: its name (with `?` where it may be missing), its type as TypeScript writes it, and what it is.
+/// A member of a payload: its name (with `?` where it may be missing), its type as TypeScript
+/// writes it, and its meaning.
 pub type Member = (&'static str, &'static str, &'static str);
 
 /// The spec of a kind that is written and read by hand: its text, its name, its tags, and its members, each with its text.
@@ -55,7 +56,7 @@ pub(super) use spec;
 pub(super) const TEXT: Member = ("text", "string", "the same for people and models");
 /// The turn that produced it.
 pub(super) const TURN: Member = ("turn", "number", "the turn");
-/// The turn, of what may come outside of turns, too.
+/// The turn, of events that may come outside of turns, too.
 pub(super) const TURN_MAYBE: Member = ("turn?", "number", "the turn, if a turn produced it");
 /// The call that made it.
 pub(super) const CALL_MAYBE: Member = ("call_id?", "string", "the tool call that made it");
@@ -95,7 +96,7 @@ impl<'a, T: Flat<'a>> Flat<'a> for Option<T> {
     }
 }
 
-/// An enum each of whose variants is a kind, named by the second tag.
+/// An enum of kinds: each variant is one, named by the second tag.
 pub(super) trait Kinds<'a>: Sized {
     /// The specs, each with these tags (`<kind>` stands for its own) and members before its own.
     fn specs(tags: &[&'static str], shared: &[Member]) -> Vec<Spec>;
@@ -106,20 +107,20 @@ pub(super) trait Kinds<'a>: Sized {
     /// Its name in the documents.
     fn kind(&self) -> &'static str;
 
-    /// What its event has beside members; `of` stands in its text.
+    /// Returns the parts of its event beside members; `of` stands in its text.
     fn head(&self, of: &str) -> Head;
 
     /// Writes its members.
     fn write(self, draft: Draft) -> Draft;
 }
 
-/// What an event has beside members, as its kind decides.
+/// The parts of an event beside members, as its kind decides.
 pub(super) struct Head {
     /// The tags of its own, the kind first.
     pub tags: Vec<String>,
-    /// Where it comes from.
+    /// The source of the event.
     pub source: Source,
-    /// What it says.
+    /// The text.
     pub text: String,
 }
 
@@ -150,7 +151,7 @@ pub(super) fn of_kind(shared: &[&'static str], own: &[&'static str]) -> Vec<&'st
 }
 
 impl Spec {
-    /// What of an event is not as the documents say; empty when all is.
+    /// Returns the faults of an event by the documents; empty when it has none.
     pub fn faults(&self, raw: Raw<'_>) -> Vec<String> {
         let mut faults = Vec::new();
         if !fits_tags(&self.tags, raw.tags) {
@@ -187,7 +188,7 @@ pub(super) fn optional(name: &str) -> (&str, bool) {
         .map_or((name, false), |name| (name, true))
 }
 
-/// Whether the tags are these, in their order.
+/// Returns true if the tags are these, in their order.
 fn fits_tags(patterns: &[&str], tags: &[String]) -> bool {
     let Some((pattern, rest)) = patterns.split_first() else {
         return tags.is_empty();
@@ -210,7 +211,7 @@ fn fits_tag(pattern: &str, tag: &str) -> bool {
     }
 }
 
-/// Whether a value is of a type, as TypeScript writes those that are used here.
+/// Returns true if a value is of a type, as TypeScript writes those that are used here.
 fn fits(kind: &str, value: &Value) -> bool {
     kind.split(" | ").any(|kind| match kind {
         "unknown" => true,

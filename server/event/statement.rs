@@ -58,29 +58,30 @@ impl Status {
         matches!(self, Self::Surviving | Self::Contested)
     }
 
-    /// Returns true if it was held and is withdrawn, so that what was derived from it has lost its ground.
+    /// Returns true if it was held and is withdrawn, so that statements derived from it have lost
+    /// their ground.
     pub const fn is_withdrawn(self) -> bool {
         matches!(self, Self::Falsified | Self::Retracted | Self::Untested)
     }
 }
 
-/// Who claims something.
+/// The claimant of a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
 pub enum Claimant {
-    /// A person, or what they said is in the batch of the turn that claims it.
+    /// A person, or a thread with a person's words in the batch of the turn that claims it.
     User {
-        /// Who, when known.
+        /// The person, when known.
         name: Option<String>,
     },
-    /// A thread, of what no person said.
+    /// A thread, of a statement that no person said.
     Mind,
 }
 
-/// Where a statement comes from.
+/// The origin of a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// Who claims it.
+    /// The claimant.
     pub by: Claimant,
     /// The events that it comes from.
     pub seqs: Vec<Seq>,
@@ -91,16 +92,17 @@ pub struct Source {
     pub word: bool,
 }
 
-/// What is claimed.
+/// A claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// The statement.
     pub text: String,
-    /// Where it comes from.
+    /// The origin.
     pub source: Source,
     /// The statements that it is derived from.
     pub premises: Vec<String>,
-    /// The event from outside that the turn goes back to which claims it; none: people claim it, or what they began.
+    /// The event from outside that the turn goes back to which claims it; none: people claim it, or
+    /// work that they began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<Seq>,
 }
@@ -118,7 +120,7 @@ pub struct Triple {
     pub single: bool,
 }
 
-/// When a statement is said to hold. What is null is not bounded.
+/// The time at which a statement is said to hold. A null is no bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Valid {
     /// From then on.
@@ -169,18 +171,18 @@ impl Instrument {
     }
 }
 
-/// What follows from a statement, and can be looked at.
+/// An observable consequence of a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prediction {
-    /// What is to be seen if the statement is so.
+    /// The observation if the statement is so.
     pub text: String,
-    /// What would be seen if it is not.
+    /// The observation if the statement is not so.
     pub fails_if: String,
-    /// What to look for in a knowledge base, where that can say it.
+    /// The query of a knowledge base, where that can say it.
     pub search: Option<String>,
-    /// Code whose value says whether it is so, where code can.
+    /// Code with a value that says if it is so, where code can.
     pub code: Option<String>,
-    /// What to ask a person, where one can know it.
+    /// The question to a person, where one can know it.
     pub question: Option<String>,
     /// The instrument that was chosen.
     pub instrument: Instrument,
@@ -188,21 +190,21 @@ pub struct Prediction {
     pub reason: String,
 }
 
-/// What was derived from a claim.
+/// The derivation of a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Derived {
     /// The statement as an edge of a graph, if it is one.
     pub triple: Option<Triple>,
     /// When it is said to hold.
     pub valid: Valid,
-    /// What follows from it.
+    /// The predictions that follow from it.
     pub predictions: Vec<Prediction>,
     /// Predictions that were not taken, and why.
     pub rejected: Vec<String>,
 }
 
 impl Derived {
-    /// What people read of it.
+    /// Returns its text for people.
     pub fn said(&self) -> String {
         match self.predictions.len() {
             1 => "1 prediction follows from it".to_owned(),
@@ -212,15 +214,15 @@ impl Derived {
 }
 
 words! {
-    /// What an instrument said.
+    /// The answer of an instrument.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Answer {
-        /// It is as predicted.
+        /// As predicted.
         Yes = "yes",
-        /// It is not.
+        /// Not as predicted.
         No = "no",
-        /// It cannot be said, or something broke on the way.
+        /// No answer: the instrument could not say, or something broke on the way.
         #[default]
         None = "none",
         /// A person was asked, and has not answered yet.
@@ -231,15 +233,15 @@ words! {
 /// One reading of an instrument.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
-    /// Which prediction: its position, counted from 0.
+    /// The position of the prediction, counted from 0.
     pub prediction: usize,
-    /// What read it.
+    /// The instrument that read it.
     pub instrument: Instrument,
     /// Why that was chosen.
     pub choice: String,
-    /// What it said.
+    /// Its answer.
     pub answer: Answer,
-    /// Why, or what broke.
+    /// The reason of the answer, or of the break.
     pub note: String,
     /// The words of the source that decide.
     pub quote: Option<String>,
@@ -247,7 +249,7 @@ pub struct Reading {
     pub source: Option<String>,
     /// Of a no: the value that the same subject has of the same relation since.
     pub later: Option<Later>,
-    /// Of what was asked of a person: until when an answer is waited for.
+    /// Of a question to a person: the time until which an answer is waited for.
     pub until: Option<Timestamp>,
     /// Of no answer: something broke on the way, and the instrument said nothing at all.
     #[serde(default)]
@@ -255,7 +257,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// What people read of it.
+    /// Returns its text for people.
     pub fn said(&self) -> String {
         let said = match self.answer {
             Answer::None => "no answer",
@@ -275,12 +277,13 @@ impl Reading {
         }
     }
 
-    /// Returns true if people were asked, and nobody said anything: it says nothing of the prediction, and something else is read.
+    /// Returns true if people were asked, and none answered: it says nothing of the prediction, and
+    /// something else is read.
     pub fn is_unanswered(&self) -> bool {
         self.instrument == Instrument::User && self.answer == Answer::None && self.quote.is_none()
     }
 
-    /// Returns true if somebody was asked and said that they do not know.
+    /// Returns true if people were asked and said that they do not know.
     pub fn is_unknown_to_people(&self) -> bool {
         self.instrument == Instrument::User && self.answer == Answer::None && self.quote.is_some()
     }
@@ -306,16 +309,17 @@ pub struct Later {
     pub from: Option<Timestamp>,
 }
 
-/// What became of a statement.
+/// The outcome for a statement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// It was no claim, or nothing that could be tested follows from it: there is no such statement.
+    /// There is no such statement: the text was no claim, or nothing that could be tested follows
+    /// from it.
     #[default]
     Refused,
-    /// It says what another one says: that one has its sources now.
+    /// Another statement says the same: that one has its sources now.
     Joined,
-    /// It is this now.
+    /// The statement has this status now.
     #[serde(untagged)]
     Is(Status),
 }
@@ -331,10 +335,10 @@ impl Outcome {
     }
 }
 
-/// What a trial came to, or what became of a statement without one.
+/// The outcome of a trial, or of a statement without one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judged {
-    /// What it is now.
+    /// The outcome now.
     pub outcome: Outcome,
     /// Why.
     pub reason: String,
@@ -342,30 +346,33 @@ pub struct Judged {
     pub valid: Valid,
     /// The instruments whose yes carried it, while it is held.
     pub carried: Vec<Instrument>,
-    /// How many trials it has survived.
+    /// The number of trials it has survived.
     pub survived: u64,
-    /// How often it was tried in vain since.
+    /// The number of tries in vain since.
     pub tries: u64,
-    /// How often in a row something broke on the way: such a trial is no try.
+    /// The number of tries in a row in which something broke on the way: such a trial is no try.
     #[serde(default)]
     pub breaks: u64,
-    /// How often it was tried again after it had been falsified.
+    /// The number of tries after it had been falsified.
     pub reopened: u64,
     /// When it is tried again; null: it is not.
     pub due: Option<Timestamp>,
     /// The statements that contradict it, or the one it was joined to.
     pub others: Vec<String>,
-    /// Who did it, of what an operator does.
+    /// The operator, of an operator's act.
     pub by: Option<String>,
-    /// Whether readings were taken for it.
+    /// True if readings were taken for it.
     pub tried: bool,
-    /// The instruments beside reflection that there were for it then: when another one comes, what nothing else has tested is tried again.
+    /// The instruments beside reflection that there were for it then: when another one comes, a
+    /// statement that no other instrument has tested is tried again.
     #[serde(default)]
     pub available: Vec<Instrument>,
-    /// The instruments beside reflection that can say something of its predictions; null: nobody has written that down.
+    /// The instruments beside reflection that can say something of its predictions; null: they were
+    /// not recorded.
     #[serde(default)]
     pub testable: Option<Vec<Instrument>>,
-    /// It is tested again for its age and use, by so many calls at most; 0: this is no word of that.
+    /// The most calls with which it is tested again for its age and use; 0: this is no word of
+    /// that.
     #[serde(default)]
     pub retest: u64,
 }

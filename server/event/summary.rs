@@ -1,5 +1,6 @@
-//! What summaries stand for: ranges of a thread's visible events, in order, none twice and none left out between them. The row of a thread holds
-//! those that stand, and the next step is read from it. Pure.
+//! The coverage of summaries: ranges of a thread's visible events, in order, none twice and none
+//! left out between them. The row of a thread holds those that stand, and the next step is read
+//! from it. Pure.
 
 use serde::{Deserialize, Serialize};
 use thinkd_facts::Members;
@@ -9,7 +10,7 @@ use thinkd_words::id::Seq;
 
 /// So many summaries of a level stand beside each other; with one more the oldest so many are joined into one of the next level.
 pub const GROUP: usize = 8;
-/// Most summaries that stand for a thread, whatever could not be joined; the oldest goes.
+/// Most summaries that stand for a thread, with those that could not be joined; the oldest goes.
 const HELD_MAX: usize = 128;
 
 /// The events that a summary stands for.
@@ -34,7 +35,7 @@ pub struct Covers {
     pub level: u32,
 }
 
-/// A place between two characters of what a view could show of a thread.
+/// A place between two characters of the events that a view could show of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// So many visible events stand wholly before it.
@@ -44,7 +45,7 @@ pub struct Place {
 }
 
 impl Covers {
-    /// Where it begins.
+    /// Returns the place of its beginning.
     pub const fn begins(&self) -> Place {
         Place {
             position: self.position,
@@ -52,7 +53,7 @@ impl Covers {
         }
     }
 
-    /// Where it ends.
+    /// Returns the place of its end.
     pub fn ends(&self) -> Place {
         let position = self.position + self.events;
         self.upto.map_or(Place { position, skip: 0 }, |skip| Place {
@@ -61,7 +62,7 @@ impl Covers {
         })
     }
 
-    /// What summaries in a row stand for together; none: there are none.
+    /// Returns the range that summaries in a row stand for together; none: there are none.
     pub fn joined(row: &[Held]) -> Option<Self> {
         let (first, last) = (&row.first()?.covers, &row.last()?.covers);
         Some(Self {
@@ -74,12 +75,12 @@ impl Covers {
     }
 }
 
-/// A summary that stands for what it covers.
+/// A summary that stands for its range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     /// The event that is the summary.
     pub seq: Seq,
-    /// What it stands for.
+    /// The range.
     #[serde(flatten)]
     pub covers: Covers,
 }
@@ -87,14 +88,14 @@ pub struct Held {
 /// A summary that was made, and those that it takes the place of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
-    /// It.
+    /// The summary.
     pub held: Held,
     /// The seqs of the summaries that it joins; none: it was made from events.
     pub joins: Vec<Seq>,
 }
 
-/// Takes in a summary: one that goes on where the last one ends, or that joins some in a row. What was overtaken meanwhile (somebody cleared
-/// the view) stands for nothing.
+/// Takes in a summary: one that goes on where the last one ends, or that joins some in a row. One
+/// that was overtaken meanwhile (the view was cleared) stands for nothing.
 pub fn take(all: &mut Vec<Held>, made: &Made, cleared: u64) {
     let Made { held, joins } = made;
     if held.covers.position < cleared {
@@ -114,13 +115,15 @@ pub fn take(all: &mut Vec<Held>, made: &Made, cleared: u64) {
     all.drain(..all.len().saturating_sub(HELD_MAX));
 }
 
-/// Forgets the summaries of what is not shown any more: so many of the first events, and whatever lies across that line.
+/// Forgets the summaries of events that are not shown any more: so many of the first, and those
+/// across that line.
 pub fn clear(all: &mut Vec<Held>, cleared: u64) {
     all.retain(|held| held.covers.position >= cleared);
 }
 
-/// Where reading goes on for the next summary, if all before `target` is to be summed up; none: it is. `back`: how far back the first summary of a thread
-/// goes, in visible events.
+/// Returns the place where reading goes on for the next summary, if all before `target` is to be
+/// summed up; none: it is. `back`: how far back the first summary of a thread goes, in visible
+/// events.
 pub fn goes_on(all: &[Held], cleared: u64, target: u64, back: u64) -> Option<Place> {
     let first = || Place {
         position: cleared.max(target.saturating_sub(back)),

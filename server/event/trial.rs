@@ -1,5 +1,6 @@
-//! A trial is a fold over the events of its statement: `apply` takes one in, `next` says what is to be done, `judged` what it came to. Pure; who reads
-//! instruments and appends is `runtime/kinds/trials.rs`, and what compares statements with each other is `event/method.rs`.
+//! A trial is a fold over the events of its statement: `apply` takes one in, `next` says the next
+//! step, `judged` the verdict. Pure; `memory/trials.rs` reads instruments and appends,
+//! `event/method.rs` compares statements with each other.
 
 use std::collections::BTreeSet;
 
@@ -18,23 +19,24 @@ mod verdict;
 /// Longest time until a trial is taken up again that something broke, in microseconds, unless that of a first trial in vain is longer.
 const BROKEN_MAX: i64 = 3_600_000_000;
 
-/// How trials go: what is configured, and which instruments there are now.
+/// The rules of trials: the configuration, and the instruments that there are now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     /// The instruments that can be used for this statement now.
     pub available: BTreeSet<Instrument>,
     /// A verdict on a prediction is two equal readings out of at most three. A statement that an experiment has carried has one yes already.
     pub two_of_three: bool,
-    /// What survived on reflection alone is not held.
+    /// True if a statement that survived on reflection alone is not held.
     pub require_experiment: bool,
-    /// How often a statement is tried before it is left alone.
+    /// The number of tries of a statement before it is left alone.
     pub tries: u64,
-    /// How long after a trial in vain the next one comes, in microseconds; four times as long after each.
+    /// The time between a trial in vain and the next one, in microseconds; four times as long after
+    /// each.
     pub retry_micros: i64,
 }
 
 impl Rules {
-    /// How long after so many trials in vain the next one comes, in microseconds.
+    /// Returns the time between so many trials in vain and the next one, in microseconds.
     fn pause(&self, vain: u64) -> i64 {
         let shift = u32::try_from(vain.saturating_sub(1).min(10)).unwrap_or(10);
         self.retry_micros
@@ -42,12 +44,12 @@ impl Rules {
     }
 }
 
-/// What the events of a statement add up to.
+/// The sum of the events of a statement.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trial {
-    /// What is claimed.
+    /// The claim.
     pub claim: Option<Claim>,
-    /// What was derived from it.
+    /// Its derivation.
     pub derived: Option<Derived>,
     /// The readings of the trial under way, behind those by which earlier ones refuted it.
     pub readings: Vec<Reading>,
@@ -55,9 +57,9 @@ pub struct Trial {
     earlier: usize,
     /// The instrument of the yes with which the list of a statement begins that was held before it was refuted.
     stood: Option<Instrument>,
-    /// What the last word on it was.
+    /// The last word on it.
     pub judged: Option<Judged>,
-    /// It is tested again for its age and use.
+    /// True if it is tested again for its age and use.
     pub is_retest: bool,
     /// The places of the predictions, from 0, of which people said that they do not know, since something new was said for it.
     pub unknown: BTreeSet<usize>,
@@ -105,14 +107,14 @@ pub enum News {
     ),
 }
 
-/// What is to be done.
+/// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Derive what follows from the claim.
+    /// Derive the consequences of the claim.
     Derive,
     /// Read an instrument: this reading begins.
     Read(Reading),
-    /// Nothing before somebody answers, or this time has come.
+    /// Nothing before an answer, or this time.
     Wait(Timestamp),
     /// A person did not answer in time.
     Expired {
@@ -123,14 +125,14 @@ pub enum Step {
     Judge(Found),
 }
 
-/// What readings come to.
+/// The result of readings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// Every prediction has a yes.
     Survives,
     /// This prediction has a no.
     Falsified(usize),
-    /// It was so, and is not any more.
+    /// The statement was so, and is not any more.
     Ended(usize, Later),
     /// Some predictions have no answer.
     Undecided,
@@ -200,12 +202,12 @@ impl Trial {
         }
     }
 
-    /// Somebody claims it, too, or with other words: people may know of that.
+    /// A source claims it, too, or with other words: people may know of that.
     pub fn sourced(&mut self) {
         self.unknown.clear();
     }
 
-    /// What the statement is now.
+    /// Returns the status of the statement now.
     pub fn status(&self) -> Status {
         match self.judged.as_ref().map(|judged| judged.outcome) {
             Some(Outcome::Is(status)) => status,
@@ -233,7 +235,8 @@ impl Trial {
         }
     }
 
-    /// The instruments that had their say: what carried it, and of what was refuted those that there were.
+    /// The instruments that had their say: those that carried it, and of a refuted one those that
+    /// there were.
     fn spoken(&self) -> &[Instrument] {
         match &self.judged {
             Some(judged) if self.status() == Status::Falsified => &judged.available,
@@ -241,7 +244,8 @@ impl Trial {
         }
     }
 
-    /// The readings of a prediction that count. What one instrument has carried another one has to test: the same one may only have erred this time.
+    /// The readings of a prediction that count. An instrument other than those that carried it has
+    /// to test it: the same one may only have erred this time.
     fn said(&self, prediction: usize) -> impl Iterator<Item = &Reading> {
         let of = self
             .readings
@@ -256,7 +260,8 @@ impl Trial {
         self.carried().first().copied().or(self.stood)
     }
 
-    /// The answers on a prediction over all its trials. What is held begins anew, with one yes for the verdict so far.
+    /// The answers on a prediction over all its trials. A held statement begins anew, with one yes
+    /// for the verdict so far.
     fn answers(&self, prediction: usize) -> Vec<(Instrument, bool)> {
         let before = self.before().map(|it| (it, true));
         let said = self.said(prediction).filter_map(|it| match it.answer {
@@ -267,7 +272,8 @@ impl Trial {
         before.into_iter().chain(said).collect()
     }
 
-    /// What the readings of a prediction come to; none: another reading is needed. A trial stops reading where the rest cannot change the count.
+    /// Returns the answer of a prediction's readings; none: another reading is needed. A trial
+    /// stops reading where the rest cannot change the count.
     fn answer(&self, (at, prediction): (usize, &Prediction), rules: &Rules) -> Option<Answer> {
         let answers = self.answers(at);
         let said = self.said(at).count();
@@ -302,7 +308,7 @@ impl Trial {
         }
     }
 
-    /// What is to be done now.
+    /// Returns the step to take now.
     pub fn next(&self, rules: &Rules, now: Timestamp) -> Step {
         let Some(derived) = &self.derived else {
             return Step::Derive;
@@ -336,9 +342,11 @@ impl Trial {
         })
     }
 
-    /// The instrument that reads a prediction now, and why; none: there is none that may. What is held is read by experiments that have not carried it and
-    /// by nothing else, whatever there was when its test was begun. Reflection decides only what no experiment could: where people do not know, it knows no
-    /// better, and what an experiment has answered waits for an experiment, though that is gone for now.
+    /// Returns the instrument that reads a prediction now, and why; none: there is none that may. A
+    /// held statement is read by experiments that have not carried it and by nothing else,
+    /// whichever there were when its test was begun. Reflection decides only where no experiment
+    /// could. Where people do not know, it knows no better, and a prediction that an experiment has
+    /// answered waits for an experiment, though that is gone for now.
     fn choice(
         &self,
         (at, prediction): (usize, &Prediction),
@@ -364,20 +372,22 @@ impl Trial {
         said.any(|it| matches!(it.answer, Answer::Yes | Answer::No))
     }
 
-    /// Whether something can test what is held now that has not carried it.
+    /// Returns true if an instrument that has not carried it can test the held statement now.
     pub fn has_another(&self, rules: &Rules) -> bool {
         let predictions = self.derived.iter().flat_map(|it| &it.predictions);
         let mut all = predictions.enumerate();
         all.any(|of| self.choice(of, rules).is_some())
     }
 
-    /// Whether what carried a prediction before is all that there is to say of it: nothing else has read it.
+    /// Returns true if the carrying instruments are the only ones with a say on a prediction:
+    /// nothing else has read it.
     fn stands(&self, prediction: usize) -> bool {
         let is_read = |it: &Reading| it.prediction == prediction;
         !self.carried().is_empty() && !self.readings.iter().any(is_read)
     }
 
-    /// The instruments for a prediction: whom nobody answered, is not asked again in the same trial, and who do not know not before they may have learned.
+    /// The instruments for a prediction: one that did not answer is not asked again in the same
+    /// trial. People that do not know are not asked before they may have learned.
     fn available(&self, prediction: usize, rules: &Rules) -> BTreeSet<Instrument> {
         let is_unanswered = |it: &Reading| it.prediction == prediction && it.is_unanswered();
         let mut available = rules.available.clone();

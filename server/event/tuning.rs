@@ -3,16 +3,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the program of a framework came to with one set of values for its parameters.
+/// The result of a framework's program with one set of values for its parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tuning {
     /// The values, as JSON.
     pub parameters: String,
     /// The answer, or its beginning; none: it came to none.
     pub answer: Option<String>,
-    /// How good the answer is, as the program says.
+    /// The score of the answer, as the program says.
     pub score: Option<f64>,
-    /// Whether the answer passes the task's check; none: no program and no query can tell.
+    /// True if the answer passes the task's check; none: no program and no query can tell.
     pub passes: Option<bool>,
 }
 

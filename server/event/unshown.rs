@@ -1,5 +1,5 @@
-//! The parts of a thread that models are not shown: turns whose input was taken back, and parts
-//! that a provider refused. The log keeps all of them; a thread's row keeps which they are.
+//! The parts of a thread that models are not shown: turns with an input that was taken back, and
+//! parts that a provider refused. The log keeps all of them; a thread's row has the list.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ impl LeftOut {
         })
     }
 
-    /// Reads what `to_detail` writes.
+    /// Reads the value that `to_detail` writes.
     pub fn of(detail: &Value) -> Option<Self> {
         let refused = detail.get("left_out")?.as_array()?;
         let stretch = |pair: &Value| Some((pair.get(0)?.as_i64()?, pair.get(1)?.as_i64()?));
@@ -107,7 +107,7 @@ impl Unshown {
         keep_newest(&mut self.back, BACK_MAX);
     }
 
-    /// Leaves out what a provider refused.
+    /// Leaves out the parts that a provider refused.
     pub fn leave_out(&mut self, left_out: &LeftOut) {
         self.refused.extend(&left_out.refused);
         self.refused.sort_unstable();

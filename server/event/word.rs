@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::statement::{Claimant, Instrument, Source, Status, folded, spaced};
 
-/// The person of a space in which nobody has a name.
+/// The person of a space in which no person has a name.
 pub const NAMELESS: &str = "the user";
 
 /// The beginnings of a statement about that person.
@@ -67,8 +67,8 @@ fn begins_with(text: &str, name: &str) -> bool {
     }
 }
 
-/// Returns the person whose word a statement is recalled on: it is held and no instrument carries it, or nothing has tested it
-/// yet. `carried`: the instruments that carry it.
+/// Returns the person that a statement is recalled on the word of: it is held and no instrument
+/// carries it, or nothing has tested it yet. `carried`: the instruments that carry it.
 pub fn word_of<'a>(
     status: Status,
     carried: &[Instrument],
@@ -91,7 +91,7 @@ pub fn mark(status: Status, said_by: &str) -> String {
     format!("said by {}{not_tested}", spaced(said_by))
 }
 
-/// Returns the meaning of a status, for readers. `said_by`: the person on whose word it is recalled.
+/// Returns the meaning of a status, for readers. `said_by`: the person that gave the word for it.
 pub fn label(status: Status, reflection_only: bool, said_by: Option<&str>) -> Cow<'static, str> {
     let base = match (status, said_by) {
         (Status::Proposed | Status::Surviving, Some(by)) => return mark(status, by).into(),

@@ -1,5 +1,6 @@
-//! How long a run was worked on, as far as its events tell: a fold over them. While it rests, and between the last sign of work of one server and
-//! the first of another that takes it up, it is not worked on.
+//! The time that a run was worked on, as far as its events tell: a fold over them. No work is
+//! counted while it rests. Nor is any between the last sign of one server and the first of another
+//! that takes the run up.
 
 use std::time::Duration;
 
@@ -20,19 +21,19 @@ pub struct Worked {
     before: i64,
 }
 
-/// What an event of a run says of work on it.
+/// The word of a run's event on work on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// It is worked on.
+    /// The run is worked on.
     Works,
-    /// It is worked on again, after its server ended.
+    /// The run is worked on again, after its server ended.
     TakenUp,
-    /// It rests from now on.
+    /// The run rests from now on.
     Rests,
 }
 
 impl Sign {
-    /// What an event says; none: somebody else than who works on it has said something.
+    /// Reads the sign of a fact; none: another than the worker of the run wrote it.
     pub fn of(fact: &Fact<'_>) -> Option<Self> {
         let Fact::Run(run) = fact else {
             return Some(Self::Works);
@@ -47,7 +48,7 @@ impl Sign {
 }
 
 impl Worked {
-    /// Takes in what an event says.
+    /// Takes in the sign of an event.
     pub fn take(&mut self, sign: Sign, at: Timestamp) {
         if sign != Sign::Works {
             self.before += self.in_span();
@@ -58,7 +59,7 @@ impl Worked {
         }
     }
 
-    /// How long it was worked on.
+    /// Returns the time that it was worked on.
     pub fn spent(&self) -> Duration {
         Duration::from_micros(u64::try_from(self.before + self.in_span()).unwrap_or(0))
     }

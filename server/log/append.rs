@@ -1,8 +1,8 @@
-//! The one writer: gathers the appends of many tasks into one transaction (group commit), tells the feed, answers.
-//! It is a task of its own, so that no commit lives in a future that a disconnect or a time limit can drop.
-//! What a database has to do for it is `Backend`; how a transaction is made up of that is here, once; what it writes is in
-//! `append/plan.rs`.
-//! Long because the writer is one protocol: what a database has to do, who may append, and what a group that fails is tried as.
+//! The one writer: gathers the appends of many tasks into one transaction (group commit), tells the
+//! feed, answers. It is a task of its own, so that no commit lives in a future that a disconnect or
+//! a time limit can drop. `Backend` is the part of a database; the steps of a transaction are here,
+//! once; its writes are in `append/plan.rs`. Long because the writer is one protocol: the part of a
+//! database, the right to append, and the retries of a group that fails.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::future::Future;
@@ -44,10 +44,10 @@ use soundness::Soundness;
 
 /// Seconds that appends took that were stored, the wait for the writer among them.
 const SECONDS: &str = "thinkd_append_seconds";
-/// How long a commit waits for the writers of the last one to come back.
+/// Longest wait of a commit for the writers of the last one to come back.
 const GATHER: Duration = Duration::from_micros(500);
 
-/// What a group of appends depends on.
+/// The state that a group of appends depends on.
 pub(super) struct Wanted {
     pub fences: Vec<Fence>,
     pub spaces: BTreeSet<Space>,
@@ -56,12 +56,12 @@ pub(super) struct Wanted {
     pub threads: Vec<(Space, ThreadId)>,
 }
 
-/// What of that there is.
+/// The part of that state that exists.
 #[derive(Default)]
 pub(super) struct Found {
     /// The leases that hold.
     pub held: HashSet<Fence>,
-    /// Where the logs end.
+    /// The ends of the logs.
     pub heads: BTreeMap<Space, Position>,
     pub events: Vec<(Space, Event)>,
     pub threads: BTreeMap<(Space, ThreadId), ThreadRow>,
@@ -69,7 +69,8 @@ pub(super) struct Found {
 
 /// A database, for the writer. `begin` … `write` is one transaction; `undo` and `rollback` end it, too.
 pub(super) trait Backend: Send + 'static {
-    /// Begins a transaction. Until its end nobody else can append to these logs; whoever is appending to them is waited for.
+    /// Begins a transaction. Until its end no other writer can append to these logs; a writer that
+    /// is appending to them is waited for.
     fn begin(
         &mut self,
         _: &BTreeSet<Space>,
@@ -78,15 +79,15 @@ pub(super) trait Backend: Send + 'static {
     }
     /// Reads in it. Until its end the leases cannot be lost.
     fn read(&mut self, wanted: &Wanted) -> impl Future<Output = Result<Found, StoreError>> + Send;
-    /// The same without a transaction, if nobody else has written to the logs lately: as if the leases held and the events were not
-    /// there.
+    /// Returns the same without a transaction, if no other writer has written to the logs lately:
+    /// as if the leases held and the events were not there.
     fn known(
         &mut self,
         _: &Wanted,
     ) -> impl Future<Output = Result<Option<Found>, StoreError>> + Send {
         std::future::ready(Ok(None))
     }
-    /// What the conditions of drafts ask about.
+    /// Reads the rows that the conditions of drafts ask about.
     fn asked(&mut self, asked: &Asked) -> impl Future<Output = Result<Before, StoreError>> + Send;
     /// Writes, and commits.
     fn write(&mut self, plan: &Plan) -> impl Future<Output = Result<(), StoreError>> + Send;
@@ -108,7 +109,7 @@ pub(super) trait Backend: Send + 'static {
     /// The transaction is over; these leases were given back in it.
     /// Nothing where leases are rows: they went with the transaction.
     fn settled(&mut self, _: &[Fence]) {}
-    /// What is to be written next beside the appends, if anything: so many bytes.
+    /// Returns the number of bytes that are to be written next beside the appends, if any.
     fn aside(&mut self) -> Option<usize> {
         None
     }
@@ -116,17 +117,17 @@ pub(super) trait Backend: Send + 'static {
     fn write_aside(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send {
         std::future::ready(Ok(()))
     }
-    /// What came of that; whether there is more.
+    /// Takes the result of that write; returns true if there is more.
     fn wrote_aside(&mut self, _: Result<(), StoreError>) -> bool {
         false
     }
     /// A space's log grew.
     fn committed(&mut self, _: &Space) {}
-    /// Whether there is a connection to write over; made anew where it was lost.
+    /// Checks that there is a connection to write over; a lost one is made anew.
     fn ready(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send {
         std::future::ready(Ok(()))
     }
-    /// Writes something that nobody reads, as large as this.
+    /// Writes data that no reader reads, of so many bytes.
     fn touch(&mut self, bytes: usize) -> impl Future<Output = Result<(), StoreError>> + Send;
     fn close(self) -> impl Future<Output = ()> + Send;
 }
@@ -186,7 +187,7 @@ impl Writer {
         self.queue.nudge()
     }
 
-    /// Whether writing works: known from the last writes; when one failed, tried.
+    /// Checks that writing works: by the last writes, or, when one failed, by a try.
     pub async fn sound(&self) -> Result<(), StoreError> {
         if self.soundness.check()? {
             return Ok(());
@@ -194,7 +195,7 @@ impl Writer {
         self.ask(true).await
     }
 
-    /// Whether there is a connection to write over.
+    /// Checks that there is a connection to write over.
     pub async fn ready(&self) -> Result<(), StoreError> {
         self.soundness.check()?;
         self.ask(false).await
@@ -215,7 +216,7 @@ impl Writer {
     }
 }
 
-/// The queue, in the writer's hands: nobody waits for a writer that is no more.
+/// The queue, in the writer's hands: no caller waits for a writer that has ended.
 struct Taken(Arc<Queue>);
 
 impl Drop for Taken {
@@ -229,13 +230,15 @@ struct Task<B> {
     feed: Arc<Feed>,
     index: Index,
     project: Project,
-    /// How long a commit may take. Its future may be dropped then: the task lives on and the connection is not used again as it is.
+    /// Longest time of a commit. Its future may be dropped then: the task lives on and the
+    /// connection is not used again as it is.
     limit: Duration,
     queue: Taken,
     soundness: Arc<Soundness>,
 }
 
-/// What a write comes to within its limit. A defect of ours in it is one of that write, not the end of all writing.
+/// Returns the result of a write within its limit. A defect of this server in it fails that write
+/// alone, and does not end all writing.
 async fn limited<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, StoreError>>,
@@ -255,7 +258,8 @@ async fn limited<T>(
     }
 }
 
-/// Returns when there is. Spaces of which the index has too little wait for it, and nobody else does.
+/// Returns when there is something to do. Spaces of which the index has too little wait for it, and
+/// no others do.
 async fn something_to_do(queue: &Queue, index: &Index) {
     loop {
         let progress = index.progress();
@@ -314,7 +318,7 @@ impl<B: Backend> Task<B> {
         self.backend.close().await;
     }
 
-    /// What the backend has to write besides, a little of it.
+    /// Writes a little of the data that the backend has to write besides.
     async fn write_aside(&mut self) {
         let Some(bytes) = self.backend.aside() else {
             return;
@@ -349,7 +353,8 @@ impl<B: Backend> Task<B> {
         let _ = answer.send(result);
     }
 
-    /// What waits already, space by space, and whoever comes back at once from the last commit.
+    /// Returns the appends that wait already, space by space, and those of writers that come back
+    /// at once from the last commit.
     async fn gather(&mut self, last: usize) -> Group {
         let mut group = Group::default();
         let until = Instant::now() + GATHER;
@@ -367,7 +372,8 @@ impl<B: Backend> Task<B> {
         group
     }
 
-    /// Adds what came for these logs while another server's commit to them was waited for.
+    /// Adds the appends to these logs that came while another server's commit to them was waited
+    /// for.
     fn gather_more(&self, group: &mut Group, spaces: &BTreeSet<Space>) {
         let is_wanted = |space: &Space| spaces.contains(space) && self.index.has_room(space);
         while group.has_room()
@@ -452,8 +458,9 @@ impl<B: Backend> Task<B> {
         Ok(plan)
     }
 
-    /// One statement in place of a transaction: what it depends on is read, or known, before, and what it writes is written only if
-    /// nobody else has written meanwhile, and none of the ids is in the log. `None`: it takes a transaction.
+    /// Commits in one statement in place of a transaction. The state it depends on is read, or
+    /// known, before. It writes only if no other writer has written meanwhile, and none of the ids
+    /// is in the log. `None`: it takes a transaction.
     async fn at_once(
         &mut self,
         group: &[Item],
@@ -503,7 +510,7 @@ impl<B: Backend> Task<B> {
     }
 }
 
-/// Says what came of each; a caller may be gone, and what is committed stays committed.
+/// Sends each append its result; a caller may be gone, and a committed append stays committed.
 fn answer(items: Vec<Item>, result: Result<Vec<Result<Appended, StoreError>>, StoreError>) {
     let outcomes = result.unwrap_or_else(|error| vec![Err(error); items.len()]);
     for (item, outcome) in items.into_iter().zip(outcomes) {

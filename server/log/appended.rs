@@ -1,4 +1,4 @@
-//! What is appended to the log together, and what became of it. Who appends is in `append.rs`.
+//! Drafts that are appended to the log together, and their outcome. The writer is in `append.rs`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ pub struct Append {
     pub space: Space,
     /// The events, in order; at least one. They may belong to several threads of the space.
     pub drafts: Vec<Draft>,
-    /// The lease under which they are appended; `None` for what anybody may append (a client's input, late answers).
+    /// The lease under which they are appended; `None` for drafts that need none (a client's input,
+    /// late answers).
     pub fence: Option<Fence>,
     /// Give the lease back in the same commit.
     pub release: bool,
@@ -32,7 +33,7 @@ impl Append {
     }
 }
 
-/// What became of one draft.
+/// The outcome of one draft.
 #[derive(Debug, Clone)]
 pub struct Placed {
     /// The stored event.
@@ -41,7 +42,7 @@ pub struct Placed {
     pub duplicate: bool,
 }
 
-/// What became of an append.
+/// The outcome of an append.
 #[derive(Debug, Clone)]
 pub enum Appended {
     /// All are in the log, one entry a draft, in order.

@@ -19,7 +19,7 @@ use super::upkeep::{Rebuilt, Unread};
 use super::writes::{EventRow, Writes};
 use super::{postgres, seal, sql, sqlite};
 
-/// How another database is named.
+/// The advice to name another database.
 const NAME_ANOTHER: &str = "name another database with DATABASE_URL or --database";
 
 /// Copies events and blobs from one open connection to another; how many events.
@@ -174,8 +174,8 @@ async fn begin_sqlite(connection: &mut SqliteConnection) -> Result<(), StoreErro
     Ok(())
 }
 
-/// Whether a backup can be read into a database, as far as their names say. Nothing is touched yet: opened as a database a backup is
-/// none any more.
+/// Checks that a backup can be read into a database. Nothing is changed yet: opened as a database a
+/// backup is none any more.
 fn check(file: &Path, log: Option<&Path>) -> Result<(), NotCopied> {
     let shown = file.display();
     let why = if file.is_dir() {
@@ -196,19 +196,19 @@ fn check(file: &Path, log: Option<&Path>) -> Result<(), NotCopied> {
     Err(NotCopied::refused(why))
 }
 
-/// What was restored.
+/// The outcome of a restore.
 #[derive(Debug)]
 pub struct Restored {
     /// Events read.
     pub events: u64,
-    /// Rows whose last change cannot be read.
+    /// Rows with a last change that cannot be read.
     pub unreadable: Vec<Unread>,
-    /// Whether the backup had a checksum, which was compared.
+    /// True if the backup had a checksum, which was compared.
     pub checked: bool,
 }
 
-/// Fills the empty database behind a URL from a backup; what was read. Clients see a new epoch.
-/// Fails where the backup is not whole, or the database is not empty or in use.
+/// Fills the empty database behind a URL from a backup; returns the outcome. Clients see a new
+/// epoch. Fails where the backup is not whole, or the database is not empty or in use.
 pub async fn restore(url: &str, file: &Path, project: Project) -> Result<Restored, NotCopied> {
     check(file, file_of(url)?.as_deref())?;
     // First of all: of a backup that is damaged nothing is restored.

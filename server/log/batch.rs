@@ -1,5 +1,6 @@
-//! One query for many who ask for rows by their keys at the same time: while one is under way, those who come gather for the
-//! next. So each sees what was stored before it asked, and a crowd costs a query, not a query each.
+//! One query for many callers that ask for rows by their keys at the same time: while one is under
+//! way, later callers gather for the next. So each sees the rows that were stored before it asked,
+//! and a crowd costs a query, not a query each.
 
 use std::future::Future;
 use std::time::Duration;
@@ -9,7 +10,8 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::error::{StoreError, within};
 
-/// How long a query may take: one connection that is dead without saying so is not to keep everybody.
+/// Longest time of a query: a connection that is dead without saying so is not to keep every
+/// caller.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Queries under way at a time: one that a lock keeps waiting does not keep all.
 const AT_A_TIME: usize = 2;
@@ -19,7 +21,7 @@ struct Ask<K, V> {
     answer: oneshot::Sender<Result<V, StoreError>>,
 }
 
-/// Those who ask.
+/// The callers that wait for a query.
 pub(super) struct Batch<K, V> {
     turns: Semaphore,
     // A plain mutex: held to put in or take out, never across an await.
@@ -34,8 +36,9 @@ impl<K: Clone + PartialEq, V: Clone> Batch<K, V> {
         }
     }
 
-    /// What is stored under a key. `read` has the answers to all keys, in their order: what cannot be read is one asker's trouble. It
-    /// is called by whoever is first.
+    /// Returns the value that is stored under a key. `read` returns the answers to all keys, in
+    /// their order: a value that cannot be read fails its own caller alone. The first caller calls
+    /// it.
     pub async fn load<F>(&self, key: K, read: impl Fn(Vec<K>) -> F) -> Result<V, StoreError>
     where
         F: Future<Output = Result<Vec<Result<V, StoreError>>, StoreError>>,

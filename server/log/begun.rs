@@ -25,7 +25,7 @@ struct Reply {
     after: Seq,
 }
 
-/// A reply whose beginning is kept. Dropped, it is forgotten.
+/// A reply with its beginning kept. Dropped, it is forgotten.
 pub struct BegunReply {
     begun: Arc<Begun>,
     space: Space,

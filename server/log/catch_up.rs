@@ -1,6 +1,7 @@
-//! Tells followers what is in the log and was not told: what other servers committed, and commits of this one whose outcome nobody
-//! heard. It looks when there is reason to, and now and then although there is none: a feed that is behind its log would look
-//! to its followers like one where nothing happens.
+//! Tells followers of events in the log that they were not told of: commits of other servers, and
+//! commits of this one with an unknown outcome. It looks when there is a reason to, and now and
+//! then without one. To its followers, a feed that is behind its log would look like one where
+//! nothing happens.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,15 +17,15 @@ use thinkd_event::envelope::Event;
 use thinkd_words::id::{Seq, Space, ThreadId};
 use thinkd_words::time::now;
 
-/// How long a question to the database may take.
+/// Longest time of a question to the database.
 const LIMIT: Duration = Duration::from_secs(10);
-/// How often the log is looked at although nobody asked for it.
+/// Interval between looks at the log that no caller asked for.
 const POLL: Duration = Duration::from_secs(1);
-/// How long to rest when the log cannot be read.
+/// Pause after the log could not be read.
 const REST: Duration = Duration::from_secs(1);
-/// Between two looks: of what several servers say at nearly the same time all is read at once.
+/// Pause between two looks: all that several servers say at nearly the same time is read at once.
 const GATHER: Duration = Duration::from_millis(5);
-/// What is told so long after its time is late.
+/// Delay after which an event is told late.
 const LATE: Duration = Duration::from_secs(1);
 /// Between two lines about that.
 const SAY_EVERY: Duration = Duration::from_secs(10);
@@ -36,9 +37,9 @@ const LATE_EVENTS: &str = "thinkd_feed_late_events_total";
 /// The next of a log's events.
 pub(super) type Next = Result<Event, Unreadable>;
 
-/// What is read of a database.
+/// The reads of a database.
 pub(super) trait Source: Send + 'static {
-    /// Where the logs of these spaces end; those that have one.
+    /// Returns the ends of the logs of these spaces; of those that have one.
     fn heads(
         &self,
         spaces: &[Space],
@@ -84,7 +85,7 @@ pub(super) async fn run(source: impl Source, feed: Arc<Feed>) {
     }
 }
 
-/// How many events were told late.
+/// Tells of the events that followers miss; returns the number of events that were told late.
 async fn look(source: &impl Source, feed: &Feed) -> Result<u64, StoreError> {
     let followed = feed.followed();
     let heads = if followed.is_empty() {
@@ -147,8 +148,8 @@ async fn tell(
     Ok(late)
 }
 
-/// Tells of events in order. What cannot be read is said, once, and keeps nobody from what stands behind it. False: the tail has a
-/// gap before them.
+/// Tells of events in order. An event that cannot be read is said, once, and does not hide those
+/// behind it. False: the tail has a gap before them.
 fn tell_of(feed: &Feed, space: &Space, events: Vec<Next>) -> Result<bool, StoreError> {
     let mut readable = Vec::new();
     for event in events {
@@ -183,9 +184,9 @@ mod tests {
     /// A log that another server writes: event n is of the n-th of these threads.
     struct Log {
         threads: Vec<&'static str>,
-        /// How many events were read.
+        /// The number of events that were read.
         read: AtomicUsize,
-        /// Who comes while it is asked for threads.
+        /// A follower that comes while threads are asked for.
         comes: Option<Box<dyn Fn() + Send + Sync>>,
     }
 
@@ -238,7 +239,8 @@ mod tests {
         }
     }
 
-    /// Whoever waits for a thread looks at the log when the tail begins: what concerns it may lie before that.
+    /// A follower of a thread looks at the log when the tail begins: events that concern it may lie
+    /// before that.
     #[tokio::test]
     async fn whoever_came_before_the_tail_began_is_woken_to_look_behind_it() {
         let log = leaked(Log::of(&["x", "a"]));

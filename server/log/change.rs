@@ -1,5 +1,5 @@
-//! The sums of what is used, and what an event adds to them. `log/thread_fold.rs` says which event
-//! does what; `projections/` says it of other tables.
+//! The sums of usage, and the addition of an event to them. The change of each event is in
+//! `log/thread_fold.rs`; those of other tables are in `projections/`.
 
 use super::thread_row::ThreadRow;
 use thinkd_event::envelope::Event;
@@ -12,7 +12,8 @@ pub struct Applied {
     /// The use that the thread made, and the events that it goes back to: two, of a mission that a
     /// turn began.
     pub spent: Option<([Option<Seq>; 2], Spent)>,
-    /// The event is a change in a form that this build does not know: what it would change stays as it is.
+    /// True if the event is a change in a form that this build does not know: the row it would
+    /// change stays as it is.
     pub unreadable: bool,
 }
 
@@ -21,7 +22,7 @@ pub struct Applied {
 /// The row always takes the event's seq and time besides.
 pub type Project = fn(&mut ThreadRow, &Event, &Fact<'_>) -> Applied;
 
-/// What is used up: a sum over the log.
+/// Usage: a sum over the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spent {
     /// Model calls.

@@ -1,4 +1,4 @@
-//! What the databases' columns mean: from rows to values and back.
+//! The meaning of the databases' columns: from rows to values and back.
 
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -106,8 +106,8 @@ pub(super) fn unreadable(what: impl std::fmt::Display) -> StoreError {
     StoreError::Broken(format!("what is stored cannot be read: {what}"))
 }
 
-/// Those that can be read; of the others it is said that they cannot. For rounds that serve all spaces: what one of them has in
-/// its tables costs the others nothing.
+/// Returns the rows that can be read; the others are logged. For rounds that serve all spaces: bad
+/// rows of one space cost the others nothing.
 pub(super) fn readable<T>(rows: impl Iterator<Item = Result<T, StoreError>>) -> Vec<T> {
     rows.filter_map(|row| {
         row.inspect_err(|error| tracing::warn!(%error, "a row is left out"))
@@ -178,13 +178,14 @@ pub(super) fn threads(rows: Vec<(i64, String)>) -> Vec<(Seq, ThreadId)> {
         .collect()
 }
 
-/// An event, or what can be said of it.
+/// Returns an event, or the reason why it cannot be read.
 pub(super) fn event_or_why(columns: EventColumns) -> Result<Event, Unreadable> {
     let (seq, thread) = (columns.0, ThreadId::parse(&columns.3).unwrap_or_default());
     event(columns).map_err(|why| Unreadable { seq, thread, why })
 }
 
-/// An event's JSON, if it can be read: what stands behind it is to be had all the same.
+/// Returns an event's JSON, if it can be read: an event that cannot be read does not hide those
+/// behind it.
 pub(super) fn written(columns: EventColumns) -> Written {
     let seq = columns.0;
     let json = written_json(columns)
@@ -195,7 +196,7 @@ pub(super) fn written(columns: EventColumns) -> Written {
     }
 }
 
-/// What is stored as JSON is taken over as it is.
+/// Returns an event's JSON; the parts that are stored as JSON are taken over as they are.
 fn written_json(columns: EventColumns) -> Result<Box<RawValue>, StoreError> {
     let (seq, event_id, ts, thread, source, modality, payload, tags) = columns;
     let source = Source::parse(&source).ok_or_else(|| unreadable(source))?;

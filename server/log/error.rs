@@ -1,4 +1,4 @@
-//! Why a store did not do what it was asked.
+//! The errors of a store.
 
 use std::future::Future;
 use std::time::Duration;
@@ -9,13 +9,14 @@ use uuid::Uuid;
 use thinkd_event::condition::Condition;
 use thinkd_words::failure::{Failure, FailureKind};
 
-/// Why a store did not do what it was asked.
+/// The reason why a store refused or failed a request.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// An event with this id is stored already, with other content. The caller can act.
     #[error("event {0} is stored already, with other content")]
     Conflict(Uuid),
-    /// What has to be so when an event is stored is not so; nothing was stored. The caller can act.
+    /// A condition that has to hold when an event is stored does not hold; nothing was stored. The
+    /// caller can act.
     #[error("{0}")]
     Unmet(Condition),
     /// The database is away, full or busy; nothing was stored. The caller may try again.
@@ -26,7 +27,8 @@ pub enum StoreError {
         "this search takes longer than it may (limits.read_ms); ask for less: one thread, a shorter range, rarer words"
     )]
     TooDear,
-    /// What is stored cannot be read, or the database refuses what it should take. A person must look.
+    /// A stored value cannot be read, or the database refuses a value it should take. A person must
+    /// look.
     #[error("the database failed: {0}")]
     Broken(String),
 }
@@ -64,7 +66,7 @@ impl StoreError {
     }
 }
 
-/// Returns what comes of work within a limit of time.
+/// Returns the result of work, or an error when a limit of time has passed.
 pub(super) async fn within<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, StoreError>>,

@@ -1,6 +1,7 @@
-//! Who is told after a commit. One bounded tail of committed events a space, shared; a reader is a cursor into it and pages
-//! from the store when it is behind. Readers of one thread share a listener: they sleep while other threads talk.
-//! Hints (deltas, status) ride beside: never stored, dropped when nobody keeps up.
+//! The feed: tells followers after a commit. One bounded tail of committed events a space, shared;
+//! a reader is a cursor into it and pages from the store when it is behind. Readers of one thread
+//! share a listener: they sleep while other threads talk. Hints (deltas, status) ride beside: never
+//! stored, dropped for a reader that does not keep up.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use super::hint::{Hint, Hinted};
 use super::shown::Shown;
 use thinkd_words::id::{Seq, Space, ThreadId};
 
-/// What a tail has for a reader.
+/// The answer of a tail to a reader.
 #[derive(Debug)]
 pub enum Tail {
     /// All events after the reader's position, in order, possibly none.
@@ -30,7 +31,8 @@ const TAIL_BYTES: usize = 4 << 20;
 /// Hints a slow reader may be behind before it loses the oldest: of a whole space, of a thread.
 const HINTS: (usize, usize) = (256, 64);
 
-/// Tells followers of a space what was committed to it. A space without followers costs nothing.
+/// Tells followers of a space of the events that were committed to it. A space without followers
+/// costs nothing.
 #[derive(Default)]
 pub struct Feed {
     // A plain mutex: held for a map look-up, never across an await.
@@ -43,18 +45,18 @@ pub struct Feed {
 // A plain mutex: held while a handful of pointers are copied, never across an await.
 type Channel = Arc<Mutex<FeedHead>>;
 
-/// What followers were told.
+/// The events that followers were told of.
 #[derive(Default)]
 struct FeedHead {
     /// The last ones, without a gap; none where one cannot be read.
     events: VecDeque<Option<Arc<Shown>>>,
     bytes: usize,
     last: Option<Seq>,
-    /// By what is listened to: a thread and all below it, or (`None`) everything.
+    /// The listeners by their subject: a thread and all below it, or (`None`) everything.
     listeners: HashMap<Option<ThreadId>, Listener>,
 }
 
-/// What followers of the same hear.
+/// The part of the tail for followers of the same subject.
 struct Listener {
     /// Everything of concern after this is among `seqs`; `None`: nothing was told since the first of them came.
     since: Option<Seq>,
@@ -109,8 +111,8 @@ impl FeedHead {
         }
     }
 
-    /// Where the tail begins; nothing, if it has begun. Everybody is woken to look behind it: what was committed between their coming and this is told
-    /// to nobody.
+    /// Begins the tail; does nothing if it has begun. Every follower is woken to look behind it:
+    /// events committed between its coming and this are told to no follower.
     fn begin(&mut self, since: Seq, woken: &mut Vec<watch::Sender<Seq>>) {
         if self.last.is_none() {
             for listener in self.listeners.values_mut() {
@@ -120,7 +122,7 @@ impl FeedHead {
         }
     }
 
-    /// What stands there concerns nobody, or cannot be read: what comes after it is told.
+    /// Steps over an event that concerns no follower, or cannot be read: later events are told.
     fn step_over(&mut self, seq: Seq, woken: &mut Vec<watch::Sender<Seq>>) {
         self.begin(seq, woken);
         self.last = Some(seq);
@@ -161,8 +163,9 @@ impl Feed {
         self.spaces.lock().get(space).cloned()
     }
 
-    /// Tells of committed events of one space, in order. Known ones are skipped. False: events between those known and these
-    /// are missing (another server committed them, or nobody heard that they were): what is after the gap is told once they are read.
+    /// Tells of committed events of one space, in order. Known ones are skipped. False: events
+    /// between those known and these are missing, committed by another server or with an unknown
+    /// outcome. Events after the gap are told once the missing ones are read.
     pub fn committed(&self, space: &Space, events: &[Arc<Shown>]) -> bool {
         let Some(channel) = self.channel(space) else {
             return true;
@@ -188,7 +191,8 @@ impl Feed {
         is_whole
     }
 
-    /// An event that stands next and cannot be read is stepped over, and those who follow are told so. False: it is not the next one.
+    /// Steps over an event that stands next and cannot be read, and tells its followers so. False:
+    /// it is not the next one.
     pub(super) fn step_over(&self, space: &Space, thread: &ThreadId, seq: Seq) -> bool {
         let Some(channel) = self.channel(space) else {
             return true;
@@ -206,14 +210,14 @@ impl Feed {
         true
     }
 
-    /// Whether somebody follows all of a space.
+    /// Returns true if a follower follows all of a space.
     pub(super) fn is_heard_whole(&self, space: &Space) -> bool {
         let channel = self.channel(space);
         channel.is_some_and(|channel| channel.lock().listeners.contains_key(&None))
     }
 
-    /// An event that stands next, and that nobody here listens for, is passed over: it need not be read. False: somebody does, or it
-    /// is not the next one.
+    /// Passes over an event that stands next and has no listener here: it need not be read. False:
+    /// it has a listener, or is not the next one.
     pub(super) fn pass_over(&self, space: &Space, thread: &ThreadId, seq: Seq) -> bool {
         let Some(channel) = self.channel(space) else {
             return false;
@@ -238,20 +242,22 @@ impl Feed {
         self.doubted.notified().await;
     }
 
-    /// The last seq that the followers of a space were told of; `None` where nobody follows or nothing came yet.
+    /// Returns the last seq that the followers of a space were told of; `None` where there are no
+    /// followers or nothing came yet.
     pub fn told(&self, space: &Space) -> Option<Seq> {
         let channel = self.channel(space)?;
         let told = channel.lock();
         told.last
     }
 
-    /// The spaces somebody follows.
+    /// Returns the spaces that have followers.
     pub fn followed(&self) -> Vec<Space> {
         self.spaces.lock().keys().cloned().collect()
     }
 
-    /// Passes a hint to those who follow its thread, or the space, now; `known` is the last event that its maker has read,
-    /// which another server may have stored, so that the followers here are yet to be told of it.
+    /// Passes a hint to the present followers of its thread, or of the space. `known` is the last
+    /// event that its maker has read; another server may have stored it, so that the followers here
+    /// are yet to be told of it.
     pub fn hint(&self, space: &Space, known: Seq, hint: Hint) {
         // Before it is sent: a piece that a reader has got is in the beginning that it asks for.
         self.begun.grow(space, known, &hint);
@@ -271,7 +277,8 @@ impl Feed {
         }
     }
 
-    /// Keeps the beginning of a reply for those who come while it is streamed, until what is returned is dropped.
+    /// Keeps the beginning of a reply for followers that come while it is streamed, until the
+    /// returned value is dropped.
     pub fn begin(&self, space: &Space, event_id: Uuid) -> BegunReply {
         self.begun.begin(space, event_id)
     }
@@ -322,7 +329,8 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// What of concern was committed after `seq`, as far as the tail reaches; at most `limit` events.
+    /// Returns the events of concern that were committed after `seq`, as far as the tail reaches;
+    /// at most `limit` events.
     pub fn after(&self, seq: Seq, limit: usize) -> Tail {
         let told = self.channel.lock();
         let Some(listener) = told.listeners.get(&self.thread) else {
@@ -340,7 +348,8 @@ impl Follower {
         }
     }
 
-    /// How far a reader is that has read everything of concern up to `seq`: nothing of concern lies between.
+    /// Returns the position of a reader that has read everything of concern up to `seq`: nothing of
+    /// concern lies between.
     pub fn passed(&self, seq: Seq) -> Seq {
         let told = self.channel.lock();
         let Some(listener) = told.listeners.get(&self.thread) else {
@@ -355,7 +364,7 @@ impl Follower {
         }
     }
 
-    /// Whether everything up to `seq` was told.
+    /// Returns true if everything up to `seq` was told.
     pub fn reaches(&self, seq: Seq) -> bool {
         let last = self.channel.lock().last;
         last.is_some_and(|last| last >= seq)

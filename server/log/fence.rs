@@ -20,6 +20,6 @@ pub struct Fence {
 pub struct Leased {
     /// The right it gives.
     pub fence: Fence,
-    /// The thread's row, read under the lease: what the holder before has written is in it.
+    /// The thread's row, read under the lease: it has all that the holder before has written.
     pub row: Result<Option<ThreadRow>, StoreError>,
 }

@@ -1,4 +1,4 @@
-//! Where a space's log ends.
+//! The end of a space's log.
 
 use uuid::Uuid;
 
@@ -15,7 +15,7 @@ pub struct Head {
     pub epoch: Uuid,
 }
 
-/// Where a space's log ends.
+/// The end of a space's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Position {
     pub seq: Seq,

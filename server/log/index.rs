@@ -1,6 +1,7 @@
-//! The index of the log: full text, and terms (`terms.rs`). It trails the log, made by a task of its own over a connection of its
-//! own, so that no append waits for it: when many events are not in it, when the log has been quiet for a moment, or when
-//! somebody waits for it. What a database has to do for that is `Indexing`.
+//! The index of the log: full text, and terms (`terms.rs`). It trails the log, made by a task of
+//! its own over a connection of its own, so that no append waits for it. The task works when many
+//! events are not in it, when the log has been quiet for a moment, or when a caller waits. The work
+//! of a database on it is `Indexing`.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -29,14 +30,15 @@ const EVENTS: i64 = 2048;
 const BYTES: usize = 8 << 20;
 /// Events that were added to the index and could not be read as a whole.
 const UNREADABLE: &str = "thinkd_index_unreadable_events_total";
-/// How long the log is quiet before the index is gone on with.
+/// Quiet time of the log after which the task goes on with the index.
 const QUIET: Duration = Duration::from_millis(30);
 
-/// What a database does for its index.
+/// The work of a database on its index.
 pub(super) trait Indexing: Send + 'static {
     /// When so many events are not in the index, it is gone on with at once.
     const SOON: i64;
-    /// When so many of a space are not, its appends wait for it: who reads a scope goes through them one by one.
+    /// When so many of a space are not, its appends wait for it: a reader of a scope goes through
+    /// them one by one.
     const MOST: i64;
 
     /// Spaces that have events which are not in the index.
@@ -50,7 +52,7 @@ pub(super) trait Indexing: Send + 'static {
     fn close(self) -> impl Future<Output = ()> + Send;
 }
 
-/// What a transaction still takes.
+/// The room that a transaction has left.
 pub(super) struct Left {
     /// Events.
     pub events: i64,
@@ -93,7 +95,8 @@ pub(super) async fn read_batch(
     Ok((events, left.is_nothing()))
 }
 
-/// A way to the index: for the writer, who says what there is to add, and for those who wait for it.
+/// A handle on the index: for the writer, which tells it of new events, and for callers that wait
+/// for it.
 #[derive(Clone)]
 pub(super) struct Index {
     shared: Arc<Shared>,
@@ -103,7 +106,7 @@ pub(super) struct Index {
     most: i64,
 }
 
-/// What the task shares with those who ask.
+/// The state that the task shares with the callers.
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
@@ -154,7 +157,8 @@ impl Index {
         }
     }
 
-    /// Whether a space may grow: not too many of its events are without, or nobody adds them.
+    /// Returns true if a space may grow: not too many of its events are missing, or no more are
+    /// added.
     pub fn has_room(&self, space: &Space) -> bool {
         let state = self.shared.state.lock();
         let behind = state.behind.get(space);
@@ -186,7 +190,8 @@ impl Index {
         answered.await.map_err(|_| StoreError::closed())?
     }
 
-    /// Returns when the connection is closed. What is not in the index then is added after the next start.
+    /// Returns when the connection is closed. Events that are not in the index then are added after
+    /// the next start.
     pub async fn close(&self) {
         self.shared.state.lock().closed = true;
         self.shared.progress.notify_waiters();
@@ -204,7 +209,7 @@ struct Task<B> {
     backend: B,
     shared: Arc<Shared>,
     wakes: mpsc::Receiver<()>,
-    /// The last transaction was for those who wait.
+    /// True if the last transaction was for waiting callers.
     asked: bool,
     /// The last transaction left some.
     more: bool,
@@ -238,7 +243,7 @@ impl<B: Indexing> Task<B> {
         }
     }
 
-    /// The spaces to go on with, when it is time. None: the store is closed, or nobody has it any more.
+    /// Returns the spaces to go on with, when it is time. `None`: the store is closed or dropped.
     async fn next(&mut self) -> Option<Vec<Space>> {
         loop {
             let (behind, grown) = {
@@ -339,7 +344,7 @@ mod tests {
     type Asked = Arc<Mutex<Vec<Vec<String>>>>;
     type Own = Arc<Mutex<Option<Index>>>;
 
-    /// A database that says what it was asked to add, and takes so many events at a time.
+    /// A database that tells of the spaces it was asked to add, and takes so many events at a time.
     struct Fake {
         index: Own,
         asked: Asked,

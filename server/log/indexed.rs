@@ -17,7 +17,7 @@ macro_rules! index_columns {
 }
 pub(super) use index_columns;
 
-/// How far the index of a space is behind its log.
+/// The distance of the index of a space behind its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Gap {
     /// The last event that is in the index.
@@ -38,7 +38,7 @@ pub(super) fn gaps(rows: Vec<(String, i64, i64)>) -> Vec<(Space, Gap)> {
 /// A term as its row has it: with the visibility and the seq of its event.
 pub(super) type TermRow<'a> = (&'a str, i16, Seq);
 
-/// What the index that trails the log has of an event.
+/// The entry of an event in the index that trails the log.
 pub(super) struct Indexed {
     pub seq: Seq,
     pub level: i16,
@@ -59,8 +59,8 @@ impl Indexed {
         }
     }
 
-    /// What is stored of an event, and why not all of it can be read, if so. What can be read is in the index: the event is found by
-    /// it, though not shown.
+    /// Returns the entry of a stored event, and the error if not all of it can be read. The parts
+    /// that can be read are in the index: the event is found by them, though not shown.
     pub fn read(columns: IndexColumns) -> (Self, Result<(), StoreError>) {
         let (seq, thread, source, modality, tags, level, payload) = columns;
         let mut all = Ok(());
@@ -103,7 +103,7 @@ fn payload_text(payload: &str) -> Result<String, StoreError> {
         .unwrap_or_default())
 }
 
-/// What was read; if it was not, it is said why.
+/// Returns the value that was read; otherwise keeps the error.
 fn kept<T>(all: &mut Result<(), StoreError>, read: Result<T, StoreError>) -> Option<T> {
     read.map_err(|error| *all = Err(error)).ok()
 }

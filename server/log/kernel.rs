@@ -1,6 +1,8 @@
-//! What a store can do, a trait for each need. `Store` is all of them: the one object that is passed around; whoever needs less takes
-//! the trait that says so. Every method that waits fails with `StoreError::Unavailable` where the database is away, busy or closed, and with
-//! `StoreError::Broken` where what is stored cannot be read; other errors are named where they can come.
+//! The traits of a store, one for each need. `Store` is all of them: the one object that is passed
+//! around; a caller that needs less takes the trait that says so. Every method that waits fails
+//! with `StoreError::Unavailable` where the database is away, busy or closed. It fails with
+//! `StoreError::Broken` where a stored value cannot be read; other errors are named where they can
+//! come.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,10 +30,11 @@ use thinkd_event::envelope::Event;
 use thinkd_words::id::{Seq, Space, ThreadId};
 use thinkd_words::time::Timestamp;
 
-/// The log and what is derived from it.
+/// The log and the rows derived from it.
 ///
-/// Every method fails with [`StoreError::Unavailable`] while the database is away, full or busy, and with [`StoreError::Broken`] where a person
-/// must look. A method that can fail otherwise says so. Times to live are durations; timestamps are microseconds; `limit` counts items.
+/// Every method fails with [`StoreError::Unavailable`] while the database is away, full or busy,
+/// and with [`StoreError::Broken`] where a person must look. A method that can fail otherwise says
+/// so. Times to live are durations; timestamps are microseconds; `limit` counts items.
 pub trait Store:
     EventLog + Threads + ProjectionRows + Leasing + BlobStore + VectorStore + Upkeep
 {
@@ -45,12 +48,12 @@ impl<S: EventLog + Threads + ProjectionRows + Leasing + BlobStore + VectorStore 
 /// The log of each space: appended to, read, followed. Errors: see [`Store`].
 #[async_trait]
 pub trait EventLog: Send + Sync + 'static {
-    /// Whether other servers may append to the same logs.
+    /// Returns true if other servers may append to the same logs.
     fn is_shared(&self) -> bool {
         false
     }
 
-    /// Who tells of commits.
+    /// Returns the feed, which tells of commits.
     fn feed(&self) -> &Arc<Feed>;
 
     /// Appends, durably, all or nothing. Returns after the commit; dropping the future does not undo it. `StoreError::Conflict` and
@@ -63,18 +66,18 @@ pub trait EventLog: Send + Sync + 'static {
     /// A page of the log. `StoreError::TooDear` where the search takes longer than it may.
     async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, StoreError>;
 
-    /// The same page for who only passes it on: nothing is read that need not be.
+    /// Returns the same page for a caller that only passes it on: nothing is read that need not be.
     async fn written(&self, space: &Space, query: &Query) -> Result<Vec<Written>, StoreError>;
 
-    /// Whether a space's log has an event with this tag (in lower case). Where the index is behind, the log itself is read: this
-    /// does not wait for it.
+    /// Returns true if a space's log has an event with this tag (in lower case). Where the index is
+    /// behind, the log itself is read: this does not wait for it.
     async fn ever(&self, space: &Space, tag: &str) -> Result<bool, StoreError>;
 
     /// One event.
     async fn event(&self, space: &Space, event_id: Uuid) -> Result<Option<Event>, StoreError>;
 }
 
-/// The rows of threads, and the sums of what is used. Errors: see [`Store`].
+/// The rows of threads, and the sums of usage. Errors: see [`Store`].
 #[async_trait]
 pub trait Threads: Send + Sync + 'static {
     /// One thread.
@@ -84,8 +87,9 @@ pub trait Threads: Send + Sync + 'static {
         thread: &ThreadId,
     ) -> Result<Option<ThreadRow>, StoreError>;
 
-    /// One thread as it was when this server last wrote to it, or read it: no trip, for whoever runs its turn. What others have
-    /// appended meanwhile may be missing, which is as if it had come a moment later.
+    /// Returns one thread as it was when this server last wrote to it, or read it: no trip, for the
+    /// runner of its turn. Later appends of others may be missing, as if they had come a moment
+    /// later.
     async fn thread_lately(
         &self,
         space: &Space,
@@ -111,13 +115,15 @@ pub trait Threads: Send + Sync + 'static {
         limit: u32,
     ) -> Result<Vec<ThreadRow>, StoreError>;
 
-    /// What all that goes back to an event has used (its root), or (`None`) all of a space, as far as it is in the log.
+    /// Returns the usage of all that goes back to an event (its root), or (`None`) of all of a
+    /// space, as far as it is in the log.
     async fn spent(&self, space: &Space, root: Option<Seq>) -> Result<Spent, StoreError>;
 
-    /// How many threads of a space have not ended.
+    /// Returns the number of threads of a space that have not ended.
     async fn living(&self, space: &Space) -> Result<u64, StoreError>;
 
-    /// How many events after `after` are in a thread's mailbox (wake it, `seq` above `handled`), counted up to `limit`.
+    /// Returns the number of events after `after` in a thread's mailbox (wake it, `seq` above
+    /// `handled`), counted up to `limit`.
     async fn queued(
         &self,
         space: &Space,
@@ -130,7 +136,8 @@ pub trait Threads: Send + Sync + 'static {
     /// any, at most `limit` of one.
     async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, StoreError>;
 
-    /// The threads that wait for one of these and nobody else, each behind that one, by id; at most `limit`.
+    /// Returns the threads that wait for one of these alone, each behind that one, by id; at most
+    /// `limit`.
     async fn awaiting(
         &self,
         space: &Space,
@@ -142,14 +149,16 @@ pub trait Threads: Send + Sync + 'static {
     async fn waits(&self, after: Option<&Wait>, limit: u32) -> Result<Vec<Wait>, StoreError>;
 }
 
-/// The rows of projections. What they mean, and what is asked of them, is in `projections/`. Errors: see [`Store`].
+/// The rows of projections. Their meaning, and the questions to them, are in `projections/`.
+/// Errors: see [`Store`].
 #[async_trait]
 pub trait ProjectionRows: Send + Sync + 'static {
     /// The rows that a question asks for, in its order.
     async fn select(&self, select: Select) -> Result<Vec<Row>, StoreError>;
 
-    /// All rows that a table has of a space, by key. For what every turn asks: they come from a cache (SQLite), or are read together
-    /// with those that others ask for at the same time (Postgres).
+    /// Returns all rows that a table has of a space, by key. For questions of every turn: the rows
+    /// come from a cache (SQLite), or are read together with those that others ask for at the same
+    /// time (Postgres).
     async fn all_rows(
         &self,
         table: &'static Table,
@@ -167,11 +176,12 @@ pub trait ProjectionRows: Send + Sync + 'static {
     ) -> Result<Vec<Row>, StoreError>;
 }
 
-/// Leases: who may append to a thread. Errors: see [`Store`].
+/// Leases: the right to append to a thread. Errors: see [`Store`].
 #[async_trait]
 pub trait Leasing: Send + Sync + 'static {
-    /// Takes the lease on a thread for `ttl`, and reads the thread under it; `None` when another holder has it. A lease ends with its
-    /// time: whoever goes on appending under it is refused only when somebody else has taken it.
+    /// Takes the lease on a thread for `ttl`, and reads the thread under it; `None` when another
+    /// holder has it. A lease ends with its time: a later append under it is refused only when
+    /// another holder has taken it.
     async fn lease(
         &self,
         space: &Space,
@@ -185,7 +195,7 @@ pub trait Leasing: Send + Sync + 'static {
     /// Gives a lease back (without an append).
     async fn release(&self, fence: &Fence) -> Result<(), StoreError>;
 
-    /// Tells the other servers to look for threads that nobody runs, because this one leaves some.
+    /// Tells the other servers to look for threads without a runner, because this one leaves some.
     async fn hand_over(&self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -195,7 +205,8 @@ pub trait Leasing: Send + Sync + 'static {
         std::future::pending().await
     }
 
-    /// What this server says of itself, to be told to others when it next looks for threads that wait, or leaves them.
+    /// Sets the presence of this server; others are told of it when this one next looks for threads
+    /// that wait, or leaves them.
     fn say(&self, presence: Presence);
 
     /// The servers on this log by when they started, this one last.
@@ -215,7 +226,8 @@ pub trait BlobStore: Send + Sync + 'static {
 /// Vectors of texts, for all spaces together. They are not flushed: after a crash the last ones may be missing. Errors: see [`Store`].
 #[async_trait]
 pub trait VectorStore: Send + Sync + 'static {
-    /// Those that there are of these hashes, at most [`PAGE`](super::vectors::PAGE), in any order.
+    /// Returns the stored vectors of these hashes, at most [`PAGE`](super::vectors::PAGE), in any
+    /// order.
     async fn vectors(&self, of: &Maker, hashes: &[Hash]) -> Result<Stored, StoreError>;
 
     /// The number of dimensions that stored vectors of the same model have, where it is another than this one.
@@ -225,17 +237,17 @@ pub trait VectorStore: Send + Sync + 'static {
     async fn change_vectors(&self, change: VectorChange) -> Result<(), StoreError>;
 }
 
-/// What whoever runs the server asks of a store. Errors: see [`Store`].
+/// The upkeep of a store, for the operator of the server. Errors: see [`Store`].
 #[async_trait]
 pub trait Upkeep: Send + Sync + 'static {
     /// Makes all derived rows anew from the log and says where they differed; with `check` nothing is changed.
     async fn rebuild(&self, check: bool) -> Result<Rebuilt, StoreError>;
 
-    /// Reads all that is stored, in small steps with a pause after each, and says what is damaged. On Postgres nothing is read: it
-    /// looks after its pages itself (`data_checksums`).
+    /// Reads all that is stored, in small steps with a pause after each, and returns the damage. On
+    /// Postgres nothing is read: it looks after its pages itself (`data_checksums`).
     async fn check(&self, pause: Duration) -> Result<Checked, StoreError>;
 
-    /// What the last such look showed; none before the first has ended.
+    /// Returns the outcome of the last such look; none before the first has ended.
     fn checked(&self) -> Option<Checked> {
         None
     }
@@ -243,14 +255,14 @@ pub trait Upkeep: Send + Sync + 'static {
     /// Spaces that cannot be served as they should be.
     fn unserved(&self) -> &Unserved;
 
-    /// What time it is at the database; none where that is this machine.
+    /// Returns the time at the database; none where that is this machine.
     async fn clock(&self) -> Result<Option<Timestamp>, StoreError> {
         Ok(None)
     }
 
-    /// Whether the database answers, and takes what is written.
+    /// Checks that the database answers, and takes writes.
     async fn ping(&self) -> Result<(), StoreError>;
 
-    /// Finishes what is under way and lets the database go.
+    /// Finishes the work under way and lets the database go.
     async fn close(&self);
 }

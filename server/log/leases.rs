@@ -13,7 +13,7 @@ use thinkd_words::id::{Space, ThreadId};
 
 type Key = (Space, ThreadId);
 
-/// Who may append to which thread.
+/// The leases on threads: each is its holder's right to append.
 pub(super) struct Leases {
     // A plain mutex: held for a few map look-ups, never across an await.
     state: Mutex<State>,
@@ -24,7 +24,8 @@ pub(super) struct Leases {
 struct State {
     last: i64,
     held: HashMap<Key, (i64, Instant)>,
-    /// Threads that a transaction appends to under a lease: nobody else gets one before its end.
+    /// Threads that a transaction appends to under a lease: no other holder gets one before its
+    /// end.
     appending: HashSet<Key>,
 }
 
@@ -57,7 +58,7 @@ impl Leases {
         }
     }
 
-    /// Takes the lease, unless somebody has it. Waits for a commit under an older one.
+    /// Takes the lease, unless another holder has it. Waits for a commit under an older one.
     pub async fn take(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Option<Fence> {
         let key = (space.clone(), thread.clone());
         loop {
@@ -111,7 +112,7 @@ impl Leases {
         }
     }
 
-    /// Those that hold; they stay until `settled`.
+    /// Returns the leases that hold; they stay until `settle`.
     pub fn begin(&self, fences: &[Fence]) -> HashSet<Fence> {
         let mut state = self.state.lock();
         let held = fences.iter().filter(|fence| state.has(fence));
@@ -132,13 +133,13 @@ impl Leases {
         }
     }
 
-    /// Whether somebody has it now.
+    /// Returns true if the thread's lease is held now.
     pub fn is_held(&self, space: &Space, thread: &ThreadId) -> bool {
         let key = (space.clone(), thread.clone());
         self.state.lock().is_held(&key)
     }
 
-    /// How many somebody has.
+    /// Returns the number of leases that were taken and not given back.
     pub fn len(&self) -> usize {
         self.state.lock().held.len()
     }

@@ -1,18 +1,23 @@
-//! A store in memory: the page from which one learns what a store promises. It keeps every promise that the databases keep, and has
-//! nothing of what makes them fast: no cache, no index, no pools. It cannot be chosen in the settings; tests and simulations make one.
+//! A store in memory: the page that shows the promises of a store. It keeps every promise that the
+//! databases keep, and has nothing that makes them fast: no cache, no index, no pools. It cannot be
+//! chosen in the settings; tests and simulations make one.
 //!
-//! - **The log of a space is a list.** `seq` is the place in it, from 1 and without gaps. Nothing in it is changed or removed.
-//! - **An append is all or nothing**, and is written before it is answered. Its events get the next places; their times never
-//!   decrease. An event whose id is stored already with the same content is a duplicate: it is answered with the first one. With
-//!   other content the whole append is a conflict. What the drafts' conditions ask is looked at in the same step, and so is the lease.
-//! - **Rows follow the log.** With the events, and in the same step, the rows change that are derived from them: of threads
-//!   (`Project`), of projections (`projections/`), and the sums of what is used. `rebuild` makes the same rows from the log alone.
-//! - **A lease** is held by one at a time, until it ends. An append under a lease that has passed to somebody else is stale: nothing
-//!   of it is stored.
+//! - **The log of a space is a list.** `seq` is the place in it, from 1 and without gaps. Nothing
+//!   in it is changed or removed.
+//! - **An append is all or nothing**, and is written before it is answered. Its events get the next
+//!   places; their times never decrease. An event whose id is stored already with the same content
+//!   is a duplicate: it is answered with the first one. With other content the whole append is a
+//!   conflict. The drafts' conditions and the lease are looked at in the same step.
+//! - **Rows follow the log.** With the events, and in the same step, the derived rows change: of
+//!   threads (`Project`), of projections (`projections/`), and the sums of usage. `rebuild` makes
+//!   the same rows from the log alone.
+//! - **A lease** is held by one at a time, until it ends. An append under a lease that has passed
+//!   to another holder is stale: nothing of it is stored.
 //! - **Followers are told after the step**, in the order of the log, each event once (`feed.rs`).
 //! - **Spaces know nothing of one another.**
 //!
-//! The writer (`append.rs`) and the planner of appends (`append/plan.rs`) are those of the databases.
+//! The writer (`append.rs`) and the planner of appends (`append/plan.rs`) are those of the
+//! databases.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -68,8 +73,8 @@ struct Memory {
     closed: AtomicBool,
 }
 
-/// Opens a store in memory, for tests and simulations: what it stores is as long as its disk is.
-/// Fails with [`StoreError::Unavailable`] where another store uses the disk.
+/// Opens a store in memory, for tests and simulations: its data is as long as its disk is. Fails
+/// with [`StoreError::Unavailable`] where another store uses the disk.
 pub fn open(
     disk: &Disk,
     options: &Options,
@@ -114,7 +119,7 @@ impl Drop for Memory {
 }
 
 impl Memory {
-    /// What is stored; closed is closed.
+    /// Returns the stored data; fails once the store is closed.
     fn stored(&self) -> Result<MutexGuard<'_, Stored>, StoreError> {
         if self.closed.load(Ordering::Relaxed) {
             return Err(StoreError::closed());

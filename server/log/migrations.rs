@@ -19,13 +19,14 @@ impl Migration {
         number.and_then(|it| it.parse().ok()).unwrap_or_default()
     }
 
-    /// What it does, for people.
+    /// Returns its name, for people.
     pub(super) fn name(&self) -> String {
         self.file.split('_').skip(1).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// The last migration that a program must have to run on what the one of this name left: `… needs 0037`.
+/// Returns the last migration that a program must have to run on the tables that the one of this
+/// name left: `… needs 0037`.
 pub(super) fn needed(name: &str) -> Option<i64> {
     let (before, number) = name.rsplit_once(' ')?;
     before.ends_with(" needs").then(|| number.parse().ok())?
@@ -53,7 +54,8 @@ macro_rules! migration {
 }
 pub(super) use migration;
 
-/// Those of the kernel, and of the projections that were there before projections brought theirs.
+/// The migrations of the kernel, and of the projections that were there before projections brought
+/// theirs.
 pub(super) const KERNEL: [Migration; 16] = [
     migration!("0001_first_light"),
     migration!("0002_search_at_once"),

@@ -2,10 +2,10 @@
 
 use super::error::StoreError;
 
-/// Why a log was not copied. For the person who asked for it: a request never does.
+/// The reason why a log was not copied. For the person that asked for it: a request never does.
 #[derive(Debug, thiserror::Error)]
 pub enum NotCopied {
-    /// It cannot be done as it was asked for: what is wrong, and what to do.
+    /// The copy cannot be done as it was asked for: the text has the reason, and the remedy.
     #[error("{0}")]
     Refused(String),
     /// The database, or the disk, failed.
@@ -20,7 +20,7 @@ impl From<sqlx::Error> for NotCopied {
 }
 
 impl NotCopied {
-    /// What is wrong, and what to do.
+    /// Returns a refusal with its reason, and the remedy.
     pub(super) fn refused(why: impl Into<String>) -> Self {
         Self::Refused(why.into())
     }

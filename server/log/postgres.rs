@@ -1,5 +1,6 @@
-//! Postgres: many servers, one log. Each has one connection that writes, one for the index, one that listens and pools that
-//! read and write blobs; leases are rows. Only what differs from SQLite is here; what passes between servers is in `postgres/watch.rs`.
+//! Postgres: many servers, one log. Each has one connection that writes, one for the index, one
+//! that listens and pools that read and write blobs; leases are rows. Only the parts that differ
+//! from SQLite are here; messages between servers are in `postgres/watch.rs`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -73,18 +74,18 @@ use readers::Reader;
 use search::all_of;
 use watch::{Pooled, Watch};
 
-/// How long anybody waits for a connection.
+/// Longest wait for a connection.
 const ACQUIRE: Duration = Duration::from_secs(2);
-/// How long a broken connection may take to say so.
+/// Longest time for a broken connection to say so.
 const ROLLBACK: Duration = Duration::from_secs(1);
 /// One writes, one writes the index, one listens.
 const DEDICATED: u32 = 3;
 
-/// How many connections each pool may have, of so many in all.
+/// The numbers of connections that the pools may have, of so many in all.
 struct Sizes {
-    /// What is read for spaces.
+    /// Connections for reads of spaces.
     spaces: u32,
-    /// What the server reads of all spaces together.
+    /// Connections for the server's reads of all spaces together.
     own: u32,
     /// Blobs that are written.
     blobs: u32,
@@ -128,7 +129,7 @@ pub(super) struct Postgres {
     cache: WriteCache,
     threads: Batch<(Space, ThreadId), Option<ThreadRow>>,
     rows: Batch<(&'static Table, Space), Arc<[Row]>>,
-    /// What is said to other servers, and heard from them.
+    /// The messages to other servers, and from them.
     others: Arc<Watch>,
     here: Here,
     // A plain mutex: held to stop the tasks, never across an await.
@@ -319,7 +320,7 @@ impl Upkeep for Postgres {
         Ok(Some(Timestamp::from_micros(micros)))
     }
 
-    /// A Postgres whose disk fails stops itself; but it may have no more connections.
+    /// A Postgres with a failing disk stops itself; but it may have no more connections.
     async fn ping(&self) -> Result<(), StoreError> {
         tokio::try_join!(
             self.pool.ready(),
@@ -350,8 +351,9 @@ fn with_words(table: &Table) -> Option<String> {
     ))
 }
 
-/// The tables that are missing, if any; for that no lock is waited for. What clients read is looked at,
-/// too: a table that is locked, or may not be read, fails all of it. At most a row of each is read.
+/// Returns the SQL that names the missing tables, if any; for that no lock is waited for. The
+/// tables that clients read are looked at, too: a table that is locked, or may not be read, fails
+/// all of it. At most a row of each is read.
 fn missing() -> String {
     let tables = Vec::from_iter(sql::tables().chain(["leases", "servers"])).join(", ");
     let read = ["events", "threads", "blobs"].into_iter();
@@ -382,7 +384,8 @@ pub(super) fn vector(words: &BTreeSet<String>) -> String {
     sql::quoted(words, "'", " ")
 }
 
-/// The events whose seqs are `m.seq`, in the same order: each found by its key, whatever is known about the table.
+/// Selects the events with the seqs `m.seq`, in the same order: each is found by its key, with any
+/// statistics of the table.
 fn by_key(page: &mut Page, space: &Space) {
     page.push(" cross join lateral (select * from events where space = ")
         .push_bind(space.as_str().to_owned());

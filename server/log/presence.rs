@@ -1,4 +1,4 @@
-//! Which servers there are on a log, as each says of itself when it looks for threads that nobody runs.
+//! The servers on a log, as each says of itself when it looks for threads without a runner.
 
 use std::time::Duration;
 
@@ -8,35 +8,35 @@ use thinkd_words::id;
 use thinkd_words::spelling::words;
 use thinkd_words::time::{self, Timestamp};
 
-/// A server says of itself what has changed, and after so many looks in any case.
+/// A server tells others of its changes; after so many looks it tells of itself in any case.
 const LOOKS: u32 = 3;
 /// After so many looks without a word it is lost.
 const LOOKS_LOST: u32 = 10;
 
 words! {
-    /// What a server does with what waits.
+    /// A server's handling of waiting threads.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum Doing {
-        /// It takes it up.
+        /// The server takes them up.
         #[default]
         Ready = "ready",
-        /// It stops: it finishes what it has begun.
+        /// The server stops: it finishes the work that it has begun.
         Draining = "draining",
-        /// It has stopped.
+        /// The server has stopped.
         Gone = "gone",
     }
 }
 
-/// What a server says of itself.
+/// The presence of a server, as it says itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Presence {
-    /// What it does.
+    /// Its handling of waiting threads.
     pub doing: Doing,
-    /// How many threads it looks after.
+    /// The number of threads it looks after.
     pub threads: u64,
-    /// How many leases it holds.
+    /// The number of leases it holds.
     pub leases: u64,
-    /// How long it rests between two looks.
+    /// The pause between two looks.
     pub every: Duration,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Here {
 }
 
 impl Here {
-    /// It starts now.
+    /// Returns this server, which starts now.
     pub fn new() -> Self {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
             .ok()
@@ -101,12 +101,12 @@ impl Here {
         }
     }
 
-    /// What it says of itself from now on.
+    /// Sets its presence from now on.
     pub fn say(&self, presence: Presence) {
         *self.said.lock() = presence;
     }
 
-    /// What it says of itself.
+    /// Returns its presence.
     pub fn says(&self) -> Presence {
         *self.said.lock()
     }

@@ -1,6 +1,8 @@
-//! Projections with a table of their own, a file each: what its rows are, what an event does to them, and what is asked of them.
-//! Appends, rebuild, restore, the look for missing tables and the cache go over the list here, and name none of them. A new one is a
-//! file, which names its migrations, a line here, and a migration for each database. What an event does to its thread's row is said in `log/thread_fold.rs`.
+//! Projections with a table of their own, a file each: the meaning of its rows, the changes of
+//! events to them, and the questions to them. Appends, rebuild, restore, the look for missing
+//! tables and the cache go over the list here, and name none of them. A new one is a file, which
+//! names its migrations, a line here, and a migration for each database. The change of an event to
+//! its thread's row is in `log/thread_fold.rs`.
 
 use super::columns::readable;
 use super::error::StoreError;
@@ -52,16 +54,16 @@ pub struct Projection {
     pub table: &'static Table,
     /// The kind of change (`set:<kind>`) that sets its rows: where one cannot be read, the row stays as it is. None: other facts set them.
     pub kind: Option<set::Kind>,
-    /// What makes its table, and changes it; none where the kernel's migrations did.
+    /// The migrations that make its table, and change it; none where the kernel's migrations did.
     pub migrations: &'static [Migration],
-    /// What an event does to its rows. Pure; nothing for nearly all events.
+    /// The change of an event to its rows. Pure; none for nearly all events.
     pub fold: fn(&Space, &Event, &Fact<'_>) -> Option<Change>,
 }
 
-/// What an event does to a row.
+/// The change of an event to a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// It is this now, whether it was there or not.
+    /// The row is this now, there before or not.
     Put(Row),
     /// Of the row with this key, if it is there, these columns are this now. Not for tables that are searched by words.
     Alter(Row),
@@ -115,7 +117,7 @@ impl dyn Store + '_ {
     }
 }
 
-/// The projection whose rows a kind of change sets.
+/// Returns the projection with the rows that a kind of change sets.
 pub fn of_kind(kind: &str) -> Option<&'static Projection> {
     ALL.into_iter()
         .find(|projection| projection.kind.is_some_and(|known| known.as_str() == kind))

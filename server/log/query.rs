@@ -1,4 +1,5 @@
-//! A question to the log, and whether an event is among what it asks for. How the databases answer it is in `sql.rs` and theirs.
+//! A question to the log, and the test whether an event is among its answers. The databases'
+//! answers are in `sql.rs` and in their own files.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +20,7 @@ pub enum Order {
     Ascending,
 }
 
-/// Which kinds of events a reader wants.
+/// The kinds of events that a reader wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Show {
     /// All there are.
@@ -27,9 +28,9 @@ pub enum Show {
     /// All but `debug` (unless the tag `debug` is asked for).
     #[default]
     Public,
-    /// What a decision may see (`Visibility::Submodule` and above).
+    /// Events that a decision may see (`Visibility::Submodule` and above).
     Visible,
-    /// What a submodule may see (`Visibility::Heard`).
+    /// Events that a submodule may see (`Visibility::Heard`).
     Heard,
 }
 
@@ -58,7 +59,7 @@ pub struct Query {
     pub after: Option<Seq>,
     /// `seq` less than.
     pub before: Option<Seq>,
-    /// Which kinds.
+    /// The kinds of events.
     pub show: Show,
     /// In which order.
     pub order: Order,
@@ -87,7 +88,8 @@ impl Query {
         }
     }
 
-    /// Whether the event is among those asked for; order and limit aside. For readers of the feed.
+    /// Returns true if the event is among those asked for; order and limit aside. For readers of
+    /// the feed.
     pub fn matches(&self, event: &Event) -> bool {
         let text = self.text.as_ref();
         self.matches_place(event)

@@ -1,4 +1,5 @@
-//! Rows made anew from the log, by the fold that makes them with every append; and what is not as the log says.
+//! Rows made anew from the log, by the fold that makes them with every append; and the rows that
+//! differ from the log.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +18,14 @@ pub(super) const PAGE: i64 = 1000;
 /// Differences that are named.
 const NAMED: usize = 20;
 
-/// What the log says, or what the tables say.
+/// The rows as the log says, or as the tables say.
 #[derive(Default)]
 pub(super) struct Derived {
     pub heads: BTreeMap<Space, Position>,
     pub rows: Rows,
     pub mail: i64,
     pub terms: i64,
-    /// How far the index has come.
+    /// The position that the index has reached, by space.
     pub indexed: BTreeMap<Space, Seq>,
     pub events: u64,
 }
@@ -43,7 +44,7 @@ impl Derived {
         self.rows.apply(space, event, project);
     }
 
-    /// What these tables should have been.
+    /// Returns the differences of these tables from the log.
     pub fn against(self, log: Self) -> Rebuilt {
         let pair = |(space, id): &(Space, _)| format!("{space}/{id}");
         let root = |(space, root): &(Space, Seq)| format!("{space}/{root}");
@@ -103,9 +104,10 @@ fn differ<K: Ord, V: PartialEq>(
         .collect()
 }
 
-/// Stamps, for a connection (that has `select_rows`, `put`, `put_rest`, `put_index`, `clear`, and `HEADS`, which selects where the logs of the
-/// spaces that have rows end): `read_events`, `remake`, and the store's `rebuild_rows`, which needs `alone` (a
-/// connection inside a transaction that sees one state, and, to change it, shares it with nobody).
+/// Stamps, for a connection: `read_events`, `remake`, and the store's `rebuild_rows`. The
+/// connection has `select_rows`, `put`, `put_rest`, `put_index`, `clear`, and `HEADS`, which
+/// selects the ends of the logs of the spaces that have rows. `rebuild_rows` needs `alone`: a
+/// connection inside a transaction that sees one state, and, to change it, shares it with no other.
 macro_rules! rebuild {
     ($Store:ident, $Connection:ty) => {
         impl $Store {

@@ -16,16 +16,18 @@ use thinkd_words::id::{Seq, Space, ThreadId};
 pub struct Rows {
     /// Threads.
     pub threads: BTreeMap<(Space, ThreadId), ThreadRow>,
-    /// Rows of projections, which are written one by one; of a row that only was altered, what of it is new.
+    /// Rows of projections, which are written one by one; of a row that only was altered, its new
+    /// cells.
     pub single: BTreeMap<Key, Option<Row>>,
-    /// What is used up, by space and root; by `SPACE` what the whole space has used. What these events add to it: it need not
-    /// be read to be written.
+    /// Usage, by space and root; by `SPACE` that of the whole space. The sums are those that these
+    /// events add: the stored ones need not be read to be written.
     pub roots: BTreeMap<(Space, Seq), Spent>,
     /// Changes that cannot be read and were not followed by one that can.
     pub unreadable: Vec<Unread>,
 }
 
-/// In the place of a root: no event has these seqs. What a space has used and how many threads have begun in it; how many have ended.
+/// In the place of a root: no event has these seqs. The usage of a space and the number of threads
+/// that have begun in it; the number that have ended.
 pub(super) const SPACE: Seq = 0;
 const ENDED: Seq = -1;
 const ONE: Spent = Spent::threads(1);
@@ -145,17 +147,17 @@ impl Rows {
         spent.copied().unwrap_or_default()
     }
 
-    /// How many threads of a space begin here.
+    /// Returns the number of threads of a space that begin here.
     pub fn begun(&self, space: &Space) -> u64 {
         self.spent(space, SPACE).threads
     }
 
-    /// How many end.
+    /// Returns the number of threads of a space that end here.
     pub fn ended(&self, space: &Space) -> u64 {
         self.spent(space, ENDED).threads
     }
 
-    /// Where the last change cannot be read, the row is what it is there.
+    /// Keeps the row that is there, where the last change cannot be read.
     pub fn keep(&mut self, there: &Self) {
         for key in self.unreadable.iter().filter_map(changed) {
             if let Some(row) = there.single.get(&key) {

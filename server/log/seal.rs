@@ -9,11 +9,11 @@ use sha2::{Digest, Sha256};
 
 use super::not_copied::NotCopied;
 
-/// What a seal begins with.
+/// The beginning of a seal.
 const MARK: &[u8; 16] = b"thinkd's sha256:";
 /// A seal has so many bytes: the mark and the hash.
 const SEAL: u64 = 48;
-/// What the head of a file that is to be sealed says (`pragma user_version`).
+/// The `pragma user_version` in the head of a file that is to be sealed.
 pub(super) const SEALED: u32 = 1;
 /// The head of a SQLite file.
 const HEAD: usize = 100;
@@ -30,7 +30,7 @@ pub(super) fn seal(file: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Refuses a backup that is not what was written. False: it has no seal.
+/// Refuses a backup that differs from the one that was written. False: it has no seal.
 pub(super) fn check(path: &Path) -> Result<bool, NotCopied> {
     let shown = path.display();
     let failed = |error: io::Error| NotCopied::refused(format!("{shown} cannot be read: {error}"));
@@ -47,7 +47,8 @@ pub(super) fn check(path: &Path) -> Result<bool, NotCopied> {
     }
 }
 
-/// Whether a file is a backup: opened as a database it would not be as it was written any more.
+/// Returns true if a file is a backup: opened as a database it would not be as it was written any
+/// more.
 pub(super) fn is_sealed(path: &Path) -> bool {
     let mark = || {
         let mut file = File::open(path)?;

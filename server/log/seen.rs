@@ -1,4 +1,5 @@
-//! Rows of projections as a transaction sees them: what was there before it, and what it has made of them so far.
+//! Rows of projections as a transaction sees them: those there before it, and its own changes of
+//! them so far.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +15,8 @@ pub(super) struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// A row, if it is there: what the transaction altered of it, and the rest as it was before.
+    /// Returns a row, if it is there: the cells that the transaction altered, and the rest as it
+    /// was before.
     pub fn row(self, key: &Key) -> Option<Cow<'a, Row>> {
         let before = self.before.get(key);
         match (self.now.get(key), before) {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::table::{Cell, Column, Row, Table};
 use thinkd_words::id::Space;
 
-/// How a cell compares to a value.
+/// The comparison of a cell to a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Is {
     /// The same.
@@ -17,7 +17,7 @@ pub enum Is {
     AtMost,
     /// Greater.
     After,
-    /// It is one of several.
+    /// One of several.
     OneOf,
 }
 
@@ -54,7 +54,7 @@ pub struct Select {
     space: Option<Space>,
     /// The columns that are read; none: all.
     read: &'static [&'static str],
-    /// Whether every combination of these is wanted once.
+    /// True if every combination of these is wanted once.
     once: bool,
     conditions: Vec<(&'static str, Is, Vec<Cell>)>,
     order: &'static [&'static str],
@@ -95,27 +95,28 @@ impl Select {
         }
     }
 
-    /// Those where a column is this.
+    /// Keeps the rows where a column is this.
     pub fn equal(self, column: &'static str, value: impl Into<Cell>) -> Self {
         self.with(column, Is::Equal, vec![value.into()])
     }
 
-    /// Those where a column is this or more.
+    /// Keeps the rows where a column is this or more.
     pub fn at_least(self, column: &'static str, value: impl Into<Cell>) -> Self {
         self.with(column, Is::AtLeast, vec![value.into()])
     }
 
-    /// Those where a column is this or less.
+    /// Keeps the rows where a column is this or less.
     pub fn at_most(self, column: &'static str, value: impl Into<Cell>) -> Self {
         self.with(column, Is::AtMost, vec![value.into()])
     }
 
-    /// Those where a column is more than this.
+    /// Keeps the rows where a column is more than this.
     pub fn after(self, column: &'static str, value: impl Into<Cell>) -> Self {
         self.with(column, Is::After, vec![value.into()])
     }
 
-    /// Those where a column is one of these. The list is filled up with its last to a power of two: few texts, as below.
+    /// Keeps the rows where a column is one of these. The list is filled up with its last to a
+    /// power of two: few texts, as below.
     pub fn one_of(self, column: &'static str, values: impl IntoIterator<Item = Cell>) -> Self {
         let mut values: Vec<Cell> = values.into_iter().collect();
         let last = values.last().cloned().unwrap_or(Cell::Null);
@@ -123,7 +124,7 @@ impl Select {
         self.with(column, Is::OneOf, values)
     }
 
-    /// What cannot be stored is asked for as it was stored instead.
+    /// Adds a condition. A value that cannot be stored is asked for as it was stored instead.
     fn with(mut self, column: &'static str, is: Is, values: Vec<Cell>) -> Self {
         let values = values.into_iter().map(Cell::clean).collect();
         self.conditions.push((column, is, values));
@@ -173,7 +174,7 @@ impl Select {
         self.table
     }
 
-    /// The space whose rows are asked for; none: all of them.
+    /// Returns the space of the rows that are asked for; none: all of them.
     pub fn space(&self) -> Option<&Space> {
         self.space.as_ref()
     }
@@ -187,14 +188,16 @@ impl Select {
         self.read.iter().filter_map(named).collect()
     }
 
-    /// Whether what is read has the key of each row: all of it is there once anyway, and a database that does not look for that can read in the order of an index.
+    /// Returns true if the columns that are read have the key of each row. Every row is there once
+    /// anyway then, and a database that does not look for that can read in the order of an index.
     fn has_key(&self) -> bool {
         let is_known = |column: &Column| column.name == "space" && self.space.is_some();
         let mut key = self.table.key.iter();
         key.all(|column| is_known(column) || self.read.contains(&column.name))
     }
 
-    /// The question in SQL. Whatever it asks for, there are few texts, so that a database prepares few statements.
+    /// Returns the question in SQL. All questions have few texts, so that a database prepares few
+    /// statements.
     pub fn sql(&self) -> String {
         let names: Vec<&str> = self.columns().iter().map(|column| column.name).collect();
         let is_distinct = self.once && !self.has_key();
@@ -236,7 +239,7 @@ impl Select {
         values.chain(limit).chain(skip).collect()
     }
 
-    /// What it asks for among all rows of its table, which are sorted by their key.
+    /// Returns its answer among all rows of its table, which are sorted by their key.
     pub fn among<'a>(&self, rows: impl Iterator<Item = &'a Row>) -> Vec<Row> {
         let meets = |row: &&Row| {
             let holds = |(column, is, values): &(&str, Is, Vec<Cell>)| {

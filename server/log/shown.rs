@@ -1,4 +1,4 @@
-//! Events as JSON: as the feed shares them with all who show them, and as one reader passes them on.
+//! Events as JSON: as the feed shares them with all readers, and as one reader passes them on.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use thinkd_event::envelope::{Event, Modality, Payload, Source};
 use thinkd_words::id::{Seq, ThreadId};
 use thinkd_words::time::Timestamp;
 
-/// A committed event and its JSON, made once and shared by all who show it.
+/// A committed event and its JSON, made once and shared by all readers.
 #[derive(Debug)]
 pub struct Shown {
     /// The event.

@@ -1,5 +1,6 @@
-//! The SQL that is the same for both databases, stamped over their typed pools by `store!`, and what rows mean.
-//! What differs (append, search, leases, connections) is all that `sqlite.rs` and `postgres.rs` contain.
+//! The SQL that is the same for both databases, stamped over their typed pools by `store!`, and the
+//! meaning of rows. The parts that differ (append, search, leases, connections) are all that
+//! `sqlite.rs` and `postgres.rs` contain.
 
 use sqlx::SqlSafeStr;
 use sqlx::error::BoxDynError;
@@ -12,7 +13,7 @@ use super::{migrations, projections};
 use thinkd_words::id::Seq;
 use thinkd_words::text::sha256;
 
-/// How long a query waits for the index to reach the log's end.
+/// Longest wait of a query for the index to reach the log's end.
 pub(super) const INDEX_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 
 pub(super) use super::columns::*;
@@ -71,7 +72,7 @@ pub(super) fn quoted<'a>(
     Vec::from_iter(words).join(between)
 }
 
-/// How many threads of a space have begun and not ended.
+/// The number of threads of a space that have begun and not ended.
 pub(super) const THREADS: &str = "select coalesce((select threads from roots where space = $1 and root = 0), 0) \
      - coalesce((select threads from roots where space = $1 and root = -1), 0)";
 
@@ -82,7 +83,8 @@ pub(super) const SPACES_WAITING: &str = "w (space) as (select (select min(space)
      and t.woken > t.handled and t.status not in ('waiting', 'done', 'failed', 'stopped')) \
      from w where w.space is not null) select space from w where space is not null";
 
-/// Whether a model has vectors of other dimensions: two looks at the key, however many vectors there are.
+/// Dimensions of a model's vectors other than these, if any: two looks at the key, however many
+/// vectors there are.
 pub(super) const OTHER_DIMENSIONS: &str = "select dimensions from \
      (select max(dimensions) dimensions from vectors where model = $1 and dimensions < $2 union all \
      select min(dimensions) from vectors where model = $1 and dimensions > $2) o where dimensions is not null limit 1";
@@ -170,7 +172,7 @@ pub(super) async fn hashed(bytes: &bytes::Bytes) -> Result<String, StoreError> {
     hashed.map_err(|error| StoreError::Unavailable(format!("the server is stopping: {error}")))
 }
 
-/// Who can act on a database's error.
+/// Returns the error of a database by the party that can act on it.
 pub(super) fn error(error: sqlx::Error) -> StoreError {
     use sqlx::Error::{Database, Io, PoolClosed, PoolTimedOut, Protocol, Tls, WorkerCrashed};
     let words = words(&error);
@@ -195,7 +197,8 @@ impl From<BoxDynError> for StoreError {
     }
 }
 
-/// The same of a search: what was stopped for its time (SQLITE_INTERRUPT, `query_canceled`) would not be faster next time.
+/// Returns the same of a search: one that was stopped for its time (SQLITE_INTERRUPT,
+/// `query_canceled`) would not be faster next time.
 pub(super) fn searched(error: sqlx::Error) -> StoreError {
     let code = error.as_database_error().and_then(|cause| cause.code());
     match code.as_deref() {
@@ -236,8 +239,8 @@ pub(super) fn range(query: &Query) -> (Seq, Seq) {
     (query.after.unwrap_or(0), query.before.unwrap_or(Seq::MAX))
 }
 
-/// What comes of a query of a reader within its limit: the database has one of its own, but one that is dead without saying so, or
-/// stands still, keeps to none.
+/// Returns the result of a reader's query within its limit. The database has one of its own, but
+/// one that is dead without saying so, or stands still, keeps to none.
 macro_rules! ask {
     ($store:expr, $space:expr, $query:expr, $fetch:ident) => {{
         let mut reader = $store.reader($space).await?;
@@ -261,7 +264,7 @@ macro_rules! ask {
 }
 pub(super) use ask;
 
-/// What a query reads, for a space or (`None`) for all of them.
+/// Reads the rows of a query, for a space or (`None`) for all of them.
 macro_rules! read {
     ($store:expr, $space:expr, $query:expr, $fetch:ident) => {
         sql::ask!($store, $space, $query, $fetch).and_then(|read| Ok(read?))
@@ -269,7 +272,7 @@ macro_rules! read {
 }
 pub(super) use read;
 
-/// What a search in a space finds: one that takes too long is the asker's to change.
+/// Reads the rows of a search in a space: one that takes too long is the caller's to change.
 macro_rules! search {
     ($store:expr, $space:expr, $query:expr, $fetch:ident) => {
         sql::ask!($store, Some($space), $query, $fetch)
@@ -326,7 +329,7 @@ pub(super) fn admit(known: &Migrator, made: &[(i64, String)]) -> Result<(), Stor
     Ok(())
 }
 
-/// Who can act on a failed migration.
+/// Sorts a failed migration by the party that can act on it.
 impl From<MigrateError> for StoreError {
     fn from(error: MigrateError) -> Self {
         match error {

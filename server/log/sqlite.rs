@@ -1,5 +1,6 @@
-//! SQLite: one file, one process. WAL with `synchronous=FULL`, one connection that writes, a few that read; a lock file
-//! keeps other processes out, so leases need no table. The index has a file of its own. Only what differs from Postgres is here.
+//! SQLite: one file, one process. WAL with `synchronous=FULL`, one connection that writes, a few
+//! that read; a lock file keeps other processes out, so leases need no table. The index has a file
+//! of its own. Only the parts that differ from Postgres are here.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,7 +58,7 @@ pub(super) use file::{admit, is_in_use, new_backup, open_alone, open_backup, rea
 pub(super) use index::{adopt, attach_new};
 pub(super) use uploads::read_blob;
 
-/// How long a reader waits for a connection.
+/// Longest wait of a reader for a connection.
 const ACQUIRE: Duration = Duration::from_secs(2);
 /// Row ids of event_words are the space's number and the seq: so many bits for the seq.
 const SEQ_BITS: u32 = 40;
@@ -85,7 +86,7 @@ pub(super) struct Sqlite {
     vectors: vectors::Writing,
     // A plain mutex: held to stop the task, never across an await.
     tasks: Mutex<JoinSet<()>>,
-    /// What the last look at the whole file showed. A plain mutex, never held across an await.
+    /// The outcome of the last look at the whole file. A plain mutex, never held across an await.
     checked: Mutex<Option<Checked>>,
     /// Locked as long as this store lives.
     _lock: file::Lock,
@@ -227,7 +228,8 @@ impl Sqlite {
         Ok(Some(page))
     }
 
-    /// A connection in a transaction of its own. To change rows, it keeps those who write out, so nothing else should run.
+    /// Returns a connection in a transaction of its own. To change rows, it keeps other writers
+    /// out, so nothing else should run.
     async fn alone(&self, check: bool) -> Result<SqliteConnection, StoreError> {
         let mut connection = self.options.connect().await?;
         index::attach(&mut connection, self.options.get_filename()).await?;
@@ -334,7 +336,7 @@ impl Upkeep for Sqlite {
     }
 }
 
-/// The events whose seqs are `m.seq`, in the same order.
+/// Selects the events with the seqs `m.seq`, in the same order.
 fn by_key(page: &mut Page, space: &Space) {
     page.push(" cross join events e on e.space = ")
         .push_bind(space.as_str().to_owned())

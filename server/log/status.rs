@@ -1,9 +1,9 @@
-//! What a thread is doing, in one word.
+//! The status of a thread, in one word.
 
 use thinkd_words::spelling::words;
 
 words! {
-    /// What a thread is doing, as its row says.
+    /// The status of a thread, as its row says.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub enum Status {
         /// Nothing to do.
@@ -11,7 +11,7 @@ words! {
         Idle = "idle",
         /// A turn runs or is about to.
         Thinking = "thinking",
-        /// Waits for somebody.
+        /// Waits for another party.
         Waiting = "waiting",
         /// Ended by its own choice.
         Done = "done",
@@ -23,7 +23,7 @@ words! {
 }
 
 impl Status {
-    /// Whether nothing more can be sent to such a thread.
+    /// Returns true if nothing more can be sent to such a thread.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Done | Self::Failed | Self::Stopped)
     }

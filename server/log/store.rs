@@ -1,5 +1,6 @@
-//! Opens a store: in memory, in a SQLite file or on Postgres. What a store can do is in `kernel.rs`; what it promises is shown in
-//! `memory.rs`. How events change the rows of threads is a function handed in here (`Project`): nothing in `log/` knows what they mean.
+//! Opens a store: in memory, in a SQLite file or on Postgres. The methods of a store are in
+//! `kernel.rs`; its promises are shown in `memory.rs`. Events change the rows of threads by a
+//! function that is handed in here (`Project`): the server's is `ThreadRow::apply`.
 
 use std::sync::Arc;
 
@@ -11,8 +12,9 @@ use super::{postgres, sqlite};
 
 pub use super::memory::open as memory;
 
-/// Opens the store behind a URL, `sqlite://FILE` or `postgres://…`; tables are made or brought up to date first.
-/// Fails with [`StoreError::Unavailable`] or [`StoreError::Broken`] where it cannot: the sentence says what to do.
+/// Opens the store behind a URL, `sqlite://FILE` or `postgres://…`; tables are made or brought up
+/// to date first. Fails with [`StoreError::Unavailable`] or [`StoreError::Broken`] where it cannot:
+/// the sentence has the remedy.
 pub async fn open(
     url: &str,
     options: Options,
@@ -32,8 +34,8 @@ pub async fn open(
     }
 }
 
-/// Whether another process has the database for itself: a server that runs on this SQLite file.
-/// Fails where the file cannot be opened.
+/// Returns true if another process has the database for itself: a server that runs on this SQLite
+/// file. Fails where the file cannot be opened.
 pub fn is_in_use(url: &str) -> Result<bool, StoreError> {
     if url.starts_with("sqlite") {
         sqlite::is_in_use(url)

@@ -1,5 +1,6 @@
-//! Tables of projections: which columns they have, and their rows as values by column name. What a row means is known only to the
-//! file in `projections/` that it belongs to; databases, rebuild and cache pass rows on without reading them.
+//! Tables of projections: which columns they have, and their rows as values by column name. The
+//! meaning of a row is known only to the file in `projections/` that it belongs to; databases,
+//! rebuild and cache pass rows on without reading them.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -9,7 +10,7 @@ use super::error::StoreError;
 use thinkd_words::id::{Name, Seq, Space, ThreadId};
 use thinkd_words::time::Timestamp;
 
-/// What a column holds.
+/// The kind of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A text.
@@ -25,7 +26,7 @@ pub enum Kind {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// The kind of its values.
     pub kind: Kind,
 }
 
@@ -53,10 +54,11 @@ pub const fn integer_or_null(name: &'static str) -> Column {
     }
 }
 
-/// How the rows of a table are searched by words.
+/// The search of a table's rows by words.
 #[derive(Debug)]
 pub struct Words {
-    /// SQLite: the full-text table, whose row ids are the column `number`. Postgres: a `tsvector` in the column `words`.
+    /// SQLite: the full-text table, with the column `number` as its row ids. Postgres: a `tsvector`
+    /// in the column `words`.
     pub table: &'static str,
     /// The words under which a row is found.
     pub of: fn(&Row) -> BTreeSet<String>,
@@ -71,7 +73,7 @@ pub struct Table {
     pub key: &'static [Column],
     /// Its other columns.
     pub rest: &'static [Column],
-    /// How it is searched by words, if it is.
+    /// The search of its rows by words, if there is one.
     pub words: Option<Words>,
 }
 
@@ -89,7 +91,8 @@ impl Table {
         (self, row.cells(self.key))
     }
 
-    /// The key of the row that a change in the log is about: what the change calls its key is the last column.
+    /// Returns the key of the row that a change in the log is about: the change's key is the last
+    /// column.
     pub fn changed(&'static self, space: &Space, thread: &ThreadId, key: &str) -> Key {
         self.key_of(&self.keyed(space, thread, key).clean())
     }
@@ -105,12 +108,13 @@ impl Table {
         cells.collect()
     }
 
-    /// Whether nothing of a row is missing: one that only is altered has some columns.
+    /// Returns true if nothing of a row is missing: one that only is altered has some columns.
     pub fn is_whole(&self, row: &Row) -> bool {
         self.columns().all(|column| row.has(column.name))
     }
 
-    /// Writes what there is of a row, if the row is there: the text, and its arguments.
+    /// Returns the statement that writes the cells that there are of a row, if the row is there:
+    /// the text, and its arguments.
     pub(super) fn alter_text(&self, row: &Row) -> (String, Vec<Cell>) {
         let is_there = |column: &&Column| row.has(column.name);
         let changed = Vec::from_iter(self.rest.iter().filter(is_there));
@@ -284,7 +288,7 @@ impl FromIterator<(&'static str, Cell)> for Row {
 
 /// Readers fail with [`StoreError::Broken`] where the row does not have the column, or another kind of value in it.
 impl Row {
-    /// What the column holds; `Null` where the row does not have it.
+    /// Returns the cell of the column; `Null` where the row does not have it.
     pub fn cell(&self, column: &str) -> &Cell {
         self.at(column).map_or(&Cell::Null, |at| &self.0[at].1)
     }
@@ -295,12 +299,12 @@ impl Row {
         columns.map(|it| self.cell(it.name).clone()).collect()
     }
 
-    /// Whether anything is known of the column.
+    /// Returns true if a cell of the column is known.
     pub fn has(&self, column: &str) -> bool {
         self.at(column).is_ok()
     }
 
-    /// Where the column is, or would be.
+    /// Returns the place of the column, or the place where it would be.
     fn at(&self, column: &str) -> Result<usize, usize> {
         self.0.binary_search_by(|(name, _)| (*name).cmp(column))
     }
@@ -312,7 +316,7 @@ impl Row {
         self
     }
 
-    /// What there is of another one is so in this one, too.
+    /// Takes over the cells that another one has.
     pub fn alter(&mut self, other: Self) {
         for (column, cell) in other.0 {
             self.set(column, cell);

@@ -1,8 +1,10 @@
-//! Where an event is to be found: under its terms. A term is a scope (the space, its thread, below an ancestor) alone or
-//! with one of the event's tags; under each term the events stand sorted by who may see them, then by seq. So a page is
-//! the first rows of a few sorted postings, whatever is asked and however long the log is. Terms are many, and far apart: written
-//! with their events they would be most of a commit. So they trail the log with the full-text index, in large pieces. Who asks
-//! for a scope alone reads the end of the log besides, event by event; who asks for tags waits for the index.
+//! The terms of an event: under them it is found. A term is a scope (the space, its thread, below
+//! an ancestor) alone or with one of the event's tags. Under each term the events stand sorted by
+//! visibility, then by seq. So a page is the first rows of a few sorted postings, for any question
+//! and however long the log is. Terms are many, and far apart: written with their events they would
+//! be most of a commit. So they trail the log with the full-text index, in large pieces. A reader
+//! by a scope alone reads the end of the log besides, event by event; a reader by tags waits for
+//! the index.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +12,14 @@ use super::query::{Query, Show};
 use thinkd_event::envelope::{Event, Modality, Source, Visibility, tag};
 use thinkd_words::id::ThreadId;
 
-/// Longer tags are known by their beginning and their hash: a database has a limit for what is in an index.
+/// Longer tags are known by their beginning and their hash: a database has a limit for the values
+/// in an index.
 const TAG_MAX: usize = 512;
 /// The term of every event: that it is in its space.
 pub const SPACE: &str = "";
 
-/// A tag (in lower case) as a term has it. Any text, for a log may have been written by a server that took more: what could be
-/// stored can be indexed.
+/// Returns a tag (in lower case) as a term has it. Any text is taken, for a log may have been
+/// written by a server that took more: every tag that could be stored can be indexed.
 pub fn term_of_tag(tag: &str) -> String {
     if tag.len() <= TAG_MAX && !tag.contains('\0') {
         return format!("#{tag}");
@@ -49,12 +52,13 @@ pub fn terms_of(thread: &ThreadId, tags: &[String], from: Source, kind: Modality
         .collect()
 }
 
-/// Whether a query has to wait for the terms of the last events.
+/// Returns true if a query has to wait for the terms of the last events.
 pub fn needs_index(query: &Query) -> bool {
     kinds(query) != [""]
 }
 
-/// The postings that hold what a query asks for, besides what `covers` leaves to be checked event by event.
+/// Returns the postings that hold the events that a query asks for, besides the conditions that
+/// `covers` leaves to be checked event by event.
 pub fn postings(query: &Query) -> Vec<(String, Visibility)> {
     let scopes = match &query.thread {
         None => vec![SPACE.to_owned()],
@@ -72,7 +76,7 @@ pub fn postings(query: &Query) -> Vec<(String, Visibility)> {
     postings
 }
 
-/// Whether the terms alone tell what source and modality an event has.
+/// Returns true if the terms alone tell the source and the modality of an event.
 pub fn covers(query: &Query) -> bool {
     let conditions = usize::from(query.has_tags())
         + usize::from(query.source.is_some())

@@ -1,6 +1,6 @@
 //! The projection of threads: the one pure fold from events to the rows of threads, live and in
 //! `thinkd rebuild`. A family of facts says whether it changes more than every event does
-//! (`changes_thread`), and what is said here. `log/projections/` has the other tables.
+//! (`changes_thread`), and the change is here. `log/projections/` has the other tables.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ use thinkd_event::unshown::Back;
 use thinkd_event::worked::Sign;
 use thinkd_words::id::{Seq, ThreadId};
 
-/// Ends whatever wait a thread is in.
+/// Ends any wait of a thread.
 const ANY_WAIT: Waking = Waking {
     by: None,
     outside: false,

@@ -1,5 +1,5 @@
-//! A thread's row: what the events with its id add up to, and what that says about it. Its fold,
-//! `ThreadRow::apply`, is in `log/thread_fold.rs`.
+//! A thread's row: the sum of the events with its id, and the answers that follow from it. Its
+//! fold, `ThreadRow::apply`, is in `log/thread_fold.rs`.
 
 use serde_json::{Map, Value};
 
@@ -8,12 +8,13 @@ use super::thread_state::ThreadState;
 use thinkd_words::id::{Seq, Space, ThreadId};
 use thinkd_words::time::Timestamp;
 
-/// A thread's row: what the log's events with its id add up to.
+/// A thread's row: the sum of the log's events with its id.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ThreadRow {
     /// Its id.
     pub thread: ThreadId,
-    /// What it was created with (title, policy, submodules, …); an empty object when an input created it.
+    /// The settings it was created with (title, policy, submodules, …); an empty object when an
+    /// input created it.
     pub settings: Value,
     /// `Idle`, or how it ended. That it thinks follows from `woken > handled`.
     pub status: Status,
@@ -25,9 +26,9 @@ pub struct ThreadRow {
     pub handled: Seq,
     /// The number of its last turn; 0 before the first.
     pub turn: u64,
-    /// How many of its events a decision may see (`Show::Visible`).
+    /// The number of its events that a decision may see (`Show::Visible`).
     pub visible: u64,
-    /// How many of its events a submodule may see (`Show::Heard`).
+    /// The number of its events that a submodule may see (`Show::Heard`).
     pub heard: u64,
     /// Messages to itself in a row, since something came from outside.
     pub self_messages: u32,
@@ -74,18 +75,18 @@ impl ThreadRow {
         }
     }
 
-    /// Whether an event was taken back.
+    /// Returns true if an event was taken back.
     pub fn is_withdrawn(&self, seq: Seq) -> bool {
         let mut withdrawn = self.state.withdrawn.iter();
         withdrawn.any(|(from, input)| (*from..=*input).contains(&seq))
     }
 
-    /// Whether an event of its mailbox waits: it is with no turn, and nobody took it back.
+    /// Returns true if an event of its mailbox waits: it is with no turn, and was not taken back.
     pub fn waits(&self, seq: Seq) -> bool {
         seq > self.handled.max(self.state.taken) && !self.is_withdrawn(seq)
     }
 
-    /// Whether it has nothing to do, and nobody it waits for.
+    /// Returns true if it has nothing to do, and waits for no one thread.
     pub fn is_asleep(&self) -> bool {
         let idle = matches!(self.status, Status::Idle | Status::Waiting);
         idle && self.woken <= self.handled && self.state.waits_for().is_none()
@@ -106,7 +107,8 @@ impl ThreadRow {
         waiting.reason.as_deref()
     }
 
-    /// How its last turn ended, if it did not end well and nothing has come since: nothing happens in it until something does.
+    /// Returns the failure of its last turn, if it did not end well and nothing has come since:
+    /// nothing happens in it until something does.
     pub fn failed(&self) -> Option<&str> {
         let idle =
             matches!(self.status, Status::Idle | Status::Waiting) && self.woken <= self.handled;
@@ -132,5 +134,5 @@ pub struct Wait {
     pub thread: ThreadId,
 }
 
-/// All threads whose ids lie from one to another, both included: bytewise, as they are listed.
+/// All threads with ids from one to another, both included: bytewise, as they are listed.
 pub type Span<'a> = std::ops::RangeInclusive<&'a ThreadId>;

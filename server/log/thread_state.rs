@@ -1,5 +1,5 @@
-//! What a thread's row keeps besides counters: for whom it waits, its plan, what it no longer sees. Most threads have none of it,
-//! so it is one column, empty then.
+//! The state in a thread's row besides counters: for whom it waits, its plan, the events that it no
+//! longer sees. Most threads have none of it, so it is one column, empty then.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub struct ThreadState {
     /// Of a mission that has ended: its tasks, counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<Counts>,
-    /// How its last turn ended, if it did not end well.
+    /// The failure of its last turn, if it did not end well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
     /// Messages sent to other threads, since something came from outside.
@@ -42,13 +42,13 @@ pub struct ThreadState {
     /// Its plan: condition, steps, whether it is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Value>,
-    /// What it is no longer shown.
+    /// The events that it is no longer shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleared: Option<Cleared>,
-    /// What it watches for, by id.
+    /// Its watches, by id.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub watches: BTreeMap<String, Watch>,
-    /// What it sent out together and waits to have back, by id.
+    /// The gatherings of work that it sent out together and waits to have back, by id.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub gathers: BTreeMap<String, Gather>,
     /// Rare tools that its model is told of, in the order in which they were opened.
@@ -57,13 +57,15 @@ pub struct ThreadState {
     /// Questions to people that are open, by id: a message may answer the only one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<String>,
-    /// It was put aside, to make room for another: it does not count as a subthread any more.
+    /// True if it was put aside, to make room for another: it does not count as a subthread any
+    /// more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
-    /// Somebody wants it to rest: nothing but their word ends that.
+    /// True if another party wants it to rest: nothing but the word of that party ends it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
-    /// The turn that runs is about what came up to here: that waits no longer. 0: none runs.
+    /// The last event that the running turn is about: events up to here wait no longer. 0: none
+    /// runs.
     #[serde(skip_serializing_if = "is_zero")]
     pub taken: Seq,
     /// Inputs in its mailbox that were taken back: the first and the last part of each, which is the one that counts.
@@ -81,7 +83,8 @@ pub struct ThreadState {
     /// Statements that came from its events, or that these returned, and that are not held any more; the newest last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub corrections: Vec<Correction>,
-    /// Of the trials of a space: up to there threads are told what became of statements.
+    /// Of the trials of a space: the event up to which threads are told of the changes of
+    /// statements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told: Option<Seq>,
     /// Its parent has ended, and it has another one.
@@ -98,7 +101,7 @@ pub struct ThreadState {
     pub points: i64,
 }
 
-/// Who is a thread's parent since its own has ended.
+/// The parent of a thread since its own has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Adopted {
     /// The nearest living thread above; none: it has no parent any more.
@@ -109,9 +112,9 @@ pub struct Adopted {
 /// So many of the first events of each kind a thread is no longer shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Cleared {
-    /// How many events that a decision may see.
+    /// The number of events that a decision may see.
     pub visible: u64,
-    /// How many events that a submodule may see.
+    /// The number of events that a submodule may see.
     pub heard: u64,
 }
 
@@ -125,7 +128,7 @@ impl ThreadState {
         }
     }
 
-    /// Whether it waits for one thread alone.
+    /// Returns the thread that it waits for, if it waits for one thread alone.
     pub fn waits_for(&self) -> Option<&ThreadId> {
         self.waiting.as_ref()?.from.as_ref()
     }

@@ -1,5 +1,6 @@
-//! Spaces that cannot be served as they should be, and why: what a person must look at while all else goes on. Noted by whoever
-//! serves all spaces in rounds, taken back when it works again.
+//! Spaces that cannot be served as they should be, and the reasons: a person must look at them
+//! while all else goes on. The rounds that serve all spaces note them, and take them back when it
+//! works again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +11,10 @@ use thinkd_words::id::{Space, ThreadId};
 use thinkd_words::spelling::words;
 
 words! {
-    /// What is done for a space.
+    /// The work that is done for a space.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Work {
-        /// It is opened for a request.
+        /// Opens the space for a request.
         Opening = "opening",
         /// Its index is gone on with.
         Index = "index",
@@ -24,20 +25,21 @@ words! {
     }
 }
 
-/// See the module. What is run thread by thread is noted so: that one of them runs says nothing about another.
+/// See the module. Work that runs thread by thread is noted so: the run of one of them says nothing
+/// about another.
 #[derive(Debug, Default)]
 pub struct Unserved(Mutex<Notes>);
 
-/// Why, by what is not done, and by thread.
+/// The reasons, by the work that is not done, and by thread.
 type Notes = BTreeMap<(Space, Work), BTreeMap<Option<ThreadId>, String>>;
 
 impl Unserved {
-    /// What came of something that was done for a space.
+    /// Notes the outcome of work for a space.
     pub fn note<T>(&self, space: &Space, work: Work, came: &Result<T, StoreError>) {
         self.note_of(space, work, None, came);
     }
 
-    /// What came of running a thread.
+    /// Notes the outcome of running a thread.
     pub fn note_thread<T>(&self, space: &Space, thread: &ThreadId, came: &Result<T, StoreError>) {
         self.note_of(space, Work::Threads, Some(thread), came);
     }
@@ -74,7 +76,7 @@ impl Unserved {
         }
     }
 
-    /// All there are: space, what cannot be done for it, why.
+    /// Returns all there are: space, the work that cannot be done for it, the reason.
     pub fn all(&self) -> Vec<(Space, Work, String)> {
         let why = |reasons: &BTreeMap<Option<ThreadId>, String>| {
             let first = reasons.iter().next().map(|(thread, why)| match thread {

@@ -1,4 +1,5 @@
-//! What whoever runs the server is told of what is stored: changes that cannot be read, what a rebuild and a check showed.
+//! Reports on the stored data, for the operator of the server: changes that cannot be read, the
+//! outcome of a rebuild and of a check.
 
 use thinkd_words::id::{Seq, Space, ThreadId};
 use thinkd_words::time::{Timestamp, now};
@@ -12,20 +13,20 @@ pub struct Unread {
     pub thread: ThreadId,
     /// The event's seq.
     pub seq: Seq,
-    /// Of what: `contact`, `submodule`, …
+    /// Its kind: `contact`, `submodule`, …
     pub kind: String,
-    /// Which.
+    /// Its key.
     pub key: String,
 }
 
-/// What rebuilding the rows from the log showed.
+/// The outcome of a rebuild of the rows from the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rebuilt {
     /// Events folded.
     pub events: u64,
-    /// Rows that were not what the log says: table and key, at most 20 named.
+    /// Rows that differed from the log: table and key, at most 20 named.
     pub differences: Vec<String>,
-    /// Rows whose last change cannot be read: they stay as they are.
+    /// Rows with a last change that cannot be read: they stay as they are.
     pub unreadable: Vec<Unread>,
 }
 

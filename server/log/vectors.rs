@@ -1,7 +1,7 @@
 //! Vectors as they are stored: by the model that made them and the hash of the text, for all spaces together. They are no part of the log: a model makes
 //! them again.
 
-/// The hash of what a model was sent.
+/// The hash of the text that a model was sent.
 pub type Hash = [u8; 32];
 
 /// Vectors as they are stored, by their hashes.
@@ -10,19 +10,19 @@ pub type Stored = Vec<(Hash, Vec<u8>)>;
 /// Most vectors that are read or written at once.
 pub const PAGE: usize = 500;
 
-/// Who made a vector: a model, and how many numbers its vectors have.
+/// The maker of a vector: a model, and the number of dimensions of its vectors.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Maker {
     /// The name of the model.
     pub model: String,
-    /// How many numbers there are.
+    /// The number of dimensions.
     pub dimensions: u32,
 }
 
-/// What becomes of the stored vectors.
+/// A change of the stored vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VectorChange {
-    /// These are stored; what is there already stays as it is.
+    /// Stores these; vectors that are there already stay as they are.
     Put(Maker, Stored),
     /// All others go.
     KeepOnly(Maker),

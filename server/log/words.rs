@@ -1,6 +1,6 @@
-//! Words of a text, as full-text search sees them: one tokenizer in front of both databases, so that
-//! both find the same. Texts and queries are folded alike (`words/fold.rs`). Scripts that write no
-//! spaces, and Hangul, whose particles are written onto the noun, are cut into pairs and single
+//! Words of a text, as full-text search sees them: one tokenizer in front of both databases, so
+//! that both find the same. Texts and queries are folded alike (`words/fold.rs`). Scripts that
+//! write no spaces, and Hangul, which writes particles onto the noun, are cut into pairs and single
 //! characters. A picture (an emoji, an arrow, a flag) is a word of its own.
 
 use std::collections::BTreeSet;
@@ -10,7 +10,8 @@ use unicode_normalization::char::is_combining_mark;
 
 mod fold;
 
-/// The version of what is stored of a text to find it by. Another one has the indexes made anew.
+/// The version of the words by which a text is stored to be found. Another one has the indexes made
+/// anew.
 pub const VERSION: i64 = 3;
 /// Longer words are known by their first characters.
 const WORD_MAX: usize = 64;
@@ -73,7 +74,7 @@ pub fn atoms(text: &str) -> Vec<String> {
     words
 }
 
-/// Whether the text has all words of the query, in any order.
+/// Returns true if the text has all words of the query, in any order.
 pub fn matches(query: &str, text: &str) -> bool {
     let asked = asked(query);
     let words = tokens(text);

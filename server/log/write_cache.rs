@@ -1,7 +1,8 @@
-//! Cache of what the one connection that writes wrote last: where the logs end, the rows of the threads that something was
-//! appended to lately, and what of it a model may see; and the rows of projections that were asked for by space. On SQLite nobody else writes, so none
-//! of it need be read again. On Postgres others do: there it is asked whether the log, or the thread, still ends where it did.
-//! What is not here is in the database.
+//! Cache of the last writes of the one connection that writes. It has the ends of the logs, the
+//! rows of threads that were appended to lately, and those of their events that a model may see. It
+//! also has the rows of projections that were asked for by space. On SQLite no other connection
+//! writes, so none of it need be read again. On Postgres others do: there it is asked whether the
+//! log, or the thread, still ends where it did. Data that is not here is in the database.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use super::thread_row::ThreadRow;
 use thinkd_event::envelope::{Event, Visibility};
 use thinkd_words::id::{Seq, Space, ThreadId};
 
-/// Most heads, and most spaces whose rows of a table are kept: more, and they are begun anew.
+/// Most heads, and most spaces with kept rows of a table: more, and they are begun anew.
 const SPACES: usize = 256;
 /// Most threads of a generation.
 const THREADS: usize = 512;
@@ -26,16 +27,17 @@ const BYTES: usize = 4 << 20;
 /// Most events of a thread: a turn or two.
 const EVENTS: usize = 32;
 
-/// Shared by the connection that writes, which fills it after its commits, and those who read.
+/// Shared by the connection that writes, which fills it after its commits, and the readers.
 #[derive(Clone, Default)]
 pub(crate) struct WriteCache(Arc<Mutex<Rows>>);
 
 type Key = (Space, ThreadId);
 
-/// Where a space's log ends.
+/// The end of a space's log.
 struct Head {
     position: Position,
-    /// Rows that were written in this age of the space are what they are in the database, as long as the log ends here.
+    /// Rows that were written in this age of the space are as in the database, as long as the log
+    /// ends here.
     age: u64,
     /// The last commit found the log where the one before it had left it.
     alone: bool,
@@ -44,17 +46,18 @@ struct Head {
 #[derive(Default)]
 struct Rows {
     heads: HashMap<Space, Head>,
-    /// How many ages there have been.
+    /// The number of ages there have been.
     ages: u64,
     /// Threads written to lately.
     young: Generation,
-    /// Those before them; when the young ones are too many, they become the old ones, and these are forgotten.
+    /// The threads before them; when the young ones are too many, they become the old ones, and
+    /// these are forgotten.
     old: Generation,
     /// All rows of a space, by the table's name and the space's.
     tables: HashMap<&'static str, HashMap<String, Arc<[Row]>>>,
-    /// How often rows of projections changed.
+    /// The number of times that rows of projections changed.
     changes: u64,
-    /// Where the logs that the commit under way makes longer ended before it.
+    /// The former ends of the logs that the commit under way makes longer.
     writing: HashMap<Space, Seq>,
 }
 
@@ -81,7 +84,7 @@ impl WriteCache {
         self.0.lock().heads.get(space).map(|head| head.position)
     }
 
-    /// Where the logs end, if nobody else has written to any of them lately.
+    /// Returns the ends of the logs, if no other writer has written to any of them lately.
     pub fn heads(&self, spaces: &BTreeSet<Space>) -> Option<BTreeMap<Space, Position>> {
         let cache = self.0.lock();
         let head = |space: &Space| {
@@ -91,7 +94,8 @@ impl WriteCache {
         spaces.iter().map(head).collect()
     }
 
-    /// Where the logs end as the database has it, before a commit: what was known of a log that others have grown is forgotten.
+    /// Takes over the ends of the logs as the database has them, before a commit: the rows of a log
+    /// that others have grown are forgotten.
     pub fn met(&self, heads: &BTreeMap<Space, Position>) {
         let mut cache = self.0.lock();
         for (space, position) in heads {
@@ -115,7 +119,8 @@ impl WriteCache {
         thread.map(|thread| thread.row.clone())
     }
 
-    /// A thread's row as the database has it: when others have appended to the thread, what is known of it is not all there is.
+    /// Takes a thread's row as the database has it: when others have appended to the thread, its
+    /// known row and events are forgotten.
     pub fn met_thread(&self, key: &Key, row: &ThreadRow) {
         let mut cache = self.0.lock();
         let known = cache.thread(key);
@@ -124,7 +129,8 @@ impl WriteCache {
         }
     }
 
-    /// What a query asks for, if it is all here, and the seq of its thread's last event.
+    /// Returns the events that a query asks for, if all are here, and the seq of its thread's last
+    /// event.
     pub fn events(&self, space: &Space, query: &Query) -> Option<(Vec<Event>, Seq)> {
         let thread = query.thread.as_ref()?;
         if query.subtree || query.text.is_some() || query.least() < Visibility::State {
@@ -167,12 +173,13 @@ impl WriteCache {
         }
     }
 
-    /// Where a log ended before the commit under way; none: that does not make it longer, or there is none.
+    /// Returns the end of a log before the commit under way; none: that does not make it longer, or
+    /// there is none.
     pub fn before_commit(&self, space: &Space) -> Option<Seq> {
         self.0.lock().writing.get(space).copied()
     }
 
-    /// Takes over what was committed.
+    /// Takes over the rows and events that were committed.
     pub fn take(&self, plan: &Plan) {
         let mut cache = self.0.lock();
         cache.writing.clear();

@@ -35,10 +35,10 @@ impl<'a> EventRow<'a> {
 pub(super) struct Writes<'a> {
     pub heads: Vec<(&'a Space, Position)>,
     pub events: Vec<EventRow<'a>>,
-    /// What goes into mailboxes.
+    /// The events that go into mailboxes.
     pub mail: Vec<(&'a Space, &'a ThreadId, Seq)>,
     pub threads: Vec<(&'a Space, &'a ThreadRow)>,
-    /// What is added to the sums of roots.
+    /// The usage that is added to the sums of roots.
     pub roots: Vec<(&'a Space, Seq, Spent)>,
 }
 

@@ -1,5 +1,6 @@
-//! An action runs one tool call: from what a model wrote to the events that it leaves, in one place for all tools. Whatever the model wrote, it
-//! ends in an action with a result, or in the one event that is both.
+//! An action runs one tool call, from the model's words to the events that it leaves, in one place
+//! for all tools. Any words of a model end in an action with a result, or in the one event that is
+//! both.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +20,7 @@ use thinkd_words::failure::{Failure, FailureKind, Who};
 use thinkd_words::lenient_json::ROUNDED;
 use thinkd_words::tool_name;
 
-/// Stands for a tool whose name is none: a name is part of tags and of prompts.
+/// Stands for a tool with an invalid name: a name is part of tags and of prompts.
 pub const INVALID_NAME: &str = "invalid_name";
 
 /// Most characters that are kept of a model's words in the place of a name.
@@ -32,7 +33,7 @@ pub struct Asked {
     pub call_id: String,
     /// The tool, or `INVALID_NAME`.
     pub tool: String,
-    /// What the model wrote where a name should be, as far as it is kept.
+    /// The model's words in the place of a name, as far as they are kept.
     pub written: Option<String>,
     /// The arguments, or the text that should have been JSON.
     pub arguments: Result<Value, String>,
@@ -149,7 +150,8 @@ impl Asked {
         tools.get(&self.tool).map(|tool| tool.spec())
     }
 
-    /// Runs it and returns the events it leaves after its action. With immediate commit, what it intends is among them.
+    /// Runs it and returns the events it leaves after its action. With immediate commit, its
+    /// intention is among them.
     pub async fn run(&self, tools: &Toolbox, site: &CallSite, commit: Commit) -> Vec<Draft> {
         let begin = Instant::now();
         let outcome = self.outcome(tools, site).await;
@@ -185,7 +187,7 @@ impl Asked {
         drafts
     }
 
-    /// The result of a reply whose text its reader has read.
+    /// Returns the result of a reply with a text that its reader has read.
     pub fn repeated(&self, site: &CallSite) -> Draft {
         let told = "not sent again: the user has read this text";
         Draft::result(&site.thread, &self.call(site), told.into(), 0)
@@ -236,7 +238,8 @@ pub fn effect_begun(tool: &str, tools: &Toolbox) -> Effect {
     spec.map_or(Effect::Outside, |spec| spec.gated.unwrap_or(spec.effect))
 }
 
-/// Who calls, as the ids of a decision's calls begin: its turn makes them unique in the thread.
+/// Returns the beginning of the ids of a decision's calls: its turn makes them unique in the
+/// thread.
 pub fn decision(turn: u64) -> String {
     format!("c{turn}")
 }
@@ -246,14 +249,16 @@ pub fn call_id(who: &str, round: u64, index: usize) -> String {
     format!("{who}.{round}.{index}")
 }
 
-/// How many of an answer's calls are taken, where `left` more may run: those, and the first beyond, whose result refuses it. The
-/// rest leaves no event of its own, for a model may make tens of thousands at once.
+/// Returns the number of an answer's calls that are taken, where `left` more may run: those, and
+/// the first beyond, with a result that refuses it. The rest leaves no event of its own, for a
+/// model may make tens of thousands at once.
 pub fn taken(made: usize, left: u64) -> usize {
     let left = usize::try_from(left).unwrap_or(usize::MAX);
     made.min(left.saturating_add(1))
 }
 
-/// What is told of the calls that were not taken; nothing where all were. It is no failure of who made them: they go on.
+/// Returns the failure that tells of calls that were not taken; none where all were. The caller
+/// itself has not failed: it goes on.
 pub fn left_out(who: &Who, made: usize, taken: usize, limit: u64) -> Option<Failure> {
     let left_out = made.checked_sub(taken).filter(|count| *count > 0)?;
     let text = format!(

@@ -1,5 +1,6 @@
-//! The model client makes one model call: from a view of the log to an answer and a record, from which the call can be rebuilt byte for byte.
-//! Submodules and the decision choose what is asked and what becomes of the answer.
+//! The model client makes one model call: from a view of the log to an answer and a record, from
+//! which the call can be rebuilt byte for byte. Submodules and the decision choose the question and
+//! the use of the answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +56,7 @@ mod summing;
 mod whom;
 mod working;
 
-/// Where a call is made.
+/// The place of a call.
 #[derive(Debug, Clone)]
 pub struct TurnPlace {
     /// The space.
@@ -64,7 +65,7 @@ pub struct TurnPlace {
     pub thread: ThreadId,
     /// The turn.
     pub turn: u64,
-    /// What its calls draw on.
+    /// The purse that its calls draw on.
     pub purse: Purse,
 }
 
@@ -78,17 +79,17 @@ impl TurnPlace {
 /// Everything about one call but the log.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// Who asks.
+    /// The asker.
     pub who: Who,
     /// Why (`turn`, `follow-up`, `answer`, `decide`, `repair`); part of the record.
     pub purpose: &'static str,
-    /// Which call of its kind in the turn, from 0.
+    /// The number of the call among those of its kind in the turn, from 0.
     pub round: u64,
     /// The fixed instructions.
     pub system: Text,
-    /// What follows the log.
+    /// The text after the log.
     pub tail: Template,
-    /// What is filled into `tail`.
+    /// The values that are filled into `tail`.
     pub values: Vec<(String, String)>,
     /// The asker's own prompt, after the tail.
     pub prompt: Option<String>,
@@ -96,7 +97,7 @@ pub struct Question {
     pub own: Vec<Event>,
     /// The tools.
     pub tools: ToolSpecs,
-    /// What must be called.
+    /// The choice of tools.
     pub choice: ToolChoice,
     /// The tier.
     pub tier: Tier,
@@ -125,14 +126,14 @@ impl Until {
     }
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug)]
 pub enum Ended {
     /// With an answer.
     Answered(Answer),
     /// With a failure.
     Failed(Failure),
-    /// It was stopped; the connection is closed.
+    /// Stopped; the connection is closed.
     Stopped,
 }
 
@@ -142,7 +143,7 @@ pub struct ModelClient {
     model: Arc<dyn Model>,
     prompts: Arc<Prompts>,
     options: history::Options,
-    /// Models are told who they are, and in which mood.
+    /// Models are told their identity and their mood.
     tells_self: bool,
     known: kept::StoredBlobs,
     recent: Recent,
@@ -177,7 +178,7 @@ impl ModelClient {
         }
     }
 
-    /// The same, that tells models who they are and in which mood, or does not.
+    /// Returns the same, that tells models their identity and their mood, or does not.
     #[must_use]
     pub fn telling_self(self, tells_self: bool) -> Self {
         Self { tells_self, ..self }
@@ -203,7 +204,7 @@ impl ModelClient {
         &self.store
     }
 
-    /// How many bytes of a view an event takes at least.
+    /// Returns the bytes of a view that an event takes at least.
     pub fn least(&self, event: &Event) -> usize {
         history::least(event, &self.options, &self.prompts)
     }
@@ -224,7 +225,8 @@ impl ModelClient {
         events.into_iter().map(entry).collect()
     }
 
-    /// Makes a call ready: writes the view, and keeps what it is made of besides events.
+    /// Makes a call ready and returns it: writes the view, and keeps the call's texts besides
+    /// events.
     pub async fn prepare(
         &self,
         place: &TurnPlace,

@@ -1,5 +1,5 @@
-//! The decision's model call: the prompt view that it gets, and its reply streamed to readers while it arrives. What the answer leads to is the
-//! business of the turn.
+//! The decision's model call: the prompt view that it gets, and its reply streamed to readers while
+//! it arrives. The use of the answer is the business of the turn.
 
 use std::sync::Arc;
 
@@ -25,25 +25,26 @@ pub use streamed::{Streamed, partial};
 /// The tool that speaks to the user.
 pub const REPLY: &str = "reply";
 
-/// What a decision goes by.
+/// The inputs of a decision.
 pub struct Deciding {
-    /// Who asks the model.
+    /// The client that asks the model.
     pub client: Arc<ModelClient>,
     /// The decision's tools, as they are now.
     pub tools: Toolbox,
-    /// Where.
+    /// The place.
     pub place: TurnPlace,
-    /// What it is about.
+    /// The events that it is about.
     pub batch: Vec<Seq>,
-    /// Which call of the turn, from 0.
+    /// The number of the call in the turn, from 0.
     pub round: u64,
-    /// What kind of decision it is.
+    /// The kind of decision.
     pub manner: Manner,
-    /// In the thinking language: what the thread calls itself there. It is taught, and no tools are offered.
+    /// In the thinking language: the thread's name for itself. The language is taught, and no tools
+    /// are offered.
     pub language: Option<String>,
-    /// What this thread's decision is told besides.
+    /// More text for this thread's decision.
     pub prompt: Option<String>,
-    /// How good a model it gets.
+    /// The tier of its model.
     pub tier: Tier,
     /// So many calls of its answer may run: of replies beyond them nothing is shown.
     pub calls: u64,
@@ -55,7 +56,7 @@ pub struct Deciding {
     pub stop: CancellationToken,
 }
 
-/// What kind of decision it is.
+/// The kind of a decision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Manner {
     /// Of a thread that talks with people.
@@ -74,9 +75,9 @@ pub enum Manner {
     Step {
         /// Whom it can send to, a line each.
         contacts: String,
-        /// What is asked for.
+        /// The operation that is asked for.
         operation: Operation,
-        /// What is decided so far, as JSON.
+        /// The step as decided so far, as JSON.
         state: String,
     },
 }
@@ -196,7 +197,7 @@ fn value(name: &str, text: &str) -> (String, String) {
     (name.to_owned(), text.to_owned())
 }
 
-/// Names the watches whose event has come, until they are closed.
+/// Returns reminders of the watches with an event that has come, until they are closed.
 fn reminders(deciding: &Deciding, view: &PromptView) -> String {
     let watches = view.row.state.watches.iter();
     let raised = watches.filter(|(_, watch)| watch.raised);
@@ -208,7 +209,7 @@ fn reminders(deciding: &Deciding, view: &PromptView) -> String {
     raised.map(told).collect()
 }
 
-/// Names what came after the turn began.
+/// Returns the text that names the events since the turn began; empty: there are none.
 fn meanwhile(deciding: &Deciding, view: &PromptView) -> String {
     let last = deciding.batch.last().copied().unwrap_or(0);
     let is_later = |entry: &&Arc<Entry>| entry.seq > last && entry.wakes;

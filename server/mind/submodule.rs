@@ -1,5 +1,6 @@
-//! A submodule is asked with its own prompt about something new, the decision, or a question. It may call tools first. What it says becomes
-//! events; the turn decides where and when they are appended.
+//! A submodule is asked with its own prompt about something new, the decision, or a question. It
+//! may call tools first. Its words become events; the turn decides where and when they are
+//! appended.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -41,9 +42,9 @@ pub enum Purpose {
     },
     /// The decision has acted.
     FollowUp {
-        /// What it was about.
+        /// The events that it was about.
         batch: Vec<Seq>,
-        /// What it did.
+        /// The events of its words and acts.
         decision: Vec<Seq>,
     },
     /// The decision asks something.
@@ -64,7 +65,7 @@ impl Purpose {
     }
 }
 
-/// One submodule, with what it has done in this turn before (when a turn is taken up again).
+/// One submodule, with its earlier calls in this turn (when a turn is taken up again).
 #[derive(Debug, Clone)]
 pub struct Submodule {
     /// Its name.
@@ -73,22 +74,22 @@ pub struct Submodule {
     pub prompt: String,
     /// Its calls and results in this turn so far.
     pub own: Vec<Event>,
-    /// How many calls it has made in this turn.
+    /// The number of times that its model was asked in this turn.
     pub rounds: u64,
 }
 
-/// What all submodules of a turn are asked with.
+/// The request that all submodules of a turn share.
 #[derive(Clone)]
 pub struct SubmoduleRequest {
-    /// Who asks the model.
+    /// The client that asks the model.
     pub client: Arc<ModelClient>,
     /// The submodules' tools.
     pub tools: Toolbox,
-    /// The turn's writer, for what a submodule does before it speaks.
+    /// The turn's writer, for the calls of a submodule before it speaks.
     pub writer: Arc<TurnWriter>,
-    /// Where.
+    /// The place.
     pub place: TurnPlace,
-    /// What of the log they see.
+    /// The view of the log that they see.
     pub view: Arc<PromptView>,
     /// Why they are asked.
     pub purpose: Purpose,
@@ -102,12 +103,12 @@ pub struct SubmoduleRequest {
     pub stop: CancellationToken,
 }
 
-/// What a submodule answered: events to append, the last of them marked as such in its record.
+/// The answer of a submodule: events to append, the last of them marked as such in its record.
 #[derive(Debug)]
 pub struct SubmoduleAnswer {
-    /// Who.
+    /// The name of the submodule.
     pub name: Name,
-    /// What it said, with the records of its calls; a failure, if it failed. `when` tags its words.
+    /// Its words, with the records of its calls; a failure, if it failed. `when` tags its words.
     pub drafts: Vec<Draft>,
 }
 
@@ -251,20 +252,22 @@ fn question(request: &SubmoduleRequest, submodule: &Submodule, who: &Who) -> Que
     }
 }
 
-/// How many of a submodule's calls run, and what is the result of one beyond.
+/// The number of a submodule's calls that run, and the result of one beyond.
 struct Allowed {
     left: u64,
     beyond: Failure,
 }
 
-/// A submodule is shown only what itself did in the turn, so that the result says how many were left out after it, too.
+/// Returns the failure of a call beyond the limit. A submodule is shown only its own events of the
+/// turn, so the result says how many were left out after it, too.
 fn beyond(limit: u64, left_out: Option<Failure>) -> Failure {
     let text = format!("not run: all {limit} tool calls are used up (turn.max_tool_calls)");
     let more = left_out.map(|failure| format!("; {}", failure.text));
     Failure::new(FailureKind::Budget, text + &more.unwrap_or_default())
 }
 
-/// How many calls a submodule has made since it was asked, from what is in the log.
+/// Returns the number of tool calls that a submodule has made since it was asked, from its events
+/// in the log.
 fn calls_made(submodule: &Submodule) -> u64 {
     let is_action = |event: &&Event| matches!(event.fact(), Fact::Action(_));
     submodule.own.iter().filter(is_action).count() as u64
@@ -290,7 +293,8 @@ fn calls(
     })
 }
 
-/// Runs the calls in order and appends what they leave, after `before`. Returns the actions and results.
+/// Runs the calls in order and appends the events that they leave, after `before`. Returns the
+/// actions and results.
 async fn act(
     request: &SubmoduleRequest,
     who: &Who,
@@ -329,7 +333,7 @@ async fn act(
     Ok(own)
 }
 
-/// Whether a submodule has not been removed since it was asked.
+/// Returns true if a submodule has not been removed since it was asked.
 async fn is_there(request: &SubmoduleRequest, name: &Name) -> Result<bool, StoreError> {
     let store = request.client.store();
     let submodules = store.submodules(&request.place.space).await?;
@@ -342,7 +346,8 @@ pub fn removed() -> Failure {
     Failure::new(FailureKind::Tool, text)
 }
 
-/// What submodules said, as it is to be stored: the words of one that has been removed meanwhile are late, whatever it was asked.
+/// Returns the drafts of submodules as they are to be stored: the words of one that has been
+/// removed meanwhile are late, for any purpose.
 pub async fn dated(client: &ModelClient, space: &Space, drafts: Vec<Draft>) -> Vec<Draft> {
     if !drafts.iter().any(|draft| words_of(draft).is_some()) {
         return drafts;
@@ -360,7 +365,7 @@ pub async fn dated(client: &ModelClient, space: &Space, drafts: Vec<Draft>) -> V
     drafts.into_iter().map(date).collect()
 }
 
-/// The submodule whose words these are, unless they are late already.
+/// Returns the submodule that said these words, unless they are late already.
 fn words_of(draft: &Draft) -> Option<&str> {
     match draft.fact() {
         Fact::Remark(remark) if !remark.is_late => Some(remark.submodule),
@@ -368,14 +373,15 @@ fn words_of(draft: &Draft) -> Option<&str> {
     }
 }
 
-/// Whether an event is an action of this submodule or its result.
+/// Returns true if an event is an action of this submodule or its result.
 fn is_own(event: &Event, who: &Who) -> bool {
     let fact = event.fact();
     let name = who.by().submodule();
     matches!(fact, Fact::Action(_) | Fact::Result(_)) && name.is_some() && fact.submodule() == name
 }
 
-/// What a submodule is shown: the log without what any submodule said, and all of what the turn is about.
+/// Returns the scope that a submodule is shown: the log without the words of any submodule, and all
+/// events that the turn is about.
 pub fn scope(batch: &[Seq]) -> Scope {
     Scope {
         show: Show::Heard,

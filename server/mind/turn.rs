@@ -1,6 +1,8 @@
-//! A turn is what a thread does with one batch. The machine below is a fold over the turn's events and never waits: `apply` takes an event in,
-//! `phase` says where the turn is, and `next` what is to be done (`turn/phase.rs`). After a crash the same fold over the same events says the
-//! same: what is recorded is not done again. The driver (`turn/driver.rs`) does what `next` says.
+//! A turn is the work of a thread on one batch. The machine below is a fold over the turn's events
+//! and never waits. `apply` takes an event in, `phase` says where the turn is, and `next` names the
+//! next step (`turn/phase.rs`). After a crash the same fold over the same events says the same:
+//! recorded steps are not done again. The driver (`turn/driver.rs`) does the steps that `next`
+//! names.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +44,7 @@ pub use ends::{Below, PARENT_ENDED, dismissed, ending, rest_of_end, taken};
 pub use phase::{Next, Phase};
 pub use round::Pending;
 
-/// The machine: what the log has of one turn.
+/// The machine: the log's knowledge of one turn.
 #[derive(Debug, Clone, Default)]
 pub struct Turn {
     number: u64,
@@ -53,53 +55,53 @@ pub struct Turn {
     language: Language,
     limits: Limits,
     submodules: Vec<Name>,
-    /// It is to recall what is held before anybody thinks, and has not yet.
+    /// A recall of held statements is due, before any model thinks.
     recalls: bool,
     /// Calls that people let run, and that have no result yet.
     granted: Vec<Granted>,
-    /// How far the submodules are that were asked.
+    /// The progress of the submodules that were asked.
     progress: BTreeMap<Name, Progress>,
     rounds: Vec<Round>,
     repairs: u64,
     /// Questions of the decision that no submodule has answered yet.
     questions: Vec<(Name, Seq)>,
-    /// The seqs of what the decision said and did.
+    /// The seqs of the decision's words and acts.
     decided: Vec<Seq>,
     intents: Vec<Intent>,
-    /// In sub-steps: what is decided so far.
+    /// In sub-steps: the step as decided so far.
     step: Option<Step>,
     /// A thought of the thread began it.
     of_thought: bool,
-    /// It has sent itself a message.
+    /// The thread has sent itself a message.
     thought: bool,
-    /// Everything that it said to whoever listens.
+    /// Everything that it said to its readers.
     replies: Vec<String>,
     model_calls: u64,
     tokens: u64,
     tool_calls: u64,
-    /// What has stopped it, or that it has ended.
+    /// The reason that has stopped it, or its end.
     halt: Option<Halt>,
 }
 
-/// How far a submodule is with its answer to the turn.
+/// The progress of a submodule with its answer to the turn.
 #[derive(Debug, Clone, Default)]
 struct Progress {
     /// The decision waits for it no more: it has answered, or failed.
     is_done: bool,
-    /// How often its model was asked.
+    /// The number of times that its model was asked.
     calls: u64,
-    /// Its tool calls and what they came back with.
+    /// Its tool calls and their results.
     own: Vec<Event>,
 }
 
-/// What the log has that stops a turn.
+/// The record in the log that stops a turn.
 #[derive(Debug, Clone, PartialEq)]
 enum Halt {
     /// The decision failed: why.
     Failed(String),
-    /// Somebody wants it to end.
+    /// A request to end it came.
     Cancelled,
-    /// It has ended so; none: with a word that this build does not know.
+    /// Ended so; none: with a word that this build does not know.
     Over(Option<TurnOutcome>),
 }
 
@@ -151,7 +153,7 @@ impl Turn {
         Self { granted, ..self }
     }
 
-    /// The same, which recalls what is held before anybody thinks, or does not.
+    /// Returns the same, which recalls held statements before any model thinks, or does not.
     #[must_use]
     pub fn recalling(self, recalls: bool) -> Self {
         Self { recalls, ..self }
@@ -179,7 +181,7 @@ impl Turn {
         self.number
     }
 
-    /// What it is about.
+    /// Returns the events that it is about.
     pub fn batch(&self) -> &[Seq] {
         &self.batch
     }
@@ -194,34 +196,35 @@ impl Turn {
         &self.submodules
     }
 
-    /// The seqs of what the decision said and did.
+    /// Returns the seqs of the decision's words and acts.
     pub fn decided(&self) -> &[Seq] {
         &self.decided
     }
 
-    /// What a submodule did in this turn before it spoke: its calls and results, and how often it was asked.
+    /// Returns the calls and results of a submodule in this turn before it spoke, and the number of
+    /// times that it was asked.
     pub fn earlier_calls(&self, submodule: &Name) -> (Vec<Event>, u64) {
         let progress = self.progress.get(submodule);
         let earlier = progress.map(|it| (it.own.clone(), it.calls));
         earlier.unwrap_or_default()
     }
 
-    /// What it intends, in the order it was said.
+    /// Returns its intentions, in the order in which they were said.
     pub fn intents(&self) -> &[Intent] {
         &self.intents
     }
 
-    /// In sub-steps: what is decided so far.
+    /// Returns the step as decided so far, in sub-steps.
     pub fn step(&self) -> Option<&Step> {
         self.step.as_ref()
     }
 
-    /// Whether it has sent itself a message.
+    /// Returns true if it has sent itself a message.
     pub fn has_thought(&self) -> bool {
         self.thought
     }
 
-    /// Everything that it said to whoever listens.
+    /// Returns everything that it said to its readers.
     pub fn replies(&self) -> &[String] {
         &self.replies
     }
@@ -234,8 +237,9 @@ impl Turn {
         }
     }
 
-    /// Whether it is better asked for elements: it wrote words where a tool call was wanted, or elements that could not be read. So
-    /// to the turn's end, for what an element brings back is answered by elements.
+    /// Returns true if its decision is better asked for elements: it wrote words where a tool call
+    /// was wanted, or elements that could not be read. So to the turn's end, for results of
+    /// elements are answered by elements.
     pub fn calls_no_tools(&self) -> bool {
         self.repairs > 0 || self.rounds.iter().any(|round| round.unreadable)
     }
@@ -251,7 +255,7 @@ impl Turn {
         self.rounds.len() as u64
     }
 
-    /// How many tool calls the decision has made.
+    /// Returns the number of tool calls that the decision has made.
     pub fn calls_made(&self) -> u64 {
         self.tool_calls
     }
@@ -261,8 +265,8 @@ impl Turn {
         self.limits.tool_calls
     }
 
-    /// Takes in an event of the thread. What does not belong to this turn changes nothing; nor does what a submodule says late or beside
-    /// it.
+    /// Takes in an event of the thread. An event that does not belong to this turn changes nothing;
+    /// nor do words of a submodule that are late or beside it.
     pub fn apply(&mut self, event: &Event) {
         if event.turn() != Some(self.number) {
             return;
@@ -354,7 +358,7 @@ impl Turn {
         }
     }
 
-    /// What the decision said and did, and what came of it.
+    /// Takes in the words and acts of the decision, and their results.
     fn said(&mut self, seq: Seq, fact: &Fact<'_>) {
         self.decided.push(seq);
         if let Fact::Decided(decided) = fact {

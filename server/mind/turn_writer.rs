@@ -1,5 +1,5 @@
-//! The turn writer appends what one turn produces under the lease of the turn, and adds `turn started` to its first append.
-//! What is written is decided elsewhere.
+//! The turn writer appends the events of one turn under the lease of the turn, and adds
+//! `turn started` to its first append. Their content is decided elsewhere.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,8 +21,8 @@ pub enum Lost {
     /// Another server has the thread now: stop, say nothing.
     #[error("another server has taken over the thread")]
     Stale,
-    /// Somebody took an input back before the turn that was to be about it was in the log: nothing of the turn is, and the next one is
-    /// about the rest.
+    /// An input was taken back before the turn about it was in the log: nothing of the turn is, and
+    /// the next one is about the rest.
     #[error("an input was taken back before its turn began")]
     Withdrawn,
     /// The store failed: the turn is taken up again later.
@@ -37,7 +37,7 @@ pub struct TurnWriter {
     // Held across the first append only, so that nothing of the turn can come before its beginning; kept until that is stored.
     opening: Mutex<Option<Draft>>,
     closed: AtomicBool,
-    /// What the turn does goes back to this event.
+    /// The event to which the turn goes back.
     root: Option<Seq>,
     /// The event from outside behind that, of a mission that a turn began.
     cause: Option<Seq>,
@@ -56,7 +56,7 @@ impl TurnWriter {
         }
     }
 
-    /// The same, for a turn that goes back to this event: what others go by says so.
+    /// Returns the same, for a turn that goes back to this event: its drafts say so.
     #[must_use]
     pub fn rooted(self, root: Option<Seq>) -> Self {
         Self { root, ..self }
@@ -79,7 +79,8 @@ impl TurnWriter {
         self.append(drafts, Some(self.fence.clone()), true).await
     }
 
-    /// Appends what may also come when the turn is over (late answers, follow-ups): then without the lease.
+    /// Appends drafts that may also come when the turn is over (late answers, follow-ups): then
+    /// without the lease.
     pub async fn write_beside(&self, drafts: Vec<Draft>) -> Result<Vec<Arc<Shown>>, Lost> {
         let fence = (!self.closed.load(Ordering::Acquire)).then(|| self.fence.clone());
         self.append(drafts, fence, false).await

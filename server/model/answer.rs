@@ -29,9 +29,9 @@ pub(super) const ANSWER_MAX: usize = 2 << 20;
 /// Why an answer cannot be read on.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unreadable {
-    /// It is an error.
+    /// The answer is an error.
     Reported(Reported),
-    /// It is larger than `ANSWER_MAX`.
+    /// The answer is larger than `ANSWER_MAX`.
     TooLarge,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Draft {
     weight: usize,
     /// The number of chunks that had something in them.
     pub content_chunks: usize,
-    /// Whether anything of an answer was seen at all.
+    /// True if anything of an answer was seen at all.
     pub begun: bool,
 }
 
@@ -134,7 +134,7 @@ impl Draft {
         &self.finish
     }
 
-    /// True if the provider said that it ended, in whatever word.
+    /// True if the provider said that it ended, in any word.
     pub fn is_ended(&self) -> bool {
         self.ending() != Ending::Open
     }
@@ -238,7 +238,8 @@ impl Draft {
         }
     }
 
-    /// Takes up a whole message: a plain answer, the pieces of one in the place of deltas, or what deltas have said, once more.
+    /// Takes up a whole message: a plain answer, the pieces of one in the place of deltas, or the
+    /// words of earlier deltas once more.
     fn take_message(&mut self, words: String, calls: Vec<Part<'_>>, pieces: &mut Vec<Piece>) {
         if !self.has_deltas {
             // A message that begins with all that was said is the message so far.
@@ -314,7 +315,7 @@ fn name_of(function: &Value) -> &str {
     name.split("<|").next().unwrap_or_default().trim()
 }
 
-/// The words of a message: its content, or what it says when it refuses.
+/// Returns the words of a message: its content, or its refusal.
 fn spoken(message: &Value) -> String {
     let words = content_text(message.get("content").unwrap_or(&Value::Null));
     match words.is_empty() {

@@ -1,5 +1,6 @@
-//! Asking a model for vectors: the trait, and the endpoints that speak as OpenAI's `/embeddings` does. What an endpoint answers is data: it is bounded, and
-//! counted, and no number that is none gets through.
+//! Asking a model for vectors: the trait, and the endpoints that speak as OpenAI's `/embeddings`
+//! does. The answer of an endpoint is data: it is bounded, and counted, and no number that is none
+//! gets through.
 
 use std::time::Duration;
 
@@ -153,7 +154,7 @@ struct Answer {
 
 #[derive(Deserialize)]
 struct Embedded {
-    /// Which text it is of; absent: they come in order.
+    /// The index of its text; absent: they come in order.
     index: Option<usize>,
     embedding: Vec<f32>,
 }

@@ -1,10 +1,10 @@
 //! The configuration of a model's endpoint: where it is, which model, how it is asked, and its time limits.
 
 use secrecy::SecretString;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use thinkd_words::secret::redacted_url;
+use thinkd_words::secret::{redacted, redacted_url};
 
 /// A model and how to ask it: `[models.low]` and its like.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -79,14 +79,14 @@ pub enum Api {
     Chat,
 }
 
-/// Whether a decision must call a tool.
+/// The duty of a decision to call a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Calling {
-    /// It may answer in words, which is then repaired.
+    /// The decision may answer in words, which is then repaired.
     #[default]
     Auto,
-    /// It must.
+    /// The decision must call a tool.
     Required,
 }
 
@@ -117,11 +117,6 @@ mod default {
     }
 }
 
-/// For printing a configuration: that there is a key, not which.
-fn redacted<S: Serializer>(_: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str("(redacted)")
-}
-
 impl Options {
     /// A model with every setting at its default.
     pub fn new(model: impl Into<String>) -> Self {
@@ -148,7 +143,7 @@ impl Options {
     }
 }
 
-/// The address of a path below an endpoint, whose query stays behind it.
+/// Returns the address of a path below an endpoint, with the endpoint's query behind it.
 pub fn address(base_url: &str, path: &str) -> String {
     match base_url.split_once('?') {
         Some((base, query)) => format!("{}{path}?{query}", base.trim_end_matches('/')),

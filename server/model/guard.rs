@@ -25,24 +25,24 @@ const LINE_MAX: usize = ANSWER_MAX;
 /// Most bytes of a whole streamed answer: every few letters come in an envelope of 200 to 400 bytes.
 const STREAM_MAX: usize = 64 << 20;
 
-/// How long a provider may take to end an answer behind the mark of its end.
+/// The time that a provider may take to end an answer behind the mark of its end.
 const AFTER_MARK: Duration = Duration::from_millis(500);
 
-/// What was seen of an answer's bytes, for the reader at the other end of async-openai.
+/// The state of an answer's bytes, for the reader at the other end of async-openai.
 #[derive(Default)]
 pub(super) struct Seen {
     /// Why no more came, if that was no orderly end, and whether another try may go better.
     pub broke: Option<(String, bool)>,
-    /// Whether it ended with `[DONE]`, or was a plain answer that is whole.
+    /// True if it ended with `[DONE]`, or was a plain answer that is whole.
     pub done: bool,
     /// True if it was a plain answer, not a streamed one.
     pub plain: bool,
-    /// The time of its last bytes, whatever they were: a sign of life.
+    /// The time of its last bytes, of any kind: a sign of life.
     pub heard: Option<Instant>,
 }
 
-/// The same response as server-sent events, one JSON text each, whatever its header calls it. Its body ends in an error
-/// where it becomes larger than it may.
+/// Returns the same response as server-sent events, one JSON text each, with any header. Its body
+/// ends in an error where it becomes larger than it may.
 pub(super) fn guarded(response: Response, seen: Arc<Mutex<Seen>>) -> Response {
     let mut envelope = http::Response::new(());
     *envelope.status_mut() = response.status();
@@ -146,7 +146,8 @@ impl Stream for Guard {
 }
 
 impl Drop for Guard {
-    /// Reads the few bytes behind the mark of the end, which nobody waits for: the connection can then be used again.
+    /// Reads the few bytes behind the mark of the end, which no reader waits for: the connection
+    /// can then be used again.
     fn drop(&mut self) {
         let done = self.seen.lock().done;
         if let Some(mut bytes) = self.bytes.take().filter(|_| done)

@@ -31,7 +31,7 @@ pub enum Habit {
     Refuses(String),
     /// Wants `max_completion_tokens` in the place of `max_tokens`.
     WantsCompletionTokens,
-    /// Refuses system messages, whose text begins the user's.
+    /// Refuses system messages: their text begins the user's.
     RefusesSystem,
     /// Takes so many tools at most.
     TakesTools(usize),
@@ -191,8 +191,9 @@ impl Habit {
         (is_named || has_number || has_any(said, MEANT)).then(|| Self::Refuses(name.to_owned()))
     }
 
-    /// The habit of a model whose server cannot read the schemas of tools, and names none of them:
-    /// first they are not strict, then plain, then half as many are sent, at last none.
+    /// Returns the habit of a model on a server that cannot read the schemas of tools, and names
+    /// none of them. First they are not strict, then plain, then half as many are sent, at last
+    /// none.
     fn of_schemas(said: &str, body: &Map<String, Value>) -> Option<Self> {
         const SCHEMAS: &str = "grammar|schema conversion|unrecognized schema|unsupported schema";
         const UNKNOWN: &str = "unknown|unrecogni|unexpected|not support|unsupported|cannot find";

@@ -14,13 +14,13 @@ const NO_MODEL: &str =
 /// The reason in the detail of that failure.
 pub const UNCONFIGURED: &str = "unconfigured";
 
-/// How much of a text is repeated.
+/// Most characters that are repeated of a text.
 const QUOTE_MAX: usize = 80;
 
 /// Characters of each remark that a reply repeats.
 const REMARK_MAX: usize = 40;
 
-/// How much of what a submodule is asked for it repeats.
+/// Most characters that a submodule repeats of its task.
 const TASK_MAX: usize = 60;
 
 /// About how many characters come in a piece.
@@ -95,20 +95,21 @@ impl Model for Offline {
     }
 }
 
-/// What the offline model understands of a prompt view.
+/// The parts of a prompt view that the offline model understands.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Heard {
     /// The last thing a user said.
     said: String,
-    /// What the submodules remarked since.
+    /// The remarks of submodules since.
     remarks: Vec<String>,
-    /// Whether it has been replied to.
+    /// True if it has been replied to.
     replied: bool,
 }
 
 impl Heard {
-    /// Reads entries like `#12 [2026-11-21 04:25] user: hello` and `#13 [2026-11-21 04:25] submodule critic: …`, whose further lines are
-    /// indented. In a text that has no such entries the last line is what was said.
+    /// Reads entries like `#12 [2026-11-21 04:25] user: hello` and
+    /// `#13 [2026-11-21 04:25] voice critic: …`, with further lines indented. In a text that has no
+    /// such entries the last line is the user's.
     fn in_transcript(transcript: &str) -> Self {
         let mut entries: Vec<(&str, String)> = Vec::new();
         for line in transcript.lines() {
@@ -165,7 +166,7 @@ fn transcript(view: &Value) -> String {
     Vec::from_iter(texts).join("\n\n")
 }
 
-/// A decision: a reply, and, where the thread may think by itself, sleep until somebody writes.
+/// A decision: a reply, and, where the thread may think by itself, sleep until a message comes.
 fn decided(view: &Value, heard: &Heard) -> (String, Vec<ToolCall>) {
     let tools = view.get("tools").and_then(Value::as_array);
     let has = |name: &str| {
@@ -217,7 +218,8 @@ fn announcement(heard: &Heard) -> String {
     format!("I am the offline model; THINKD_MODEL sets a real one. {said}{submodules}")
 }
 
-/// What the offline model makes of a text that a pipeline gives it: how long it is, how it begins and ends.
+/// Returns the offline model's words on a text that a pipeline gives it: its length, its beginning
+/// and its end.
 fn extract(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let lines = Vec::from_iter(lines);
@@ -227,7 +229,8 @@ fn extract(text: &str) -> String {
     format!("(offline) {count} lines; the first: “{first}”; the last: “{last}”")
 }
 
-/// What stands before a submodule's own prompt, and that prompt: `prompts/submodule_*.md` end with this line.
+/// Returns the part before a submodule's own prompt, and that prompt: `prompts/submodule_*.md` end
+/// with this line.
 fn role(view: &str) -> (&str, &str) {
     let (view, prompt) = view.split_once("\nYour role:\n").unwrap_or((view, ""));
     // Its task and its mood stand behind it (`prompts/self_now.md`).
@@ -237,7 +240,7 @@ fn role(view: &str) -> (&str, &str) {
     }
 }
 
-/// What a prompt asks for: its first sentence that does more than name who speaks.
+/// Returns the task in a prompt: its first sentence that does more than name the speaker.
 fn task(prompt: &str) -> Option<&str> {
     let paragraphs = prompt.split_terminator('\n');
     let sentences = paragraphs.flat_map(|it| it.split_inclusive(['.', '!', '?', ':', ';']));
@@ -247,8 +250,8 @@ fn task(prompt: &str) -> Option<&str> {
     sentences.find(says_more).or(first)
 }
 
-/// One dry remark of a submodule: what its prompt asks it for, and something about the message that differs from submodule to submodule.
-/// Where nothing was said there is nothing to remark.
+/// One dry remark of a submodule: the task of its prompt, and something about the message that
+/// differs from submodule to submodule. Without a message there is nothing to remark.
 fn remark(submodule: &str, prompt: &str, said: &str) -> String {
     let words = said.split_whitespace().count();
     if words == 0 {

@@ -30,7 +30,8 @@ pub(super) use course::backoff;
 
 mod course;
 
-/// What is kept out of the log: the client library writes whole answers that it cannot read; we say it shortly, as a failure event.
+/// The filter that keeps the client library out of the log: it writes whole answers that it cannot
+/// read; we say it shortly, as a failure event.
 pub const QUIET: &str = "async_openai=off";
 
 impl Options {
@@ -103,7 +104,7 @@ impl Model for OpenAi {
     }
 }
 
-/// What would be sent with these options.
+/// Returns the request as it would be sent with these options.
 pub(super) fn prepare(options: &Options, request: &Request) -> Prepared {
     let parameters = options.parameters(request);
     let parameter = |(name, value)| (String::as_str(name), Member::Parameter(value));
@@ -131,7 +132,8 @@ pub(super) fn prepare(options: &Options, request: &Request) -> Prepared {
     }
 }
 
-/// A member of the request body. The body is written as it is borrowed: a view is long, and most of what is said does not change.
+/// A member of the request body. The body is written as it is borrowed: a view is long, and most of
+/// it does not change.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Member<'a> {
@@ -170,8 +172,8 @@ struct Function<'a> {
     strict: Option<bool>,
 }
 
-/// The tools a request may call. One that must call a certain tool is shown no other: servers that know no more than
-/// `"tool_choice": "required"`, or nothing of it, then still do what is meant.
+/// The tools a request may call. One that must call a certain tool is shown no other. Then servers
+/// that know no more than `"tool_choice": "required"`, or nothing of it, still do the right thing.
 fn offered(request: &Request) -> impl Iterator<Item = &ToolSpec> {
     request.tools.iter().filter(|tool| match &request.choice {
         ToolChoice::Auto => true,

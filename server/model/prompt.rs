@@ -15,7 +15,7 @@ pub enum Error {
     /// The folder or a file in it cannot be read.
     #[error("the prompt {path} cannot be read: {reason}")]
     Unreadable {
-        /// Which.
+        /// The folder or file.
         path: PathBuf,
         /// Why.
         reason: String,
@@ -30,11 +30,11 @@ pub enum Error {
         "the prompt {prompt} must use exactly the variables {{{expected}}}; it uses {{{found}}}"
     )]
     Variables {
-        /// Which.
+        /// The prompt.
         prompt: String,
-        /// What the code fills in.
+        /// The variables that the code fills in.
         expected: String,
-        /// What the text has.
+        /// The variables of the text.
         found: String,
     },
     /// An argument of a tool without a section, or a section without an argument.
@@ -42,11 +42,11 @@ pub enum Error {
         "the prompt {prompt} must have a section `## name` for each of the arguments {{{expected}}}; it has {{{found}}}"
     )]
     Arguments {
-        /// Which.
+        /// The prompt.
         prompt: String,
-        /// What the tool takes.
+        /// The arguments of the tool.
         expected: String,
-        /// What the text explains.
+        /// The arguments that the text explains.
         found: String,
     },
     /// A file in the folder that no code asks for.
@@ -125,12 +125,12 @@ impl Template {
     }
 }
 
-/// The words of a tool's prompt: what it is for, and a section `## name` for each of its arguments.
+/// The words of a tool's prompt: its purpose, and a section `## name` for each of its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolWords {
-    /// What the tool is for.
+    /// The purpose of the tool.
     pub about: String,
-    /// What each argument is for; empty where its name says all.
+    /// The purpose of each argument; empty where its name says all.
     pub arguments: BTreeMap<String, String>,
 }
 
@@ -204,7 +204,7 @@ macro_rules! prompts {
     };
 }
 
-/// Returns what was loaded, or nothing where it was not, and keeps the first error.
+/// Returns the loaded value, or nothing in the place of an error, and keeps the first error.
 fn first_error<T: Default>(loaded: Result<T, Error>, first: &mut Option<Error>) -> T {
     loaded.unwrap_or_else(|error| {
         first.get_or_insert(error);
@@ -288,7 +288,8 @@ prompts! {
 }
 
 impl Prompts {
-    /// What models are told of a tool: its own prompt, or the file in the folder in its place. That may leave sections out.
+    /// Returns the words on a tool for models: its own prompt, or the file in the folder in its
+    /// place, which may leave sections out.
     pub fn tool(&self, name: &str, own: &str) -> Result<ToolWords, Error> {
         let file = format!("tools/{name}.md");
         let own = ToolWords::parse(&file, own)?;
@@ -331,7 +332,7 @@ impl Folder {
         worded(file, text.unwrap_or_default())
     }
 
-    /// A prompt that is empty as it comes: nothing is said where nobody fills it.
+    /// A prompt that is empty as it comes: nothing is said until an operator fills it.
     fn slot(&self, file: &str) -> Result<Option<String>, Error> {
         match self.text(file) {
             Err(Error::Empty(_)) if !self.0.contains_key(file) => Ok(None),
@@ -414,7 +415,7 @@ fn read_folder(
     Ok(())
 }
 
-/// The front matter of a file and what follows it.
+/// Returns the front matter of a file and the text behind it.
 fn parted(text: &str) -> (&str, &str) {
     text.strip_prefix("---\n")
         .and_then(|rest| rest.split_once("\n---\n"))

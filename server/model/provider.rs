@@ -1,5 +1,6 @@
-//! The interface of language models: a request becomes a stream of pieces that ends in a whole answer with its usage. Only the files of this
-//! folder speak to a provider. What a model answers is data: nothing here trusts it or acts on it.
+//! The interface of language models: a request becomes a stream of pieces that ends in a whole
+//! answer with its usage. Only the files of this folder speak to a provider. The answer of a model
+//! is data: nothing here trusts it or acts on it.
 
 use std::sync::Arc;
 
@@ -16,12 +17,12 @@ use thinkd_words::failure::{Failure, FailureKind, Who};
 use thinkd_words::id::{Space, ThreadId};
 use thinkd_words::text::{Json, Text, sha256};
 
-/// Who speaks in a message.
+/// The speaker of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Fixed instructions.
     System,
-    /// The log, and what is asked about it.
+    /// The log, and the question about it.
     User,
 }
 
@@ -42,7 +43,7 @@ pub enum Content {
 /// One message of a prompt view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Who speaks.
+    /// The speaker.
     pub role: Role,
     /// The parts of the message; text alone in most cases.
     pub content: Vec<Content>,
@@ -82,7 +83,7 @@ impl ToolSpecs {
     }
 }
 
-/// Which tools the model may or must call.
+/// The tools that the model may or must call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ToolChoice {
     /// As it sees fit.
@@ -102,7 +103,7 @@ pub enum Schemas {
     AsTold,
 }
 
-/// How much thinking is worth.
+/// The worth of thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Tier {
     /// The ordinary model.
@@ -112,35 +113,35 @@ pub enum Tier {
     High,
 }
 
-/// A prompt view and what may be done about it.
+/// A prompt view and the tools for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     /// The space: spaces share the calls at a time.
     pub space: Space,
     /// The thread it is asked for (header `x-thinkd-thread`).
     pub thread: ThreadId,
-    /// Who asks (header `x-thinkd-module`); may have a model of its own.
+    /// The asker (header `x-thinkd-module`); may have a model of its own.
     pub module: Who,
     /// The tier.
     pub tier: Tier,
-    /// What the model sees: what is stable first.
+    /// The messages for the model: the stable ones first.
     pub messages: Vec<Message>,
-    /// What it may call.
+    /// The tools that it may call.
     pub tools: Arc<[ToolSpec]>,
-    /// What it must call.
+    /// The tools that it must call.
     pub choice: ToolChoice,
     /// The manner in which their schemas are sent.
     pub schemas: Schemas,
 }
 
-/// A request made ready for one provider: exactly what will be sent.
+/// A request made ready for one provider: the exact bytes to be sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
     /// The space: spaces share the calls at a time.
     pub space: Space,
     /// The thread it is asked for.
     pub thread: ThreadId,
-    /// Who asks.
+    /// The asker.
     pub module: Who,
     /// The tier it is asked at.
     pub tier: Tier,
@@ -260,7 +261,7 @@ pub enum Piece {
     Text(String),
     /// More of the tool call at `index`: its name once, then its arguments bit by bit.
     Call {
-        /// Which of the answer's calls.
+        /// The index of the call in the answer.
         index: usize,
         /// Its name, when it becomes known.
         name: Option<String>,
@@ -271,7 +272,7 @@ pub enum Piece {
     End(Answer),
 }
 
-/// A model that can be asked, and what was learned of it.
+/// A model that can be asked, and the habits that were learned of it.
 #[derive(Debug, Clone)]
 pub struct AskedModel {
     /// Its askers: `low`, `high`, or a module with a model of its own.
@@ -287,7 +288,8 @@ pub type Pieces = BoxStream<'static, Result<Piece, Failure>>;
 
 /// A language model.
 pub trait Model: Send + Sync + 'static {
-    /// What would be sent. Deterministic: the same request gives the same bytes.
+    /// Returns the request as it would be sent. Deterministic: the same request gives the same
+    /// bytes.
     fn prepare(&self, request: &Request) -> Prepared;
 
     /// Sends it. Failures (kind `model` or `timeout`) come as the last item.
@@ -301,7 +303,7 @@ pub trait Model: Send + Sync + 'static {
         self.name()
     }
 
-    /// The models behind it, with what was learned of each.
+    /// Returns the models behind it, with the habits that were learned of each.
     fn known(&self) -> Vec<AskedModel> {
         Vec::new()
     }

@@ -74,7 +74,7 @@ fn parameters(schema: &Value, is_strict: bool) -> Members {
     object
 }
 
-/// A schema whose references and parts of `allOf` are put in, and the references that led to it.
+/// A schema with its references and parts of `allOf` put in, and the references that led to it.
 struct Plain {
     members: Members,
     open: Vec<String>,

@@ -1,4 +1,5 @@
-//! The scripted model answers what it was told to, for tests and for users of the library. It records its requests.
+//! The scripted model gives prepared answers, for tests and for users of the library. It records
+//! its requests.
 
 use std::collections::VecDeque;
 
@@ -10,7 +11,7 @@ use super::openai;
 use super::provider::{Answer, Model, Piece, Pieces, Prepared, Request, ToolCall};
 use thinkd_words::failure::{Failure, FailureKind};
 
-/// How many prepared requests may wait to be asked.
+/// Most prepared requests that wait to be asked.
 const PREPARED_MAX: usize = 1024;
 
 type Script = Box<dyn FnMut(&Request) -> Result<Answer, Failure> + Send>;
@@ -24,7 +25,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// A model whose answers a function gives.
+    /// A model with the answers of a function.
     pub fn by(script: impl FnMut(&Request) -> Result<Answer, Failure> + Send + 'static) -> Self {
         Self {
             options: Options::new("scripted"),
@@ -44,7 +45,7 @@ impl Scripted {
         })
     }
 
-    /// What it was asked so far, in order.
+    /// Returns the requests so far, in order.
     pub fn asked(&self) -> Vec<Request> {
         self.asked.lock().clone()
     }

@@ -1,7 +1,9 @@
-//! One exchange with a provider through async-openai: sent, refused or answered, within our limits of size.
-//! async-openai builds the request and reads the events. It would also retry (unseen by us), read error bodies and events
-//! of any size, and take settings from the environment; so each call gets a client of its own (two small allocations)
-//! around one shared connection pool, whose service does the exchange and knows what became of it. Retries are `openai.rs`'s.
+//! One exchange with a provider through async-openai: sent, refused or answered, within our limits
+//! of size.
+//! async-openai builds the request and reads the events. It would also retry (unseen by us), read
+//! error bodies and events of any size, and take settings from the environment. So each call gets a
+//! client of its own (two small allocations) around one shared connection pool. The service of the
+//! client does the exchange and knows the outcome. Retries are `openai.rs`'s.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -47,14 +49,14 @@ pub(super) struct Wire {
     endpoint: Arc<Endpoint>,
 }
 
-/// Where the model is, for async-openai, which would otherwise look into the environment.
+/// The endpoint of the model, for async-openai, which would otherwise look into the environment.
 struct Endpoint {
     /// `model … at …`, without anything secret.
     name: String,
     base: String,
     key: SecretString,
     headers: HeaderMap,
-    /// Over the key, and what is secret in the address.
+    /// Over the key, and the secrets in the address.
     veil: Veil,
 }
 
@@ -126,7 +128,7 @@ impl Wire {
         }
     }
 
-    /// What went wrong with this model.
+    /// Returns a failure of this model with these words.
     pub fn failure(&self, what: std::fmt::Arguments<'_>) -> Failure {
         self.endpoint.failure(what)
     }
@@ -181,7 +183,8 @@ impl Events {
         next.map_err(|error| self.endpoint.trouble(error, &self.seen))
     }
 
-    /// Whether the provider marked the end: a plain answer, or a streamed one with `[DONE]`.
+    /// Returns true if the provider marked the end: a plain answer, or a streamed one with
+    /// `[DONE]`.
     pub fn was_ended(&self) -> bool {
         self.seen.lock().done
     }
@@ -259,7 +262,7 @@ impl Config for Endpoint {
     }
 }
 
-/// What async-openai sends a request through.
+/// The service through which async-openai sends a request.
 #[derive(Clone)]
 struct Exchange {
     http: reqwest::Client,

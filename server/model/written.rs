@@ -209,7 +209,7 @@ fn is_cut(text: &str) -> bool {
     rest.is_empty() || begins.any(|begin| rest.starts_with(begin))
 }
 
-/// Returns whether words stand behind the arguments of a call whose form has no mark at its end.
+/// Returns true if words stand behind the arguments of a call in a form without a mark at its end.
 fn goes_on(text: &str) -> bool {
     let mark = marks(Place::Call).filter(|mark| text.starts_with(mark));
     let behind = &text[mark.map(str::len).max().unwrap_or_default()..];

@@ -1,5 +1,7 @@
-//! What recall knows for the audit of a memory: which statements look alike, and how often minds recalled them. Statements that look alike are candidates
-//! for people to look at: nothing is ever merged for that. All are looked for in one pass over the vectors, a part at a time.
+//! Findings of recall for the audit of a memory: statements that look alike, and the number of
+//! times that minds recalled each. Statements that look alike are candidates for people to look at:
+//! nothing is ever merged for that. All are looked for in one pass over the vectors, a part at a
+//! time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -56,12 +58,13 @@ struct Sought {
 }
 
 impl Recall {
-    /// How often minds recalled what, of late.
+    /// Returns how often minds recalled each statement, of late.
     pub async fn uses(&self, space: &Space) -> Result<Arc<Counted>, StoreError> {
         self.uses.counted(&*self.store, space).await
     }
 
-    /// Which others look like each of these, at most so many of each. All vectors of the space are looked at once.
+    /// Returns the others that look like each of these, at most so many of each. All vectors of the
+    /// space are looked at once.
     pub async fn likenesses(
         &self,
         space: &Space,

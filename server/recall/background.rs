@@ -1,6 +1,6 @@
-//! The frequency of words in their language: what is common there says little. A fixed list has the
-//! commonest forms of each of 42 languages. It is derived from wordfreq 3.1.1 by Robyn Speer, and both
-//! are under CC BY-SA 4.0.
+//! The frequency of words in their language: a common word says little. A fixed list has the
+//! commonest forms of each of 42 languages. It is derived from wordfreq 3.1.1 by Robyn Speer, and
+//! both are under CC BY-SA 4.0.
 
 use std::cmp::Reverse;
 
@@ -27,7 +27,7 @@ pub type Language = usize;
 #[derive(Debug, Clone, Copy)]
 pub struct Common {
     frequencies: &'static [u8],
-    /// So many forms share what the list says of one: numbers of as many digits.
+    /// So many forms share the frequency that the list has of one: numbers of as many digits.
     among: f32,
 }
 

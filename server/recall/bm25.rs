@@ -1,6 +1,7 @@
-//! The words leg of a recall: BM25 (Robertson and Zaragoza 2009) over an inverted index. A word weighs
-//! by how rare it is among the statements and in its language together (`recall/background.rs`), so
-//! that what a question shares with a statement by chance says little in a space of any size. Pure.
+//! The words leg of a recall: BM25 (Robertson and Zaragoza 2009) over an inverted index. A word
+//! weighs by how rare it is among the statements and in its language together
+//! (`recall/background.rs`). So words that a question shares with a statement by chance say little
+//! in a space of any size. Pure.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,8 +16,8 @@ const LENGTH: f32 = 0.75;
 pub const ASKED_MAX: usize = 128;
 /// A word is as common in its language as passages of so many words are that have it.
 const PASSAGE: f32 = 100.0;
-/// So many texts without any word of the question are counted beside those that are held: of a few
-/// texts nobody can say which words are common. Chosen by the curve in `bench/README.md`.
+/// So many texts without any word of the question are counted beside those that are held: a few
+/// texts do not tell which words are common. Chosen by the curve in `bench/README.md`.
 const IMAGINED: f32 = 1000.0;
 /// The least weight that a text and a question share where one answers the other, over the root of the
 /// question's weight. Chosen by the curve in `bench/README.md`.
@@ -89,7 +90,7 @@ impl Index {
         self.total += i64::from(length);
     }
 
-    /// Lets a text go, whose words have these forms.
+    /// Lets a text go, with these forms of its words.
     pub fn remove(&mut self, doc: u32, words: &[String]) {
         for (word, count) in counted(words) {
             let Some(listed) = self.words.get_mut(word) else {
@@ -249,8 +250,8 @@ impl Asked {
         }
     }
 
-    /// Returns whether a word of it tells of something: those of each sentence, as "what" and "I" in
-    /// English, find nothing by themselves, whatever their number.
+    /// Returns true if a word of it tells of something. Words that stand in every sentence, as
+    /// "what" and "I" in English, find nothing by themselves, in any number.
     pub fn tells(&self) -> bool {
         let least = ANSWERS * ANSWERS;
         let mut weights = self.words.iter().map(|it| squared(it.by_chance));

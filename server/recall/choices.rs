@@ -32,7 +32,7 @@ impl Choices {
         Some((self.begin(&mut all, of, with), why))
     }
 
-    /// A task whose choice is in the log goes on.
+    /// Returns a task that goes on: its choice is in the log.
     pub fn goes_on(&self, space: &Space, framework: &str, with: bool) -> Chosen {
         let of = (space.clone(), framework.to_owned());
         self.begin(&mut lock(&self.0), of, with)
@@ -47,7 +47,7 @@ impl Choices {
 }
 
 impl Chosen {
-    /// Whether the task is done with the framework.
+    /// Returns true if the task is done with the framework.
     pub fn with(&self) -> bool {
         self.with
     }

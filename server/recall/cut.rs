@@ -1,12 +1,12 @@
-//! Questions in scripts without spaces, cut into words of one or two characters: what the list of
-//! common words has, and what is between. Pairs across two words are no words, and say nothing.
+//! Questions in scripts without spaces, cut into words of one or two characters: those in the list
+//! of common words, and those between. Pairs across two words are no words, and say nothing.
 
 use super::background::{Common, Language, stands_alone};
 use thinkd_log::words::{pairs, singles};
 
 /// The cost of a character that is in no word, above that of all words.
 const UNKNOWN: u32 = 70;
-/// The cost of a form whose frequency is 0: each tenth of a power of ten costs one less.
+/// The cost of a form with the frequency 0: each tenth of a power of ten costs one less.
 const RAREST: u32 = 60;
 
 /// The words of a run in a language, by the way through it that has the most common ones. Characters

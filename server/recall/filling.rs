@@ -1,6 +1,9 @@
-//! Vectors of statements. The filler of a view gives statements their vectors beside the recalls, as long as somebody keeps the view. After a change of
-//! the model the vectors of all that is held, in all spaces, are made with the model that is configured now, and those of others are let go. What is stored
-//! already is not made again, so that whoever was cut off goes on where they were.
+//! Vectors of statements. The filler of a view gives statements their vectors beside the recalls,
+//! as long as the view is kept.
+//!
+//! After a change of the model the vectors of all held statements, in all spaces, are made with the
+//! model that is configured now. Vectors of other models are let go. A vector that is stored
+//! already is not made again, so that work that was cut off goes on from there.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -113,7 +116,8 @@ impl Meaning {
         Ok(())
     }
 
-    /// Makes the vectors of all spaces anew. `tell` hears of each step; returns whose vectors there are now.
+    /// Makes the vectors of all spaces anew. `tell` hears of each step. Returns the maker of the
+    /// vectors that there are now.
     pub async fn reembed(&self, mut tell: impl FnMut(&Space, &Made, bool)) -> Result<Maker, Why> {
         // Those of the same model with other dimensions are what this is to cure.
         let scale = self.measured(false).await?;
@@ -174,7 +178,7 @@ impl Meaning {
         }
     }
 
-    /// Those that are stored, by their hashes, as they are compared: at most a page.
+    /// Returns the vectors that are stored, by their hashes, as they are compared: at most a page.
     async fn stored(&self, scale: &Scale, hashes: &[Hash]) -> Result<HashMap<Hash, Vector>, Why> {
         let stored = self.store.vectors(&self.maker(scale), hashes).await;
         let vector = |bytes: &[u8]| scale.statement(Vector::from_bytes(bytes)?);

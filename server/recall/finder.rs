@@ -1,5 +1,6 @@
-//! A recall: brings the view of the space up to date by the rows that changed, finds what is relevant, and looks at the row of each hit, so that what is not
-//! held any more is never found. A question about another time is answered from a view that is made for it and not kept.
+//! A recall: brings the view of the space up to date by the rows that changed, finds relevant
+//! statements, and looks at the row of each hit. So a statement that is not held any more is never
+//! found. A question about another time is answered from a view that is made for it and not kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -44,16 +45,17 @@ pub const EDGES_MAX: u32 = 500;
 pub(super) const PAGE: u32 = 2000;
 /// Most statements of a view that is made for one question.
 pub(super) const PAST_MAX: usize = 100_000;
-/// Questions about another time that are answered at once, of all spaces: what each looks at is in memory meanwhile.
+/// Questions about another time that are answered at once, of all spaces: the statements of each
+/// are in memory meanwhile.
 const PAST_AT_ONCE: u32 = 2;
-/// How long such a question waits for its turn.
+/// Longest time that such a question waits for its turn.
 pub(super) const PAST_WAIT: Duration = Duration::from_secs(5);
-/// Frameworks have one part of so many of the memory beside what statements have.
+/// Frameworks have the memory of statements divided by this, besides that of statements.
 const FRAMEWORKS: usize = 16;
 /// So often is a recall begun again that something changed under.
 const TRIES: usize = 3;
 
-/// What is asked.
+/// A question to recall.
 #[derive(Debug, Clone, Default)]
 pub struct Question {
     /// The question.
@@ -62,13 +64,13 @@ pub struct Question {
     pub limit: usize,
     /// At most so many tokens of all hits; none: as configured.
     pub tokens: Option<u32>,
-    /// What held at this time.
+    /// Statements that held at this time.
     pub at: Option<Timestamp>,
     /// As it was when this event was the last one.
     pub as_of: Option<Seq>,
 }
 
-/// What was found.
+/// The result of a recall.
 #[derive(Debug, Clone, Default)]
 pub struct Found {
     /// The hits, best first.
@@ -81,12 +83,12 @@ pub struct Found {
     pub is_bare: bool,
 }
 
-/// What is asked of the graph.
+/// A question to the graph.
 #[derive(Debug, Clone)]
 pub struct Look {
     /// From this name.
     pub from: String,
-    /// The ways to this one; none: what is around it.
+    /// The ways to this one; none: the statements around `from`.
     pub to: Option<String>,
     /// So many steps.
     pub depth: usize,
@@ -134,7 +136,7 @@ pub struct Recall {
     pub(super) shelf: Shelf,
     /// The frameworks of spaces, by which tasks are compared.
     pub(super) frameworks: Shelf,
-    /// Which like tasks are under way.
+    /// The like tasks that are under way.
     pub choices: Choices,
     pub(super) places: Places,
     /// Places for questions about another time.
@@ -196,7 +198,7 @@ impl Recall {
         self
     }
 
-    /// Which vectors are in force in a space, for people.
+    /// Returns the vectors that are in force in a space, for people.
     pub fn vectors(&self, space: &Space) -> String {
         match &self.meaning {
             Some(meaning) => meaning.in_force(self.shelf.kept_of(space).as_deref()),
@@ -204,7 +206,7 @@ impl Recall {
         }
     }
 
-    /// What is held and relevant to a question.
+    /// Returns the held statements that are relevant to a question.
     pub async fn recall(&self, space: &Space, question: &Question) -> Result<Found, Error> {
         if question.at.is_some() || question.as_of.is_some() {
             return self.recall_past(space, question).await;
@@ -255,8 +257,8 @@ impl Recall {
         Ok(found)
     }
 
-    /// Returns the id of a statement that was taken back with the turn that claimed it. One that
-    /// somebody has said in another message is not.
+    /// Returns the id of a statement that was taken back with the turn that claimed it. A statement
+    /// that was said in another message is not taken back.
     async fn back(&self, space: &Space, held: &Held) -> Result<Option<String>, StoreError> {
         if !is_taken_back(&*self.store, space, held.number).await? {
             return Ok(None);
@@ -296,7 +298,7 @@ impl Recall {
         Ok(is_empty && news.is_empty())
     }
 
-    /// What is around a name in the graph, or between two.
+    /// Returns the graph around a name, or between two.
     pub async fn look(&self, space: &Space, look: &Look) -> Result<Option<GraphPart>, Error> {
         let _place = self.places.take(space).await;
         let (slot, look) = (self.shelf.of(space), look.clone());
@@ -305,7 +307,8 @@ impl Recall {
         self.believed(space, &slot, find, shown).await
     }
 
-    /// Returns what `find` finds in a view, once the rows of all that it shows say the same.
+    /// Returns the findings of `find` in a view, once the rows of all statements that it shows say
+    /// the same.
     async fn believed<T: Send + 'static>(
         &self,
         space: &Space,
@@ -347,7 +350,8 @@ impl Recall {
         }
     }
 
-    /// Whether all of these are still what the view says. What is gone from its table leaves the view: no later change of its row tells of that.
+    /// Returns true if the rows of all of these are as in the view. A statement that is gone from
+    /// its table leaves the view: no later change of its row tells of that.
     async fn still(
         &self,
         space: &Space,
@@ -365,7 +369,7 @@ impl Recall {
         Ok(is_still)
     }
 
-    /// How many tokens the hits of a question may have.
+    /// Returns the most tokens that the hits of a question may have.
     pub(super) fn room_of(&self, question: &Question) -> usize {
         question.tokens.unwrap_or(self.options.tokens) as usize
     }
@@ -380,12 +384,12 @@ fn shelves(options: &Options, empty: fn() -> View) -> (Shelf, Shelf) {
     )
 }
 
-/// What names statements as they were seen, each once.
+/// Returns the ids of statements, each once, with their last change as it was seen.
 fn looked_at<'a>(held: impl Iterator<Item = &'a Held>) -> BTreeMap<String, Seq> {
     held.map(|held| (held.id.clone(), held.changed)).collect()
 }
 
-/// Work for a processor, beside what waits for others.
+/// Returns the result of work for a processor, done apart from work that waits.
 pub(super) async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Error> {
@@ -393,7 +397,7 @@ pub(super) async fn apart<T: Send + 'static>(
     work.map_err(|_| Error::CutOff)
 }
 
-/// What a view has around a name, or between two; none: it has no such name.
+/// Returns the statements of a view around a name, or between two; none: it has no such name.
 fn looked(view: &View, look: &Look) -> Option<GraphPart> {
     let graph = view.graph();
     let from = graph.named(&look.from)?;

@@ -1,6 +1,6 @@
-//! Which frameworks a task is like: found by words and vectors as statements are, above the same
-//! threshold. Each comes with whether the task is to be solved with it or without it, to compare,
-//! and why.
+//! The frameworks that a task is like: found by words and vectors as statements are, above the same
+//! threshold. Each comes with the choice to solve the task with it or without it, to compare, and
+//! with the reason.
 
 use super::choices::Chosen;
 use super::finder::{Error, Recall, apart};
@@ -10,7 +10,7 @@ use thinkd_event::framework::{Framework, PER_TASK};
 use thinkd_log::projections::frameworks::{FrameworkName, FrameworkRow};
 use thinkd_words::id::Space;
 
-/// Most characters of a task that are compared: its beginning says what it is.
+/// Most characters of a task that are compared: its beginning tells its subject.
 const TASK_MAX: usize = 1024;
 
 /// A framework that a task is like.
@@ -18,7 +18,7 @@ const TASK_MAX: usize = 1024;
 pub struct Likely {
     /// The framework.
     pub row: FrameworkRow,
-    /// Whether the task is to be solved with it; else it is solved without it, to compare, and its
+    /// The choice to solve the task with it; else it is solved without it, to compare, and its
     /// outcome is told, too. Kept until that is told, so that choices beside it count it.
     pub chosen: Chosen,
     /// Why it is, or is not, in a sentence: how like the task is, and how the framework stands.
@@ -31,7 +31,7 @@ impl Recall {
     /// Returns the frameworks that a task is like, the likest first: at most two, and none that was
     /// dropped or never worked.
     ///
-    /// Whoever solves the task records the choice (`FrameworkFact`), and what came of it
+    /// The solver of the task records the choice (`FrameworkFact`), and its outcome
     /// (`runtime/frameworks.rs`), with each of them.
     pub async fn frameworks_for(&self, space: &Space, task: &str) -> Result<Vec<Likely>, Error> {
         let mut likely = Vec::new();
@@ -58,7 +58,7 @@ impl Recall {
         Ok(likely)
     }
 
-    /// Returns the frameworks that a text is like, whatever came of them.
+    /// Returns the frameworks that a text is like, regardless of their outcomes.
     pub(super) async fn frameworks(&self, space: &Space, text: &str) -> Result<Vec<Hit>, Error> {
         let text: String = text.chars().take(TASK_MAX).collect();
         let _place = self.places.take(space).await;

@@ -1,5 +1,5 @@
-//! One order out of the legs of a recall: the mean of what the legs say of a statement, each 0 to 1. A
-//! leg that can say nothing of it counts as if it said what the others say. Pure.
+//! One order out of the legs of a recall: the mean of their scores of a statement, each 0 to 1. A
+//! leg that has no score of it counts as if it had that of the others. Pure.
 
 use std::cmp::Ordering;
 
@@ -21,7 +21,7 @@ pub struct Scores {
     pub graph: Option<f32>,
 }
 
-/// Writes what a leg says in thousandths.
+/// Writes the score of a leg in thousandths.
 fn thousandths<S: Serializer>(
     score: &(impl Copy + Into<Option<f32>>),
     serializer: S,
@@ -47,19 +47,19 @@ impl Scores {
     }
 }
 
-/// A candidate: a statement, and what the legs say of it.
+/// A candidate: a statement, and its scores by the legs.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
     /// Its number in the view.
     pub doc: u32,
     /// The statement.
     pub held: &'a Held,
-    /// What the legs say.
+    /// The scores by the legs.
     pub scores: Scores,
 }
 
 impl Candidate<'_> {
-    /// Its score, in thousandths: what differs by less is the same.
+    /// Returns its score, in thousandths: scores that differ by less are the same.
     pub fn score(&self) -> i64 {
         #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1000")]
         let score = (self.scores.fused() * 1000.0).round() as i64;
@@ -93,7 +93,8 @@ pub fn keep_first<T>(all: &mut Vec<T>, most: usize, order: impl Fn(&T, &T) -> Or
     all.sort_by(&order);
 }
 
-/// Keeps what has room, in order, and returns how much has none: that leaves it to those behind it.
+/// Keeps the items that have room, in order, and returns the number of the others: an item without
+/// room leaves it to those behind it.
 pub fn keep_fitting<T>(all: &mut Vec<T>, mut room: usize, takes: impl Fn(&T) -> usize) -> usize {
     let count = all.len();
     all.retain(|it| {
@@ -104,7 +105,8 @@ pub fn keep_fitting<T>(all: &mut Vec<T>, mut room: usize, takes: impl Fn(&T) -> 
     count - all.len()
 }
 
-/// About how many tokens a text has: of what is written with spaces a token for four characters, else one for each.
+/// Returns about how many tokens a text has: one for four ASCII characters, and one for each other
+/// character.
 pub fn tokens(text: &str) -> usize {
     let count = text.chars().count();
     let plain = text.chars().filter(char::is_ascii).count();

@@ -110,7 +110,8 @@ impl Graph {
         keys.iter().flatten().find_map(|key| self.of_key(key))
     }
 
-    /// A name that statements have is itself, whatever else is called so: only what stands nowhere else is another name.
+    /// Returns the node of a key. A name that statements have is itself, even if another one is
+    /// called so: only a name that stands nowhere else is another name.
     fn of_key(&self, key: &str) -> Option<Node> {
         let node = self
             .names
@@ -119,7 +120,8 @@ impl Graph {
         node.copied()
     }
 
-    /// From now on these are other names of what stands here under the second of each pair.
+    /// Sets the other names: the first of each pair is another name of the second, which stands
+    /// here.
     pub fn set_aliases(&mut self, aliases: impl Iterator<Item = (String, String)>) {
         let both =
             aliases.filter_map(|(alias, name)| Some((key(&alias)?.into(), key(&name)?.into())));
@@ -199,9 +201,9 @@ impl Graph {
 pub struct Ways<'a> {
     graph: &'a Graph,
     most: usize,
-    /// How one came to a name, and as the how-manieth.
+    /// The step by which a name was reached, and its place in the order of arrival.
     came: HashMap<Node, (Option<(Node, Doc)>, usize)>,
-    /// Names whose statements are to be looked at, and how many steps they are away.
+    /// Names with statements that are to be looked at, and the number of steps to them.
     next: VecDeque<(Node, usize)>,
     /// The statements of the first of them that were looked at.
     at: usize,

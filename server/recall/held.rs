@@ -75,7 +75,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// What a view keeps of a row.
+    /// Returns the statement that a view keeps of a row.
     pub fn of(row: StatementRow) -> Self {
         let judged = row.judged.as_ref();
         let reflection_only = judged.is_some_and(|it| it.carried == [Instrument::Reflection]);
@@ -146,7 +146,7 @@ impl Held {
         words
     }
 
-    /// Returns what it says, as it is compared with what others say.
+    /// Returns its content, as it is compared with that of others.
     pub(super) fn saying(&self, names: &Names) -> Saying {
         let edge = self.triple.as_ref().map(|it| {
             let [subject, object] = [&it.subject, &it.object].map(|name| names.resolve(name));

@@ -1,4 +1,4 @@
-//! Recall: what is held and relevant to a question.
+//! Recall: the memory that is relevant to a question.
 
 pub mod audit;
 pub mod background;

@@ -1,5 +1,6 @@
-//! Vectors that a model makes: of questions when they are asked, of statements by a filler for each view (`filling.rs`). What a model made
-//! once is stored by the hash of the text, and is not made again. Where no vectors come in time, recall goes on without them and says why.
+//! Vectors that a model makes: of questions when they are asked, of statements by a filler for each
+//! view (`filling.rs`). A statement's vector is stored by the hash of the text, and is not made
+//! again. Where no vectors come in time, recall goes on without them and says why.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -18,7 +19,7 @@ use thinkd_tasks::lock::lock;
 use thinkd_words::failure::Failure;
 use thinkd_words::text::counted;
 
-/// Questions whose vectors are kept.
+/// Most questions that are kept with their vectors.
 const QUESTIONS: usize = 1000;
 /// After a failure the model is left alone for so long; twice as long after each further one.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -52,14 +53,15 @@ pub struct Meaning {
     pub(super) store: Arc<dyn Store>,
     pub(super) embedder: Arc<dyn Embedder>,
     pub(super) options: Options,
-    /// The scale of the model; whoever measures it has the lock meanwhile.
+    /// The scale of the model; its lock is held while it is measured.
     pub(super) scale: tokio::sync::RwLock<Option<Scale>>,
     /// The questions that were asked last, and their vectors.
     questions: Mutex<VecDeque<(String, Vector)>>,
     trouble: Mutex<Trouble>,
 }
 
-/// What the model failed with last, how often in a row, and until when it is left alone.
+/// The last failure of the model, the number of failures in a row, and the time until which the
+/// model is left alone.
 #[derive(Default)]
 struct Trouble {
     failures: u32,
@@ -114,7 +116,7 @@ impl Meaning {
         self.partly(slot, self.in_time(until, self.filled(slot)).await)
     }
 
-    /// Returns what comes until then.
+    /// Returns the result of work that is done until then.
     async fn in_time<T>(
         &self,
         until: Instant,
@@ -154,7 +156,8 @@ impl Meaning {
         in_force
     }
 
-    /// The vector of a question. The work goes on where nobody waits any more: whoever asks the same next finds it.
+    /// Returns the vector of a question. The work goes on where no caller waits any more: the next
+    /// caller with the same question finds it.
     async fn asked(self: &Arc<Self>, text: &str) -> Result<Vector, Why> {
         let known = |(known, _): &&(String, Vector)| known == text;
         if let Some((_, vector)) = lock(&self.questions).iter().find(known) {
@@ -228,7 +231,7 @@ impl Meaning {
         }
     }
 
-    /// Keeps what went wrong: recalls are told so, and the model is left alone for a while.
+    /// Keeps a failure: recalls are told of it, and the model is left alone for a while.
     pub(super) fn failed(&self, why: Why) -> Why {
         let mut trouble = lock(&self.trouble);
         if trouble.last.as_ref().is_none_or(|(known, _)| *known != why) {
@@ -245,13 +248,13 @@ impl Meaning {
     }
 }
 
-/// Whether it was refused for what the texts are, and others may be taken.
+/// Returns true if the model refused these texts, and may take others.
 fn is_of_texts(failure: &Failure) -> bool {
     let statuses = [400, 413, 422];
     statuses.iter().any(|it| failure.detail["status"] == *it)
 }
 
-/// Returns what went wrong with the store, as it is shown.
+/// Returns an error of the store, as it is shown.
 pub(super) fn told(error: StoreError) -> Why {
     error.to_string()
 }

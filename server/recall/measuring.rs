@@ -1,5 +1,6 @@
-//! A model for vectors is measured before it is used: what its numbers mean, and whether those that are stored under its name are of its kind. It is
-//! measured on pairs of a question and a statement that answers it, and on the same texts paired wrongly.
+//! A model for vectors is measured before it is used: the meaning of its numbers, and whether the
+//! vectors that are stored under its name are of its kind. It is measured on pairs of a question
+//! and a statement that answers it, and on the same texts paired wrongly.
 
 use std::sync::Arc;
 
@@ -7,7 +8,8 @@ use super::meaning::{Meaning, Why, told};
 use super::shelf::Slot;
 use super::vectors::{Common, MEASURED_BY, Scale, Vector, mean};
 
-/// Questions, each with what answers it behind a tab, about things that have nothing to do with each other.
+/// Questions, each with its answer behind a tab, about things that have nothing to do with each
+/// other.
 const PAIRS: &str = include_str!("pairs.txt");
 /// So much nearer are a question and its answer, at the least, in a model that is of use.
 const LEAST: f32 = 0.01;
@@ -15,7 +17,8 @@ const LEAST: f32 = 0.01;
 const SAME: f32 = 0.99;
 
 impl Meaning {
-    /// What the numbers of the model mean, measured once. Vectors of the same model with other dimensions are in the way.
+    /// Returns the scale of the model, measured once. Vectors of the same model with other
+    /// dimensions are in the way.
     pub(super) async fn scale(&self) -> Result<Scale, Why> {
         if let Some(known) = &*self.scale.read().await {
             return Ok(known.clone());
@@ -66,7 +69,7 @@ impl Meaning {
         )
     }
 
-    /// Whether the vectors of a view are of another scale than the model has now.
+    /// Returns true if the vectors of a view are of another scale than the model has now.
     pub(super) fn is_stale(&self, slot: &Slot) -> bool {
         let is_other = |scale| slot.read(|it| !it.is_empty() && *it.vectors.scale() != scale);
         self.known_scale().is_some_and(is_other)

@@ -1,5 +1,6 @@
-//! Recall of what is no statement: notes, thoughts and frameworks. Words of the question find candidates by the store's indexes, and these are ranked as
-//! statements are, above the same threshold. They claim nothing of the world, and say of themselves what they are.
+//! Recall of notes, thoughts and frameworks, which are no statements. Words of the question find
+//! candidates by the store's indexes, and these are ranked as statements are, above the same
+//! threshold. They claim nothing of the world, and each tells its kind.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -48,7 +49,8 @@ const NOTES: u32 = 200;
 type Candidates = Vec<(Held, String)>;
 
 impl Recall {
-    /// What is relevant to a question among notes, thoughts and frameworks, as they are now, best first; and how many more are that have no room.
+    /// Returns the notes, thoughts and frameworks that are relevant to a question, as they are now,
+    /// best first. Also returns the number of those that have no room.
     pub async fn others(
         &self,
         space: &Space,
@@ -161,7 +163,7 @@ impl Other {
     }
 }
 
-/// What a mind is told of these.
+/// Returns these as a mind is told them.
 pub fn told(others: &[Other]) -> Value {
     let why = |it: &Other| format!("words {:.2} ({})", it.score, it.matched.join(" "));
     let told = |it: &Other| json!({ "kind": it.kind, "id": it.id, "seq": it.seq, "text": it.text, "why": why(it) });

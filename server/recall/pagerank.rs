@@ -1,15 +1,17 @@
-//! The graph leg of a recall: personalised PageRank from the names in the question and the best hits of the other legs (the idea of HippoRAG, without a
-//! model). Pure. Weights are whole numbers: a sum is the same in whatever order it is made, so that the order of hits is the same on every server.
+//! The graph leg of a recall: personalised PageRank from the names in the question and the best
+//! hits of the other legs (the idea of HippoRAG, without a model). Pure. Weights are whole numbers:
+//! a sum is the same in any order, so that the order of hits is the same on every server.
 
 use super::graph::{Doc, Graph, Node};
 
 /// All the weight that there is.
 const WHOLE: u64 = 1 << 40;
-/// How often it goes on: so many half steps from name to name.
+/// Half steps of a walk from name to name.
 const ROUNDS: usize = 8;
-/// Of 10 parts of what comes somewhere these go on.
+/// Of 10 parts of a weight that arrives these go on.
 const GOES_ON: u64 = 7;
-/// What is spread thinner than this is no hint, and goes no further: so the work is bounded, whatever the graph is like.
+/// A weight that is spread thinner than this is no hint, and goes no further: so the work is
+/// bounded, in any graph.
 const LEAST: u64 = WHOLE >> 16;
 
 #[expect(clippy::cast_precision_loss, reason = "a count of statements")]
@@ -75,7 +77,8 @@ fn seeds(graph: &Graph, names: &[Node], docs: &[(Doc, f32)]) -> (Weights, Weight
     (shared(names, for_names), shared(docs, for_docs))
 }
 
-/// Returns how near each statement is that a walk comes to, as a score from 0 to 1. What it begins with does not count: it is no news.
+/// Returns the nearness of each statement that a walk comes to, as a score from 0 to 1. The
+/// beginnings of the walk do not count: they are no news.
 pub fn spread(graph: &Graph, names: &[Node], docs: &[(Doc, f32)]) -> Vec<(Doc, f32)> {
     let mut rests = Weights::default();
     let (mut at_names, mut at_docs) = seeds(graph, names, docs);
@@ -103,7 +106,8 @@ pub fn spread(graph: &Graph, names: &[Node], docs: &[(Doc, f32)]) -> Vec<(Doc, f
     found.map(|(doc, weight)| (doc, score(weight))).collect()
 }
 
-/// A weight as a score from 0 to 1, by its order of magnitude: what rests on a statement is the less the more others there are.
+/// Returns a weight as a score from 0 to 1, by its order of magnitude: the more statements there
+/// are, the less weight rests on each.
 fn score(weight: u64) -> f32 {
     #[expect(clippy::cast_precision_loss, reason = "a part of the whole")]
     let of = |weight: u64| (weight as f32 / LEAST as f32).max(1.0).ln();

@@ -1,4 +1,5 @@
-//! Recall of another time: what was held as of an event, or is held to have been so at a time, in a view that is made for the question and not kept.
+//! Recall of another time: of statements that were held as of an event, or are held to have been so
+//! at a time. The view is made for the question and not kept.
 
 use std::collections::HashMap;
 
@@ -17,11 +18,12 @@ use thinkd_log::projections::statements::{Asked, StatementRow};
 use thinkd_words::id::{Seq, Space};
 use thinkd_words::time::Timestamp;
 
-/// Bytes that a statement takes while it is looked up what it was then, roughly.
+/// Bytes that a statement takes while its standing of then is looked up, roughly.
 const STANDING_BYTES: usize = 200;
 
 impl Recall {
-    /// The same of another time. It has places of its own: it takes long, and those who ask about now do not wait for it.
+    /// Returns the same of another time. This recall has places of its own: it takes long, and
+    /// questions about now do not wait for it.
     pub(super) async fn recall_past(
         &self,
         space: &Space,
@@ -45,7 +47,7 @@ impl Recall {
         .await
     }
 
-    /// What was held then, or of that time.
+    /// Returns a view of the statements that were held then, or are held of that time.
     async fn past(
         &self,
         space: &Space,
@@ -98,7 +100,7 @@ impl Recall {
         Ok(view)
     }
 
-    /// Returns what each statement was as of an event; none: the question names no event.
+    /// Returns the standing of each statement as of an event; none: the question names no event.
     async fn standings(
         &self,
         space: &Space,

@@ -1,4 +1,5 @@
-//! Which of the held statements contradict each other: what each says of its subject and relation, kept side by side. Pure.
+//! The held statements that contradict each other: their values for a subject and a relation, kept
+//! side by side. Pure.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -48,7 +49,8 @@ impl Rivals {
         }
     }
 
-    /// What contradicts a statement by any name of its subject: the first few that were claimed, and how many there are.
+    /// Returns the statements that contradict a statement by any name of its subject: the first few
+    /// that were claimed, and how many there are.
     pub fn of(&self, held: &Held, names: &Names) -> (Vec<Doc>, usize) {
         let (Some((subject, relation)), Some(triple)) = (about(held), &held.triple) else {
             return (Vec::new(), 0);

@@ -1,6 +1,7 @@
-//! The views of all spaces that somebody recalls in, within one limit of memory that the spaces share (`level`). Of the views that have more than their
-//! share the one that was used longest ago goes first; one that nobody uses for a while goes by itself. What a question about another time takes is
-//! counted with the view of its space.
+//! The views of all spaces with recalls, within one limit of memory that the spaces share
+//! (`level`). Of the views that have more than their share the one that was used longest ago goes
+//! first; a view that is not used for a while goes by itself. The memory of a question about
+//! another time is counted with the view of its space.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,13 +15,13 @@ use thinkd_tasks::level::level;
 use thinkd_tasks::lock::lock;
 use thinkd_words::id::Space;
 
-/// The view of a space, and who brings it up to date.
+/// The view of a space, and the locks of the work on it.
 pub struct Slot {
-    /// What is held.
+    /// The held statements.
     pub view: RwLock<View>,
-    /// Held by whoever brings it up to date.
+    /// Held while the view is brought up to date.
     pub turn: tokio::sync::Mutex<()>,
-    /// Held by whoever fills in vectors.
+    /// Held while vectors are filled in.
     pub filler: Arc<tokio::sync::Mutex<()>>,
     /// Told whenever some vectors came, or none will for a while.
     pub filled: Notify,
@@ -48,11 +49,11 @@ struct Spaces {
     /// The metric of the bytes that are kept.
     metric: &'static str,
     kept: HashMap<Space, Kept>,
-    /// Somebody looks from time to time whether a view is in use still.
+    /// True while a task looks from time to time whether a view is in use still.
     is_swept: bool,
 }
 
-/// What is kept of a space.
+/// The place of a space on the shelf.
 struct Kept {
     slot: Arc<Slot>,
     used: Instant,
@@ -60,7 +61,7 @@ struct Kept {
     past: usize,
 }
 
-/// What a view takes that is made for one question; dropping it gives that back.
+/// The memory of a view that is made for one question; dropping it gives that back.
 pub struct Room<'a> {
     shelf: &'a Shelf,
     space: &'a Space,
@@ -74,7 +75,7 @@ impl Kept {
 }
 
 impl Spaces {
-    /// What a space may have, where it wants so many bytes.
+    /// Returns the bytes that a space may have, where it wants so many.
     fn level(&self, space: &Space, bytes: usize) -> usize {
         let others = self.kept.iter().filter(|(other, _)| *other != space);
         let sizes = others.map(|(_, kept)| kept.bytes()).chain([bytes]);
@@ -96,7 +97,7 @@ impl Spaces {
         }
     }
 
-    /// Lets the view of a space go: it is read anew when somebody recalls there.
+    /// Lets the view of a space go: it is read anew at the next recall there.
     fn let_go(&mut self, space: &Space) {
         match self.kept.get_mut(space) {
             Some(kept) if kept.past > 0 => kept.slot = Slot::new(self.empty),
@@ -118,7 +119,8 @@ impl Spaces {
 }
 
 impl Shelf {
-    /// A shelf for so many bytes, on which nothing stays that nobody uses for so long, what a view on it begins as, and the metric of the bytes.
+    /// Returns a shelf for `most` bytes. A view that is not used for `idle` goes; `empty` makes a
+    /// new view; `metric` names the metric of the bytes.
     pub fn new(most: usize, idle: Duration, empty: fn() -> View, metric: &'static str) -> Self {
         let spaces = Spaces {
             most,
@@ -145,7 +147,8 @@ impl Shelf {
         spaces.kept.get(space).map(|kept| kept.slot.clone())
     }
 
-    /// What is kept of a space, which is in use now. This slot is put there where there is none.
+    /// Returns the place of a space, which is in use now. Where there is none, one is made with
+    /// this slot, or with an empty one.
     fn kept<'a>(
         &self,
         spaces: &'a mut Spaces,
@@ -243,7 +246,7 @@ impl Drop for Room<'_> {
     }
 }
 
-/// Lets views go that nobody uses, as long as there are any.
+/// Lets unused views go, as long as there are any views.
 async fn sweep(spaces: Weak<Mutex<Spaces>>, idle: Duration) {
     loop {
         tokio::time::sleep(idle / 4).await;
@@ -314,8 +317,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever spaces want in whatever order: none that has no more than an equal share loses its view or is refused, and together they have no
-        /// more than there is, but for what questions under way have.
+        /// No space that has at most an equal share loses its view or is refused, in any order of
+        /// wants. Together the spaces have no more than there is, but for the memory of questions
+        /// under way.
         #[test]
         fn no_space_takes_from_another_below_an_equal_share(steps in steps()) {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();

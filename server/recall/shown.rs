@@ -8,7 +8,7 @@ use thinkd_event::statement::spaced;
 use thinkd_event::word::mark;
 
 impl Found {
-    /// What a mind is told, in few words. `recalled` says that nothing of it is news.
+    /// Returns the text for a mind, in few words. `recalled` says that nothing of it is news.
     pub fn told(self) -> Value {
         let mut note = match (self.hits.is_empty(), self.left_out) {
             (true, 0) => "nothing that is held is relevant".to_owned(),

@@ -1,5 +1,6 @@
-//! How often statements were recalled by minds: counted from the results of recalls in the log, of which the newest are looked at. What was counted is
-//! kept for a while, so that only what came since is read; it is no truth, and made again from the log.
+//! The number of times that minds recalled statements: counted from the results of recalls in the
+//! log, of which the newest are looked at. Counts are kept for a while, so that only later results
+//! are read. They are no truth, and made again from the log.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -21,30 +22,30 @@ pub const RECALLS_MAX: usize = 2000;
 const PAGE: u32 = 500;
 /// Most pages: results that failed are among them.
 const PAGES_MAX: usize = 2 * RECALLS_MAX / PAGE as usize;
-/// Of so many spaces what was counted is kept.
+/// Most spaces of which counts are kept.
 const SPACES_MAX: usize = 64;
 
 /// See the module.
 #[derive(Default)]
 pub struct Uses(Mutex<HashMap<Space, Arc<Counted>>>);
 
-/// What was recalled of late in a space.
+/// The statements that were recalled of late in a space.
 #[derive(Debug, Clone, Default)]
 pub struct Counted {
     /// The last result that was read.
     upto: Seq,
-    /// What each recall returned, the oldest first.
+    /// The statements that each recall returned, the oldest first.
     recalls: Vec<Vec<String>>,
     times: HashMap<String, u32>,
 }
 
 impl Counted {
-    /// How many recalls were looked at.
+    /// Returns the number of recalls that were looked at.
     pub fn recalls(&self) -> usize {
         self.recalls.len()
     }
 
-    /// How many of them returned a statement.
+    /// Returns the number of them that returned a statement.
     pub fn of(&self, id: &str) -> u32 {
         self.times.get(id).copied().unwrap_or(0)
     }
@@ -73,7 +74,7 @@ impl Counted {
 }
 
 impl Uses {
-    /// What was recalled of late in a space, as the log has it now.
+    /// Returns the statements that were recalled of late in a space, as the log has it now.
     pub async fn counted(
         &self,
         store: &dyn Store,

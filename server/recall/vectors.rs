@@ -1,6 +1,6 @@
-//! The vectors leg of a recall: vectors in 8 bits with one scale each, and an exact scan over all of
-//! them. Pure. Where no model makes vectors, recall goes without; built-in ones, made from the letters
-//! alone, serve the audit, which shows what looks alike.
+//! The vectors leg of a recall: vectors in 8 bits with one scale each, and an exact scan over all
+//! of them. Pure. Where no model makes vectors, recall goes without; built-in ones, made from the
+//! letters alone, serve the audit, which shows statements that look alike.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use thinkd_log::words::atoms;
 
 /// The dimensions of the built-in vectors.
 pub const DIMENSIONS: usize = 384;
-/// What stands for the name of a model where there is none.
+/// The words in place of the name of a model where there is none.
 pub const BUILT_IN: &str = "none (recall goes by words and names)";
-/// What a run of letters counts against its whole word.
+/// The weight of a run of letters against its whole word.
 const LETTERS: f32 = 0.35;
 /// The longest runs of letters that count.
 const RUNS: std::ops::RangeInclusive<usize> = 3..=5;
@@ -19,21 +19,23 @@ const RUNS: std::ops::RangeInclusive<usize> = 3..=5;
 /// Pairs of a question and its answer by which a model is measured (`measuring.rs`).
 pub const MEASURED_BY: usize = 12;
 
-/// What the numbers of a model mean: two models differ in how near texts are to each other that have nothing in common.
+/// The meaning of the numbers of a model: two models differ in how near texts are to each other
+/// that have nothing in common.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scale {
-    /// How many numbers a vector has.
+    /// Numbers of a vector.
     pub dimensions: usize,
     /// So near are two texts that have nothing to do with each other.
     pub unrelated: f32,
-    /// So near are a question and what answers it.
+    /// So near are a question and its answer.
     pub related: f32,
-    /// What all texts have in common in it; none: nothing is taken off.
+    /// The part that all texts have in common in it; none: nothing is taken off.
     pub common: Option<Arc<Common>>,
 }
 
-/// What the vectors of all texts have in common in a model: taken off, for it says nothing of what a text is about, and is most of what some models say
-/// (Mu and Viswanath 2018, "All-but-the-Top").
+/// The part that the vectors of all texts have in common in a model. It is taken off, for it says
+/// nothing of the subject of a text, and is most of the vectors of some models (Mu and Viswanath
+/// 2018, "All-but-the-Top").
 #[derive(Debug, Clone, PartialEq)]
 pub struct Common {
     /// The mean of questions.
@@ -44,8 +46,8 @@ pub struct Common {
 
 /// The nearest texts that a text has to stand out from, the first ones left out: they may be answers as well.
 const OTHERS: Range<usize> = 5..15;
-/// The distance by which an answer stands out, as a part of what lies between unrelated texts and an answer.
-/// Chosen by the curve in `bench/README.md`.
+/// The distance by which an answer stands out, as a part of the distance between unrelated texts
+/// and an answer. Chosen by the curve in `bench/README.md`.
 const STANDS_OUT: f32 = 0.33;
 
 impl Scale {
@@ -56,7 +58,7 @@ impl Scale {
         related: 0.745,
         common: None,
     };
-    /// That of a model of which nothing is known yet.
+    /// The scale of a model of which nothing is known yet.
     pub const UNKNOWN: Self = Self {
         dimensions: 0,
         unrelated: 0.0,
@@ -64,7 +66,7 @@ impl Scale {
         common: None,
     };
 
-    /// A question's vector as it is compared; none: it has nothing but what all have.
+    /// Returns a question's vector as it is compared; none: it has only the part that all have.
     pub(super) fn question(&self, vector: Vector) -> Option<Vector> {
         let Some(common) = &self.common else {
             return Some(vector);
@@ -80,7 +82,8 @@ impl Scale {
         vector.without(&common.statements)
     }
 
-    /// From so near on two statements may say the same: half way from what answers a question to the very same text. Of letters alone a fixed part.
+    /// Returns how near two statements are at least that may say the same: half way from a question
+    /// and its answer to the very same text. Of letters alone a fixed part.
     pub fn alike(&self) -> f32 {
         if *self == Self::LETTERS {
             0.8
@@ -124,7 +127,7 @@ impl Vector {
         self.scale.to_le_bytes().into_iter().chain(parts).collect()
     }
 
-    /// What was stored; none: it is no vector.
+    /// Returns a vector from its stored bytes; none: they are no vector.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (scale, parts) = bytes.split_first_chunk::<4>()?;
         let scale = f32::from_le_bytes(*scale);
@@ -134,7 +137,7 @@ impl Vector {
         })
     }
 
-    /// How many numbers it has.
+    /// Returns how many numbers it has.
     pub fn dimensions(&self) -> usize {
         self.parts.len()
     }
@@ -144,7 +147,8 @@ impl Vector {
         self.parts.iter().map(|part| f32::from(*part) * self.scale)
     }
 
-    /// The direction of what it has besides; none: nothing, or the other one has another length.
+    /// Returns the direction of its rest without `common`; none: there is no rest, or `common` has
+    /// another length.
     pub(super) fn without(&self, common: &[f32]) -> Option<Self> {
         if common.len() != self.parts.len() {
             return None;
@@ -153,7 +157,8 @@ impl Vector {
         Self::of(&own.map(|(own, common)| own - common).collect::<Vec<_>>())
     }
 
-    /// The cosine of the angle between two; of what has another length a part is compared, which says nothing.
+    /// Returns the cosine of the angle between two; of vectors of unequal length a part is
+    /// compared, which says nothing.
     pub fn cosine(&self, other: &Self) -> f32 {
         dot(&self.parts, &other.parts) * self.scale * other.scale
     }
@@ -218,7 +223,7 @@ impl Rows {
         }
     }
 
-    /// What their numbers mean.
+    /// Returns the meaning of their numbers.
     pub fn scale(&self) -> &Scale {
         &self.scale
     }
@@ -245,9 +250,10 @@ impl Rows {
         add(&mut self.sum, row, self.scales[doc]);
     }
 
-    /// Returns how far each text that has a vector stands out, 1 as an answer does: its cosine less the mean of the sixth to the
-    /// fifteenth nearest. Measured from the middle of these texts: what all of a space have in common, such as their
-    /// language, says nothing. Where many are as near as the nearest, none stands out.
+    /// Returns how far each text that has a vector stands out, 1 as an answer does: its cosine less
+    /// the mean of the sixth to the fifteenth nearest. Measured from the middle of these texts: the
+    /// part that all of a space have in common, such as their language, says nothing. Where many
+    /// are as near as the nearest, none stands out.
     pub fn standing_out(&self, vector: &Vector) -> Vec<(u32, f32)> {
         let mut near = self.cosines(vector);
         let cosine = |(_, cosine): &(u32, f32)| *cosine;
@@ -304,7 +310,7 @@ impl Rows {
         u32::try_from(self.scales.len()).unwrap_or(u32::MAX)
     }
 
-    /// How many texts have a vector here.
+    /// Returns how many texts have a vector here.
     pub fn count(&self) -> usize {
         self.count
     }

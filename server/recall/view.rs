@@ -1,5 +1,6 @@
-//! The held statements of a space in memory: their words and their graph, and what a question finds among them. Pure: it is told which rows changed
-//! (`recall/finder.rs`), and holds a statement exactly while its row says that it is held, or recalled on a person's word.
+//! The held statements of a space in memory, with their words and their graph, and the search among
+//! them. Pure: it is told which rows changed (`recall/finder.rs`), and holds a statement exactly
+//! while its row says that it is held, or recalled on a person's word.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -15,7 +16,7 @@ use thinkd_words::id::Seq;
 
 pub mod finding;
 
-/// The id of a statement whose vector is wanted, and what it says.
+/// The id of a statement that lacks a vector, and its text.
 pub type Lacking = (String, String);
 
 /// See the module.
@@ -27,7 +28,7 @@ pub struct View {
     pub merged: Seq,
     /// The merges that stand, by their place in the log.
     merges: BTreeMap<Seq, Vec<String>>,
-    /// Which names are one.
+    /// The names that are one.
     pub(super) names: Names,
     held: Vec<Option<Held>>,
     by_id: HashMap<String, Doc>,
@@ -37,13 +38,13 @@ pub struct View {
     rivals: Rivals,
     /// The vectors, by the numbers of the statements.
     pub(super) vectors: Rows,
-    /// Where a model makes the vectors: the statements whose vector has not come yet.
+    /// The statements that have no vector yet, where a model makes the vectors.
     missing: Option<BTreeSet<Doc>>,
     bytes: usize,
 }
 
 impl View {
-    /// One whose vectors a model makes: they are put in as they come (`give`).
+    /// Returns a view with vectors by a model: they are put in as they come (`give`).
     pub fn by_model() -> Self {
         Self {
             vectors: Rows::of(Scale::UNKNOWN),
@@ -52,8 +53,8 @@ impl View {
         }
     }
 
-    /// Takes in a row that changed. Rows come in the order of their changes: one that is older than what is known was read by somebody who was
-    /// overtaken, and may be held no more.
+    /// Takes in a row that changed. Rows come in the order of their changes. A row that is older
+    /// than the last known change was read by a reader that was overtaken, and may be held no more.
     pub fn take(&mut self, row: StatementRow) {
         if row.changed <= self.changed {
             return;
@@ -66,7 +67,7 @@ impl View {
         }
     }
 
-    /// Takes in a statement, whatever its row says.
+    /// Takes in a statement, without regard to its row.
     pub fn put(&mut self, held: Held) {
         let ends = self.ends(&held);
         self.put_named(held, &ends);
@@ -94,7 +95,7 @@ impl View {
         self.held[doc as usize] = Some(held);
     }
 
-    /// Holds these and nothing else: what is there already with the same text stays.
+    /// Holds these and nothing else: a statement that is there already with the same text stays.
     pub(super) fn hold(&mut self, all: Vec<Held>) {
         let wanted: HashSet<&String> = all.iter().map(|held| &held.id).collect();
         let gone = self.by_id.keys().filter(|id| !wanted.contains(id));
@@ -130,12 +131,12 @@ impl View {
         self.free.push(doc);
     }
 
-    /// How many there are.
+    /// Returns the number of statements.
     pub fn len(&self) -> usize {
         self.by_id.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.by_id.is_empty()
     }
@@ -174,7 +175,7 @@ impl View {
         }
     }
 
-    /// How many statements have no vector yet.
+    /// Returns the number of statements that have no vector yet.
     pub fn missing(&self) -> usize {
         self.missing.as_ref().map_or(0, BTreeSet::len)
     }
@@ -214,7 +215,8 @@ impl View {
         rows.into_iter().for_each(|row| self.take(row));
     }
 
-    /// Names are one by these from now on: what is about one that means something else now gets other ends.
+    /// Sets the names that are one from now on: statements about a name that means something else
+    /// now get other ends.
     pub fn set_names(&mut self, names: Names) {
         let changed = self.names.changed(&names);
         let before = std::mem::replace(&mut self.names, names);

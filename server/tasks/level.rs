@@ -1,4 +1,4 @@
-//! Equal shares of what several want to have more of than there is. Pure.
+//! Equal shares of a thing that several want more of than there is. Pure.
 
 /// Returns the most that each may have for all to have so much together: one that wants less than
 /// an equal share leaves the rest of it to the others. `usize::MAX`: there is enough.

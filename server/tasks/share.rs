@@ -44,12 +44,12 @@ impl Places {
         Self(Arc::new(Inner { of, share, state }))
     }
 
-    /// How many there are.
+    /// Returns the number of places.
     pub fn all(&self) -> u32 {
         self.0.state.lock().all
     }
 
-    /// How many of them one space may hold.
+    /// Returns the number of places that one space may hold.
     pub fn of_a_space(&self) -> u32 {
         self.0.state.lock().most
     }
@@ -97,7 +97,7 @@ impl Places {
     }
 }
 
-/// Counts one who waits for as long as it lives.
+/// Counts a waiting task for as long as it lives.
 struct Waits(&'static str);
 
 impl Waits {
@@ -249,8 +249,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever takes, waits, gives up and gives back in whatever order: no place is lost or made, no space has more than its
-        /// share, and nobody waits for what is free.
+        /// In any order of taking, waiting, giving up and giving back, no place is lost or made. No
+        /// space has more than its share, and no task waits for a free place.
         #[test]
         fn places_are_neither_lost_nor_made(places in 1u32..6, share in 0.2f64..=1.0, steps in prop::collection::vec((0u8..3, 0usize..4, 0usize..8), 1..80)) {
             let all = Places::new("tests", places, share);

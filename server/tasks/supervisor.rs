@@ -1,5 +1,6 @@
-//! Supervision of background tasks: the search for work, the renewal of leases, timers, the index, the writer. Nobody awaits
-//! them, so nobody would see one end; the supervisor keeps the name of the first that does, and why.
+//! Supervision of background tasks: the search for work, the renewal of leases, timers, the index,
+//! the writer. They are not awaited, so an end would go unseen; the supervisor keeps the name of
+//! the first that does, and why.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;

@@ -10,11 +10,14 @@ use std::future::Future;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
-/// Futures under way. They go on only while they are polled, and what one of them holds meanwhile (a connection of the store, a lock) nobody else gets:
-/// an owner that awaited the same thing on its own would wait for itself. So whatever the owner awaits, it awaits [`beside`](Self::beside) them.
+/// Futures under way. They go on only while they are polled. A thing that one of them holds
+/// meanwhile (a connection of the store, a lock) is lost to all others. An owner that awaited the
+/// same thing on its own would wait for itself. So the owner awaits everything
+/// [`beside`](Self::beside) them.
 pub struct UnderWay<F: Future> {
     futures: FuturesUnordered<F>,
-    /// What those came to that ended while their owner awaited something else, in the order in which they ended.
+    /// The outputs of the futures that ended while their owner awaited something else, in the order
+    /// in which they ended.
     ended: Vec<F::Output>,
 }
 
@@ -33,17 +36,17 @@ impl<F: Future> UnderWay<F> {
         self.futures.push(future);
     }
 
-    /// How many are under way, with those that ended and were not asked for.
+    /// Returns the number under way, with those that ended and were not asked for.
     pub fn len(&self) -> usize {
         self.futures.len() + self.ended.len()
     }
 
-    /// Whether none is.
+    /// Returns true if none is under way.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What the next one comes to; none when none is under way. Cancel safe.
+    /// Returns the output of the next one; none when none is under way. Cancel safe.
     pub async fn next(&mut self) -> Option<F::Output> {
         if self.ended.is_empty() {
             self.futures.next().await

@@ -1,6 +1,7 @@
-//! The renderer of prompt views: which events a view holds, and how each of them is written. Pure. It is the only place where events become what
-//! a model reads. An event is always written the same way, and views are cut at block boundaries, so that what was sent once is a prefix of
-//! what is sent next.
+//! The renderer of prompt views: it selects the events of a view, and writes each of them. Pure. It
+//! is the only place where events become the text that a model reads. An event is always written
+//! the same way, and views are cut at block boundaries, so that a view that was sent is a prefix of
+//! the next one.
 
 use std::sync::Arc;
 
@@ -78,7 +79,7 @@ impl Options {
     }
 }
 
-/// How long an entry may be.
+/// The limits of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lengths {
     /// Tool arguments and results, in characters.
@@ -114,40 +115,44 @@ impl From<Lengths> for Style<'static> {
     }
 }
 
-/// Which events a view holds: all of its kind with `from <= seq <= up_to` in its thread. Small enough to keep with every call.
+/// The events that a view holds: the last `take` of its kind up to `up_to` in its thread. Small
+/// enough to keep with every call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
-    /// What the reader may see.
+    /// The kind of events that the reader may see.
     pub show: Show,
     /// The last seq it may hold.
     pub up_to: Seq,
-    /// How many events it holds at most.
+    /// Most events that it holds.
     pub take: u64,
-    /// How many were left out before it.
+    /// Number of events that were left out before it.
     pub omitted: u64,
     /// Only events since then.
     pub since: Option<Timestamp>,
-    /// So many of the first are not shown any more, whatever the view could hold.
+    /// So many of the first are not shown any more, even if the view has room.
     pub cleared: u64,
 }
 
-/// Most events any view holds, whatever is configured.
+/// Most events of any view, in any configuration.
 pub const VIEW_MAX: u64 = 2000;
 
-/// Most events that a turn is about, with what lies between them: half of that, so that there is room for what the turn itself adds.
+/// Most events that a turn is about, with those between them: half of a view, so that there is room
+/// for the events that the turn itself adds.
 pub const BATCH_MAX: usize = 1000;
 
-/// What a turn is about, with what lies between, takes at most this part of a view when it is as short as can be: so it has room,
-/// and the turn's own events beside it, in the half of a view, too, that is asked about where a provider refused the whole.
-/// One input that is larger by itself is not taken apart.
+/// The events that a turn is about, with those between, take at most this part of a view when they
+/// are as short as can be. So they have room, and the turn's own events beside them. There is room,
+/// too, in the half of a view that is asked about where a provider refused the whole. One input
+/// that is larger by itself is not taken apart.
 pub const BATCH_PART: usize = 4;
 
 /// The smallest view that can be configured: an entry with the longest head, shortened, fits into a half of it.
 pub const BYTES_MIN: usize = 4096;
 
 impl Window {
-    /// The window of a decision (`Show::Visible`) or a submodule (`Show::Heard`) over a thread as its row stands.
-    /// One that thinks by itself is shown all of it, one that talks with people the newest; neither what it has cleared away.
+    /// Returns the window of a decision (`Show::Visible`) or a submodule (`Show::Heard`) over a
+    /// thread as its row stands. A thread that thinks by itself is shown all its events, one that
+    /// talks with people the newest; neither those that it has cleared away.
     pub fn over(
         row: &ThreadRow,
         whole: bool,
@@ -195,7 +200,8 @@ impl Window {
     }
 }
 
-/// How many of `count` events to leave out so that between `keep` and `keep + block - 1` remain, in whole blocks.
+/// Returns how many of `count` events to leave out so that between `keep` and `keep + block - 1`
+/// remain, in whole blocks.
 pub fn cut(count: u64, keep: u64, block: u64) -> u64 {
     let block = block.max(1);
     count.saturating_sub(keep.min(VIEW_MAX)) / block * block
@@ -220,14 +226,14 @@ pub enum Block {
 pub struct Entry {
     /// Its position.
     pub seq: Seq,
-    /// Whether it starts a turn.
+    /// True if it starts a turn.
     pub wakes: bool,
-    /// Whether it came to the thread, rather than from it.
+    /// True if it came to the thread, rather than from it.
     pub arrives: bool,
     /// The input that it says was taken back, from its first part on: that is not shown.
     takes_back: Option<(Seq, Seq)>,
     line: String,
-    /// What it takes besides its text, where that is shortened.
+    /// Most bytes besides its text, if that is shortened.
     around: usize,
     /// The turn that it is of, if it is of one.
     turn: Option<u64>,
@@ -265,12 +271,12 @@ impl Entry {
         self.line.to_lowercase().contains(word)
     }
 
-    /// How many bytes of a view it takes.
+    /// Returns the bytes of a view that it takes.
     pub fn written(&self) -> usize {
         self.line.len() + 1
     }
 
-    /// How many it takes at most where its text may have so many.
+    /// Returns the most bytes that it takes if its text may have so many.
     fn at_most(&self, entry_bytes: usize) -> usize {
         self.written().min(entry_bytes.saturating_add(self.around))
     }
@@ -298,16 +304,17 @@ pub fn transcript(
     joined(&Vec::from_iter(entries), omitted, media, prompts)
 }
 
-/// What of its thread a view does not have.
+/// The events of its thread that a view does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Omitted {
-    /// How many events.
+    /// Number of these events.
     pub count: u64,
     /// Some of them stood before the entry at this seq; all of them before the first one, where there is none.
     pub gap: Option<Seq>,
 }
 
-/// Which of these entries a view shows: not those that another one says were taken back.
+/// Returns the test of whether a view shows one of these entries: not if another one says that it
+/// was taken back.
 pub fn shown(entries: &[Arc<Entry>]) -> impl Fn(&Entry) -> bool + use<> {
     let back = entries.iter().filter_map(|entry| entry.takes_back);
     let back = Vec::from_iter(back.map(|(from, input)| from..=input));
@@ -355,7 +362,8 @@ pub fn joined(
     blocks
 }
 
-/// Hash and type of the image or sound that an event carries, of what a newer build wrote, too.
+/// Returns hash and type of the image or sound that an event carries, also of an event that a newer
+/// build wrote.
 fn blob(fact: &Fact<'_>) -> Option<(String, String)> {
     match fact {
         Fact::Input(Input {

@@ -1,4 +1,4 @@
-//! Threads: settings, derived state, quotas, what a model reads.
+//! Threads: settings, derived state, quotas, the views that a model reads.
 
 pub mod history;
 pub mod new_thread;

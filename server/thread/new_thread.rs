@@ -1,5 +1,6 @@
-//! How a thread is made, whoever makes it: which ids it may have, the limits that are checked before, the events that make it, and the
-//! conditions under which the append stores them. A door looks up in the store what is asked for here, and appends.
+//! The making of a thread, the same for every maker. Here are the ids that it may have, the limits
+//! that are checked before, the events that make it, and the conditions under which the append
+//! stores them. A door looks up in the store the values that are asked for here, and appends.
 
 use serde_json::json;
 use uuid::Uuid;
@@ -17,15 +18,15 @@ const ABOUT_CHARS: usize = 200;
 /// A contact that a new thread has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewContact {
-    /// What it calls it.
+    /// The new thread's name for it.
     pub name: Name,
     /// The thread.
     pub thread: ThreadId,
-    /// What it does, wants and offers.
+    /// A text about its work, its wants and its offers.
     pub description: String,
 }
 
-/// What a new thread should be like.
+/// The wish for a new thread.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NewThread {
     /// A suggestion for the last part of its id.
@@ -38,18 +39,20 @@ pub struct NewThread {
     pub settings: Settings,
 }
 
-/// The turn that makes a subthread by a tool call. Its thread gets the new one as a contact; over HTTP nobody does.
+/// The turn that makes a subthread by a tool call. Its thread gets the new one as a contact; over
+/// HTTP no thread does.
 #[derive(Debug, Clone, Copy)]
 pub struct Maker<'a> {
     /// The turn.
     pub turn: u64,
     /// The call.
     pub call_id: &'a str,
-    /// What the parent calls it.
+    /// The parent's name for it.
     pub name: &'a Name,
 }
 
-/// What the append that makes a thread does before that: rows do not say it yet.
+/// Changes by the append that makes a thread, before it makes the thread: rows do not have them
+/// yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ahead {
     /// Threads that it makes.
@@ -58,7 +61,7 @@ pub struct Ahead {
     pub put_aside: u64,
 }
 
-/// How many threads there may be, and where.
+/// The limits on threads: their depth, subthreads, contacts and number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadLimits {
     /// `budget.depth`: names in an id.
@@ -105,7 +108,8 @@ impl ThreadLimits {
         }
     }
 
-    /// Checks everything that the parent's row and the wish itself say. The append checks again what may change until then.
+    /// Checks everything that the parent's row and the wish itself say. The append checks again the
+    /// parts that may change until then.
     pub fn check(
         &self,
         new: &NewThread,
@@ -181,7 +185,8 @@ impl ThreadLimits {
         drafts
     }
 
-    /// How many subthreads the row may count at most, and one more be made: what the same append does is not in it.
+    /// Returns the most subthreads that the row may count, with one more to be made: the changes of
+    /// the same append are not in it.
     fn room_for_subthreads(&self, ahead: Ahead) -> u64 {
         self.subthreads
             .saturating_add(ahead.put_aside)
@@ -190,7 +195,8 @@ impl ThreadLimits {
 }
 
 impl NotMade {
-    /// Why the append did not store a new thread. None: somebody else took its id, and another one may do.
+    /// Returns the reason for which the append did not store a new thread. None: another thread
+    /// took its id, and another id may do.
     pub fn by_append(
         unmet: &Condition,
         new: &NewThread,
@@ -206,8 +212,9 @@ impl NotMade {
     }
 }
 
-/// The ids to try for a new thread, with the name that its maker has for each: its label, then the label with numbers. One without a label has a
-/// short one that is made of `drawn`. Where runs of pipelines are is nobody else's.
+/// Returns the ids to try for a new thread, with the name that its maker has for each: its label,
+/// then the label with numbers. A thread without a label has a short one that is made of `drawn`.
+/// Ids of runs of pipelines are left out.
 pub fn ids(
     parent: Option<&ThreadId>,
     label: Option<&Label>,

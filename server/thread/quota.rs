@@ -1,6 +1,7 @@
-//! The accounts of budgets: what a thread, a space and a root (an event from outside) may still use up. The log has the sums; an account adds what
-//! this process has let through since it read them, so that calls at the same time stay within the budget together. An account lives as long
-//! as a turn draws on it.
+//! The accounts of budgets: the use that is left to a thread, a space, a mission and a root (an
+//! event from outside). The log has the sums. An account adds the use that this process has let
+//! through since it read them, so that calls at the same time stay within the budget together. An
+//! account lives as long as a turn draws on it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,7 +22,7 @@ use thinkd_words::budget::Budget;
 use thinkd_words::failure::{Failure, FailureKind};
 use thinkd_words::id::{Seq, Space, ThreadId};
 
-/// Accounts that are remembered before those that nobody draws on are forgotten.
+/// Accounts that are remembered before those that no turn draws on are forgotten.
 const OPEN: usize = 1024;
 
 /// Opens purses.
@@ -34,7 +35,7 @@ pub struct Quotas {
 
 type Key = (Space, Whose);
 
-/// Whose account it is.
+/// The owner of an account.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Whose {
     Space,
@@ -58,17 +59,18 @@ struct Account {
     store: Arc<dyn Store>,
     // A plain mutex: held to count, never across an await.
     sums: Mutex<Sums>,
-    /// Nobody but one turn of this process draws on it so far: there is nothing to read.
+    /// Only one turn of this process draws on it so far: there is nothing to read.
     private: AtomicBool,
 }
 
 /// The most that may be used, and the key of the configuration that says so.
 type Limit = (Option<u64>, &'static str);
 
-/// What is used up.
+/// The use so far.
 #[derive(Default)]
 struct Sums {
-    /// As the log said when it was read, what is counted below aside; `None`: it was not read yet.
+    /// The use in the log when it was read, without that counted below; `None`: the log was not
+    /// read yet.
     read: Option<Spent>,
     /// Let through by this process since.
     own: Spent,
@@ -93,7 +95,7 @@ const CALL: Spent = Spent::call(0);
 const THREAD: Spent = Spent::threads(1);
 
 impl Quotas {
-    /// Over a store and what may be used up.
+    /// Returns the quotas of a budget, over a store.
     pub fn new(store: Arc<dyn Store>, budget: Arc<Budget>) -> Self {
         Self {
             store,
@@ -102,7 +104,8 @@ impl Quotas {
         }
     }
 
-    /// What a turn of a thread draws on. `new`: its root is an event that no turn was about before.
+    /// Returns the accounts that a turn of a thread draws on. `new`: its root is an event that no
+    /// turn was about before.
     pub fn open(&self, space: &Space, thread: &ThreadId, root: Option<Seq>, new: bool) -> Purse {
         let limits = [
             (self.budget.thread_model_calls, "budget.thread_model_calls"),
@@ -111,8 +114,9 @@ impl Quotas {
         self.purse(space, (Whose::Thread(thread.clone()), limits), root, new)
     }
 
-    /// The purse of a mission and all its tasks, which began with event `root`: its own budget, and whatever is left to the event from
-    /// outside that a turn goes back to which began it.
+    /// Returns the purse of a mission and all its tasks, which began with event `root`: its own
+    /// budget, and the rest of that of `cause`. The turn that began the mission goes back to
+    /// `cause`, an event from outside.
     pub fn of_mission(
         &self,
         space: &Space,
@@ -184,12 +188,12 @@ impl Quotas {
 }
 
 impl Purse {
-    /// The event from outside that what the turn does goes back to.
+    /// Returns the event from outside that the acts of the turn go back to.
     pub fn root(&self) -> Option<Seq> {
         self.root
     }
 
-    /// Reads what is used up, where others may have drawn on it.
+    /// Reads the use so far, where others may have drawn on it.
     pub async fn read(&self) -> Result<(), StoreError> {
         for account in &self.accounts {
             account.read().await?;
@@ -203,7 +207,7 @@ impl Purse {
         accounts.find_map(|account| account.spent(&account.sums.lock()))
     }
 
-    /// How many model calls the first limit of them leaves; none: there is no limit.
+    /// Returns the model calls that the nearest limit leaves; none: there is no limit.
     pub fn calls_left(&self) -> Option<u64> {
         let left = |account: &Arc<Account>| {
             let used = account.sums.lock().all().calls;
@@ -295,7 +299,8 @@ impl fmt::Debug for Purse {
 }
 
 impl Account {
-    /// Where only this process appends the log is read once: what came since went through here.
+    /// Reads the use in the log. Where only this process appends, the log is read once: later use
+    /// went through here.
     async fn read(&self) -> Result<(), StoreError> {
         let known = self.sums.lock().read.is_some();
         if known && (!self.store.is_shared() || self.private.load(Ordering::Acquire)) {

@@ -1,4 +1,4 @@
-//! The settings of a thread: what it was created with. Its row (`ThreadRow`) has what became of it.
+//! The settings that a thread was created with. Its row (`ThreadRow`) has its state since.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -62,30 +62,30 @@ pub enum Language {
 pub struct Gathered {
     /// The gathering, in the parent.
     pub id: String,
-    /// Which of them it is, from 0.
+    /// Its number among them, from 0.
     pub index: u64,
 }
 
-/// What a thread was created with; everything absent is as configured.
+/// The settings that a thread was created with; everything absent is as configured.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Settings {
     /// A line for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// It is a run of this pipeline.
+    /// The pipeline of which it is a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Name>,
-    /// Whether it talks with people or thinks by itself.
+    /// Its kind: a conversation, a process or a mission.
     #[serde(default, skip_serializing_if = "is_default")]
     pub kind: Kind,
-    /// When what it wants done takes effect.
+    /// The time at which its acts on other threads and its contacts take effect.
     #[serde(default, skip_serializing_if = "is_default")]
     pub commit: Commit,
-    /// How it says what it wants done; absent: as configured, or else a conversation by tool calls, a
-    /// process either way.
+    /// The language of its decision's acts; absent: as configured, or else a process in either one,
+    /// any other thread by tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    /// Its turns go in sub-steps, each of which asks for what is missing.
+    /// True if its turns go in sub-steps, each of which asks for the parts that are missing.
     #[serde(default, skip_serializing_if = "is_default")]
     pub substeps: bool,
     /// The thread that made it, if one did.
@@ -94,19 +94,19 @@ pub struct Settings {
     /// Its parent waits for it together with others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gathered: Option<Gathered>,
-    /// What the decision is told besides its own prompt.
+    /// A text that the decision is told besides its own prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// The voices it hears; absent: see `hears`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submodules: Option<Vec<Name>>,
-    /// What new input does to a running turn.
+    /// The effect of new input on a running turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
     /// The mission that it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<Wanted>,
-    /// Whether its decision uses the high tier.
+    /// True if its decision uses the high tier.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub high_tier: bool,
 }
@@ -116,7 +116,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Settings {
-    /// What a subthread takes over from the thread that makes it.
+    /// Returns the settings that a subthread takes over from the thread that makes it.
     #[must_use]
     pub fn for_child(self) -> Self {
         Self {
@@ -128,18 +128,19 @@ impl Settings {
         }
     }
 
-    /// Whether it hears this voice: a process only those that are listed, a conversation all unless some are.
+    /// Returns true if it hears this voice: one of those that are listed; without a list a process
+    /// hears none, any other thread all.
     pub fn hears(&self, submodule: &Name) -> bool {
         let listed = self.submodules.as_ref();
         listed.map_or(!self.is_process(), |heard| heard.contains(submodule))
     }
 
-    /// Whether it thinks by itself.
+    /// Returns true if it thinks by itself.
     pub fn is_process(&self) -> bool {
         self.kind == Kind::Process
     }
 
-    /// How it says what it wants done; `configured` where it leaves that open.
+    /// Returns the language of its decision's acts; `configured` where it leaves that open.
     pub fn language(&self, configured: Option<Language>) -> Language {
         let language = self.language.or(configured);
         language.unwrap_or(match self.kind {
@@ -148,7 +149,8 @@ impl Settings {
         })
     }
 
-    /// The settings in a thread's row. What cannot be read is as if absent: an older or newer server wrote it.
+    /// Returns the settings in a thread's row. Settings that cannot be read are as if absent: an
+    /// older or newer server wrote them.
     pub fn of(row: &Value) -> Self {
         serde_json::from_value(row.clone()).unwrap_or_default()
     }

@@ -1,5 +1,6 @@
-//! What the events of a turn add up to: when it was, how it ended, what became of its voices, what it cost. In any order of the events, so
-//! that they can be read from the end of the log. Nothing is decided by it.
+//! The summary of a turn by its events: its times, its end, the outcomes of its voices, its cost.
+//! The events are taken in any order, so that they can be read from the end of the log. Nothing is
+//! decided by it.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +15,16 @@ use thinkd_words::spelling::words;
 use thinkd_words::time::Timestamp;
 
 words! {
-    /// What became of a voice in a turn.
+    /// The outcome of a voice in a turn.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum VoiceOutcome {
-        /// It spoke in time.
+        /// The voice spoke in time.
         Spoke = "spoke",
-        /// It had nothing to say.
+        /// The voice had nothing to say.
         Passed = "passed",
-        /// It had not answered when the decision began.
+        /// The voice had not answered when the decision began.
         Late = "late",
-        /// It could not answer.
+        /// The voice could not answer.
         Failed = "failed",
     }
 }
@@ -35,14 +36,14 @@ pub struct Voice {
     late: bool,
     failed: bool,
     done: bool,
-    /// Whether it added something to what was decided.
+    /// True if it added something to the decision.
     pub followed_up: bool,
-    /// How long its calls took before the decision, in milliseconds; none: none has come back.
+    /// Duration of its calls before the decision, in milliseconds; none: none has come back.
     pub ms: Option<u64>,
 }
 
 impl Voice {
-    /// What became of it; none: nothing yet.
+    /// Returns its outcome; none: it has none yet.
     pub fn outcome(&self) -> Option<VoiceOutcome> {
         match self {
             Self { late: true, .. } => Some(VoiceOutcome::Late),
@@ -63,7 +64,7 @@ pub struct TurnSummary {
     pub last: Option<(Seq, Timestamp)>,
     /// When it ended, and how; of a later build's word nothing is known.
     pub ended: Option<(Timestamp, Option<TurnOutcome>)>,
-    /// How many milliseconds the decision waits for the voices.
+    /// Milliseconds that the decision waits for the voices.
     pub deadline_ms: Option<u64>,
     /// The seqs of all that woke the thread and waited.
     pub batch: Vec<Seq>,
@@ -79,7 +80,7 @@ pub struct TurnSummary {
     pub replies: u64,
     /// Failures, of voices, tools and the decision.
     pub failures: u64,
-    /// What its calls used.
+    /// Tokens that its calls used.
     pub tokens: Tokens,
 }
 

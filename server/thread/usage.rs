@@ -1,4 +1,5 @@
-//! What calls of models add up to: how many, how long, how many tokens; and what became of a voice over many turns. Nothing is decided by it.
+//! The sums of calls of models: their number, their time, their tokens; and the figures of a voice
+//! over many turns. Nothing is decided by them.
 
 use std::collections::BTreeMap;
 
@@ -40,18 +41,18 @@ impl Calls {
     }
 }
 
-/// What became of a voice over many turns.
+/// The figures of a voice over many turns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Figures {
     /// By outcome; none: nothing yet.
     pub outcomes: BTreeMap<Option<&'static str>, u64>,
-    /// How many turns it was asked in.
+    /// Number of turns in which it was asked.
     pub asked: u64,
-    /// How often it added something to what was decided.
+    /// Number of turns in which it added something to the decision.
     pub followed_up: u64,
-    /// How long its calls took before each decision, in milliseconds, the shortest first.
+    /// Durations of its calls before each decision, in milliseconds, the shortest first.
     pub times: Vec<u64>,
-    /// What its calls used, those after decisions with them.
+    /// Tokens that its calls used, those after decisions with them.
     pub tokens: Tokens,
 }
 
@@ -68,7 +69,7 @@ impl VoiceTurns {
         }
     }
 
-    /// What they add up to.
+    /// Returns the figures of a voice over these turns.
     pub fn figures(self, name: &str) -> Figures {
         let mut figures = Figures::default();
         for turn in self.0.into_values() {
@@ -88,7 +89,7 @@ impl VoiceTurns {
 }
 
 impl Figures {
-    /// How many came to this.
+    /// Returns the number of turns with this outcome.
     pub fn of(&self, outcome: VoiceOutcome) -> u64 {
         let count = self.outcomes.get(&Some(outcome.as_str()));
         count.copied().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! The thinking language: what a text means. Nothing here needs a server.
+//! The thinking language: calls in a text. Nothing here needs a server.
 
 #![allow(
     clippy::unwrap_used,
@@ -35,7 +35,7 @@ fn clean(text: &str) -> Vec<(String, Value)> {
     named(&reading)
 }
 
-/// The calls of a text, and what is said of it, which has all of these words.
+/// Returns the calls of a text, and asserts that its reports have all of these words.
 fn noted(text: &str, said: &[&str]) -> Vec<(String, Value)> {
     let reading = read(text, "researcher");
     let notes = reading.unreadable.join("\n");

@@ -11,7 +11,8 @@ fn time(text: &str) -> Duration {
     begin.elapsed()
 }
 
-/// Whether four times as much of it takes far more than four times as long; the machine may be busy, so more than once.
+/// Returns true if four times as much of it takes far more than four times as long. The machine may
+/// be busy: each of five tries has to.
 fn explodes(begin: &str, pattern: &str, end: &str) -> bool {
     (0..5).all(|_| {
         let [small, large] =

@@ -1,4 +1,4 @@
-//! Whatever the text: no panic, no more than the bounds, and what is written properly is read as it was meant.
+//! Random texts: no panic and no more than the bounds. Well-formed text is read as it was meant.
 
 use proptest::prelude::*;
 
@@ -131,7 +131,7 @@ fn escape(text: &str) -> String {
     }
 }
 
-/// Words as models write them: of all kinds, with what could be taken for markup.
+/// Words as models write them: of all kinds, with text like markup.
 fn words() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         3 => "[a-zäß中,.!?() ]{1,12}",

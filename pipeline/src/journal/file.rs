@@ -13,15 +13,17 @@ use super::{JournalStore, Records, found, put};
 use crate::record::Record;
 use crate::sync::Mutex;
 
-/// Records in a file, one line of JSON each, on disk before the node's value is handed on. Clones share the file.
+/// Records in a file, one line of JSON each, on disk before the node's value is handed on. Clones
+/// share the file.
 ///
-/// What a crash left half-written at the end is cut off when the file is opened. What is forgotten leaves the file when
-/// half of it is of no use any more. One process has the journal: it holds the lock of a file beside it, `….lock`. Open it once
-/// and clone it: a write of a run that was dropped goes on to its end, and has the file open until then.
+/// A crash may leave a half-written line at the end, which is cut off when the file is opened.
+/// Forgotten records leave the file when half of it is of no use any more. One process has the
+/// journal: it holds the lock of a file beside it, `….lock`. Open it once and clone it: a write of
+/// a run that was dropped goes on to its end, and has the file open until then.
 #[derive(Clone)]
 pub struct FileStore(Arc<OpenFile>);
 
-/// Two locks: whoever looks something up must not wait for the disk. The file's is taken first.
+/// Two locks: a look-up must not wait for the disk. The file's is taken first.
 struct OpenFile {
     path: PathBuf,
     file: Mutex<Log>,

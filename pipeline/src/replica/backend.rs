@@ -17,10 +17,11 @@ use crate::error::{Cause, panicked};
 use crate::replica::data::Data;
 use crate::replica::error::{OwnError, ReplicaError};
 
-/// What a replica will have answered.
+/// The coming answer of a replica.
 pub type Eventually<T> = BoxFuture<'static, Result<T, ReplicaError>>;
 
-/// One instance, wherever it is. `#[replica]` implements it for the struct itself; a backend for what stands in for one.
+/// One instance, in any place. `#[replica]` implements it for the struct itself; a backend for its
+/// stand-ins.
 pub trait Instance: Any + Send + Sync {
     /// Calls a method by name. The arguments are a list, in their order.
     fn call(self: Arc<Self>, method: String, arguments: Data) -> Eventually<Data>;
@@ -80,9 +81,10 @@ impl Spec {
 /// A further one is registered by name with [`register_backend`](crate::register_backend), and chosen by configuration.
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// Brings a replica to `n` instances and returns all of them. Those in `existing` (made by this backend) keep their
-    /// state: the first stay when there shall be fewer, and stay the first when there shall be more. Nobody is handed one of
-    /// those that shall go any more when this is called; who holds one already may call it until it is dropped.
+    /// Brings a replica to `n` instances and returns all of them. Those in `existing` (made by this
+    /// backend) keep their state: the first stay when there shall be fewer, and stay the first when
+    /// there shall be more. Those that shall go are no longer handed out when this is called;
+    /// holders may call one until it is dropped.
     async fn scale(
         &self,
         spec: &'static Spec,

@@ -10,8 +10,9 @@ use crate::replica::reader::{self, DataError};
 
 /// Arguments and answers on their way: data, never code.
 ///
-/// MessagePack, with the names of fields. What has a readable form as text has it, as in JSON; but bytes are bytes
-/// (`Vec<u8>`, `&[u8]`, wherever they stand), floats stay what they are, and the keys of a map need not be strings.
+/// MessagePack, with the names of fields. Types with a readable form as text have it, as in JSON.
+/// Yet bytes are bytes (`Vec<u8>`, `&[u8]`, wherever they stand), floats stay as they are, and the
+/// keys of a map need not be strings.
 ///
 /// ```
 /// use unhurried::Data;
@@ -52,7 +53,7 @@ impl Data {
     }
 }
 
-/// Names its size: what it says is the caller's.
+/// Prints its size: its content is the caller's.
 impl fmt::Debug for Data {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Data({} bytes)", self.0.len())

@@ -16,17 +16,17 @@ pub enum ReplicaError {
     /// No such name.
     #[error("no replica is named `{name}`; there are: {}", known.join(", "))]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The known names.
         known: Vec<String>,
     },
     /// A short name that several replicas have.
     #[error("`{name}` could be any of {}: say which by its full path", candidates.join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What it could be.
+        /// The full paths that it could mean.
         candidates: Vec<String>,
     },
     /// Nothing to build it from.
@@ -41,7 +41,7 @@ pub enum ReplicaError {
         replica: String,
         /// The method; `new` is the constructor.
         method: String,
-        /// What was wrong with them.
+        /// The fault in them.
         text: String,
     },
     /// An answer that is no data, or of another shape.
@@ -51,7 +51,7 @@ pub enum ReplicaError {
         replica: String,
         /// The method.
         method: String,
-        /// What was wrong with it.
+        /// The fault in it.
         text: String,
     },
     /// No such method.
@@ -59,12 +59,12 @@ pub enum ReplicaError {
     UnknownMethod {
         /// The replica.
         replica: String,
-        /// What was called.
+        /// The called method.
         method: String,
-        /// What could be.
+        /// The known methods.
         known: Vec<String>,
     },
-    /// A name with an underscore in front is nobody else's business.
+    /// A name with an underscore in front is not called from outside.
     #[error("`{0}` is private: a name that begins with an underscore is not called from outside")]
     Private(String),
     /// A call, or its answer, above the limit of one of the two sides.
@@ -74,7 +74,7 @@ pub enum ReplicaError {
         replica: String,
         /// The method; `new` is the constructor.
         method: String,
-        /// How large, and what the limit is.
+        /// The size and the limit.
         text: String,
     },
     /// The method itself failed, or panicked.
@@ -84,9 +84,9 @@ pub enum ReplicaError {
         replica: String,
         /// The method; `new` is the constructor.
         method: String,
-        /// What it said.
+        /// The text of its error.
         text: String,
-        /// Its own error, if it was called in this process. What comes from another one is a text.
+        /// Its own error, if it was called in this process. An error from another one is a text.
         #[serde(skip)]
         source: Option<OwnError>,
     },
@@ -101,17 +101,17 @@ pub enum ReplicaError {
     TooMany {
         /// The replica.
         replica: String,
-        /// How many were asked for.
+        /// The requested number.
         n: usize,
-        /// How many there may be: of one replica here, of all replicas and clients together with a server.
+        /// Most instances: of one replica here, of all replicas and clients together with a server.
         limit: usize,
     },
     /// No such backend.
     #[error("there is no backend `{name}`; there are: {}", known.join(", "))]
     UnknownBackend {
-        /// What was configured.
+        /// The configured name.
         name: String,
-        /// What could be.
+        /// The known backends.
         known: Vec<String>,
     },
     /// Options the backend does not understand.
@@ -119,21 +119,21 @@ pub enum ReplicaError {
     Options {
         /// The backend.
         backend: String,
-        /// What was wrong with them.
+        /// The fault in them.
         text: String,
     },
-    /// Nobody answered, or the connection broke.
+    /// No server answered, or the connection broke.
     #[error("{address} cannot be reached: {text}")]
     Unreachable {
-        /// Where.
+        /// The address.
         address: String,
-        /// What happened.
+        /// The text of the error.
         text: String,
     },
     /// No answer in time.
     #[error("{address} did not answer within {limit_ms} ms")]
     TimedOut {
-        /// Where.
+        /// The address.
         address: String,
         /// The time it had.
         limit_ms: u64,

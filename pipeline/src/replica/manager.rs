@@ -11,14 +11,14 @@ use crate::replica::backend::{Backend, Local};
 use crate::replica::error::ReplicaError;
 use crate::sync::Mutex;
 
-/// Which backend, and its options: `{"backend": "grpc", "url": "http://127.0.0.1:7433"}`.
+/// A backend, and its options: `{"backend": "grpc", "url": "http://127.0.0.1:7433"}`.
 ///
 /// | option of `grpc` | |
 /// | --- | --- |
 /// | `url` | `http://` or `https://`, with a port |
-/// | `token` | what the server wants to see |
+/// | `token` | the token that the server demands |
 /// | `ca_file`, `domain` | the authority of its certificate, in PEM; the name in it, if it is not the one in `url` |
-/// | `connect_ms`, `call_ms` | how long a connection (5,000) and a call (60,000) may take |
+/// | `connect_ms`, `call_ms` | the longest time of a connection (5,000) and of a call (60,000) |
 ///
 /// ```
 /// let config: unhurried::Config = serde_json::from_str(r#"{"backend": "local"}"#).unwrap();
@@ -27,10 +27,10 @@ use crate::sync::Mutex;
 #[derive(Clone, PartialEq, Deserialize)]
 #[non_exhaustive]
 pub struct Config {
-    /// `local`, `grpc`, or what was registered.
+    /// `local`, `grpc`, or a registered name.
     #[serde(default = "local")]
     pub backend: String,
-    /// What this backend wants to know.
+    /// Options of this backend.
     #[serde(flatten)]
     pub options: Map<String, Json>,
 }
@@ -71,7 +71,7 @@ impl Config {
         self
     }
 
-    /// The backend itself, for whoever wants it without a manager. An unknown name lists the known ones.
+    /// Opens the backend itself, for use without a manager. An unknown name lists the known ones.
     pub fn open(self) -> Result<Arc<dyn Backend>, ReplicaError> {
         by_name(&self.backend, &Json::Object(self.options))
     }
@@ -155,7 +155,7 @@ impl Manager {
         &DEFAULT
     }
 
-    /// Uses this backend for what is deployed from now on.
+    /// Uses this backend for deployments from now on.
     pub fn configure(&self, config: Config) -> Result<(), ReplicaError> {
         let backend = config.open()?;
         self.state.with(|state| state.backend = Some(backend));

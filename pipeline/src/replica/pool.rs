@@ -16,7 +16,7 @@ pub struct Pool {
     spec: Spec,
     manager: fn() -> &'static Manager,
     deployed: Mutex<Deployed>,
-    /// Held by whoever deploys, scales or shuts down; whoever needs the outcome waits for it.
+    /// Held while a task deploys, scales or shuts down; others that need the outcome wait for it.
     change: tokio::sync::Mutex<()>,
     turn: AtomicUsize,
 }
@@ -26,13 +26,14 @@ struct Deployed {
     /// Of the constructor; kept over a shutdown.
     arguments: Option<Data>,
     instances: Vec<Arc<dyn Instance>>,
-    /// Where they live; they are ended there, whatever is configured by then. None, too, while they are forgotten.
+    /// The backend of the instances; they are ended there, under any later configuration. None,
+    /// too, while they are forgotten.
     backend: Option<Arc<dyn Backend>>,
-    /// Where instances are still to be ended that this pool has forgotten.
+    /// Backends with instances still to be ended that this pool has forgotten.
     forgotten: Vec<Arc<dyn Backend>>,
 }
 
-/// How a declaration is found without a list of declarations.
+/// An entry by which a declaration is found without a list of declarations.
 #[doc(hidden)]
 pub struct Declared(pub fn() -> &'static Pool);
 
@@ -55,7 +56,7 @@ impl Pool {
         }
     }
 
-    /// What the declaration says.
+    /// Returns the declaration.
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
@@ -65,12 +66,12 @@ impl Pool {
         (self.manager)()
     }
 
-    /// How many instances there are now.
+    /// Returns the number of instances now.
     pub fn deployed(&self) -> usize {
         self.deployed.with(|deployed| deployed.instances.len())
     }
 
-    /// Remembers what instances are to be built from. Changes nothing that is deployed.
+    /// Remembers the arguments from which instances are built. Changes nothing that is deployed.
     pub fn remember(&self, arguments: &impl Serialize) -> Result<(), ReplicaError> {
         let data = packed(self.spec.name, "new", arguments)?;
         self.deployed
@@ -84,12 +85,13 @@ impl Pool {
         self.deploy_data(Some(data)).await
     }
 
-    /// Makes the instances, if they are not there, from what is remembered.
+    /// Makes the instances, if they are not there, from the remembered arguments.
     pub async fn deploy_remembered(&'static self) -> Result<(), ReplicaError> {
         self.deploy_data(None).await
     }
 
-    /// Makes the instances, if they are not there, from these arguments, or from what is remembered.
+    /// Makes the instances, if they are not there, from these arguments, or from the remembered
+    /// ones.
     pub(crate) async fn deploy_data(
         &'static self,
         arguments: Option<Data>,
@@ -105,8 +107,8 @@ impl Pool {
         self.bring_to(self.spec.n).await
     }
 
-    /// Makes more instances, or ends the last ones. The others keep their state. One that is scaled away is handed to nobody
-    /// from then on, and ends when the last caller lets go of it.
+    /// Makes more instances, or ends the last ones. The others keep their state. One that is scaled
+    /// away is handed out no more from then on, and ends when the last caller lets go of it.
     pub async fn scale(&'static self, n: usize) -> Result<(), ReplicaError> {
         if n == 0 {
             return Err(ReplicaError::NoInstances(self.spec.name.to_owned()));
@@ -122,7 +124,7 @@ impl Pool {
         self.end().await
     }
 
-    /// An instance; deploys first, if nobody did.
+    /// Returns an instance; deploys first, if there is none.
     pub async fn get(&'static self) -> Result<Arc<dyn Instance>, ReplicaError> {
         loop {
             if let Some(instance) = self.pick() {
@@ -152,8 +154,8 @@ impl Pool {
         })
     }
 
-    /// Forgets the instances at once. Says whether there is something to be ended where they live: whoever changes this
-    /// pool next does so first.
+    /// Forgets the instances at once. Returns true if their backends still have to end some: the
+    /// next change of this pool does so first.
     pub(crate) fn forget(&self) -> bool {
         self.turn.store(0, Ordering::Relaxed);
         let (instances, ending) = self.deployed.with(|deployed| {
@@ -167,7 +169,7 @@ impl Pool {
         ending
     }
 
-    /// Ends what was forgotten.
+    /// Ends the forgotten instances.
     pub(crate) async fn end_forgotten(&'static self) {
         let _change = self.change.lock().await;
         self.end_or_say().await;
@@ -179,7 +181,8 @@ impl Pool {
         }
     }
 
-    /// Only by who may change the pool: a late end must not meet what was deployed there since.
+    /// Ends the forgotten instances. The caller must hold `change`: a late end must not meet a
+    /// deployment made there since.
     async fn end(&'static self) -> Result<(), ReplicaError> {
         let mut result = Ok(());
         // Taken out of the list when it is done: whoever is cancelled here leaves it to the next.
@@ -210,7 +213,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Says no if what was built was forgotten meanwhile, with the backend it lives by.
+    /// Returns false if the built instances were forgotten meanwhile, with the backend they live
+    /// by.
     async fn try_bring_to(&'static self, n: usize) -> Result<bool, ReplicaError> {
         self.deployed.with(|deployed| {
             // Begun by a backend that is not configured any more, and never finished.
@@ -251,7 +255,7 @@ impl Pool {
         Ok(replaced.is_ok()) // dropped here: not under the lock, their cleanup is not ours
     }
 
-    /// Arguments that nobody gave cannot be wrong; they are missing.
+    /// Turns an error about missing arguments into one that calls them missing, not wrong.
     fn without_arguments(&self, error: ReplicaError) -> ReplicaError {
         let none_given = self.deployed.with(|deployed| deployed.arguments.is_none());
         match error {

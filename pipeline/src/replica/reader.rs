@@ -23,13 +23,13 @@ impl serde::de::Error for DataError {
 /// As deep as JSON may be: a stack has an end.
 const DEPTH_MAX: usize = 128;
 
-/// What is left to be read.
+/// The bytes left to be read.
 pub(crate) struct Reader<'de> {
     rest: &'de [u8],
     depth: usize,
 }
 
-/// What comes next: a value, or the head of several.
+/// The next item: a value, or the head of several.
 enum Item<'de> {
     Nil,
     Bool(bool),
@@ -121,7 +121,7 @@ impl<'de> Reader<'de> {
         })
     }
 
-    /// Takes what comes next, if it is wanted.
+    /// Takes the next item, if it is wanted.
     fn next_if<T>(
         &mut self,
         wanted: impl FnOnce(Item<'de>) -> Option<T>,
@@ -248,7 +248,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         }
     }
 
-    /// A name, or a map of one name to what the variant holds.
+    /// A name, or a map of one name to the content of the variant.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _: &str,
@@ -326,7 +326,7 @@ impl<'de> MapAccess<'de> for &mut Several<'_, 'de> {
     }
 }
 
-/// The map's head is read: what follows is the name of the variant, and then what it holds.
+/// The map's head is read: the name of the variant follows, and then its content.
 impl<'de> EnumAccess<'de> for &mut Reader<'de> {
     type Error = DataError;
     type Variant = Self;

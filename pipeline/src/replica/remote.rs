@@ -78,7 +78,7 @@ fn refused(error: impl std::fmt::Display) -> ReplicaError {
 
 struct Grpc(Arc<Link>);
 
-/// The way to one server, and what was deployed there.
+/// The way to one server, and the deployments there.
 struct Link {
     endpoint: Endpoint,
     address: String,
@@ -90,15 +90,17 @@ struct Link {
     channel: Mutex<Option<Channel>>,
     /// Deployments wanted, made again on a server that comes back without them.
     deployed: Mutex<HashMap<&'static str, Fleet>>,
-    /// Held by whoever tells the server of a change: two such messages must not overtake each other. The number of the
-    /// next instance; none is given twice, so that who holds one that is gone does not find another in its place.
+    /// The number of the next instance; none is given twice, so that a holder of one that is gone
+    /// does not find another in its place. The lock is held while the server is told of a change:
+    /// two such messages must not overtake each other.
     next: tokio::sync::Mutex<u64>,
 }
 
 /// The instances of one replica.
 struct Fleet {
     arguments: Data,
-    /// All that somebody here may still call: the pool's, and those it gave up while a caller held them.
+    /// All that callers here may still call: the pool's, and those it gave up while a caller held
+    /// them.
     alive: BTreeSet<u64>,
     /// Number that the server was told.
     told: usize,
@@ -225,7 +227,7 @@ impl Link {
         }
     }
 
-    /// Has the server hold exactly these instances. Only by who holds `next`.
+    /// Has the server hold exactly these instances. The caller must hold `next`.
     async fn have(
         &self,
         spec: &Spec,
@@ -241,8 +243,8 @@ impl Link {
         self.ask(&ask, (spec.name, "new")).await.map(drop)
     }
 
-    /// Deploys again what the server no longer has: it was restarted, or has not heard of us for too long. An instance that
-    /// was shut down is not deployed again.
+    /// Deploys again the instances that the server no longer has: it was restarted, or has not
+    /// heard of us for too long. An instance that was shut down is not deployed again.
     async fn restore(&self, spec: &Spec, instance: u64) -> Result<(), ReplicaError> {
         let _one_at_a_time = self.next.lock().await;
         let there = self
@@ -260,7 +262,8 @@ impl Link {
         }
     }
 
-    /// Nobody here holds this instance any more. The server is told soon, of all that were let go by then.
+    /// The last holder here has let go of this instance. The server is told soon, of all that were
+    /// let go by then.
     fn let_go(self: &Arc<Self>, spec: &'static Spec, instance: u64) {
         let runtime = tokio::runtime::Handle::try_current();
         let tell = self.deployed.with(|deployed| {
@@ -312,7 +315,8 @@ fn whole(status: &Status) -> String {
     })
 }
 
-/// Nobody else's name. The standard library's hasher is seeded by the system; this needs no more.
+/// Returns a unique name. The standard library's hasher is seeded by the system; this needs no
+/// more.
 fn fresh_session() -> String {
     let part = || RandomState::new().hash_one(std::process::id());
     format!("{:016x}{:016x}", part(), part())

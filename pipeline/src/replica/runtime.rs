@@ -42,7 +42,8 @@ impl Manager {
         }
     }
 
-    /// Makes the instances of every replica registered here, from what each remembers.
+    /// Makes the instances of every replica registered here, from the arguments that each
+    /// remembers.
     pub async fn deploy_all(&'static self) -> Result<(), ReplicaError> {
         for pool in self.replicas() {
             pool.deploy_remembered().await?;
@@ -59,8 +60,9 @@ impl Manager {
         result
     }
 
-    /// Runs `work` with every replica of this manager deployed by `config`, and ends them all when it is over: by a
-    /// result, an error, a panic or because it is dropped. Then the backend is what it was. See [`runtime`].
+    /// Runs `work` with every replica of this manager deployed by `config`, and ends them all when
+    /// it is over: by a result, an error, a panic or because it is dropped. Then the former backend
+    /// is back. See [`runtime`].
     pub async fn runtime<F: Future>(
         &'static self,
         config: Config,
@@ -83,8 +85,8 @@ fn names(pools: &[&Pool]) -> Vec<String> {
 
 /// Runs `work` with every replica of the standard manager deployed first and shut down always.
 ///
-/// One such block at a time has a manager; a second one is refused. What was deployed before it is shut down first, so
-/// that inside everything is where `config` says.
+/// One such block at a time has a manager; a second one is refused. Earlier deployments are shut
+/// down first, so that inside all replicas are where `config` puts them.
 ///
 /// ```standalone_crate
 /// use unhurried::{Config, Context, Replica, ReplicaError, node, replica, runtime};
@@ -115,7 +117,7 @@ pub async fn runtime<F: Future>(config: Config, work: F) -> Result<F::Output, Re
     Manager::standard().runtime(config, work).await
 }
 
-/// An open `runtime` block. However it ends, its instances end and the backend is what it was before.
+/// An open `runtime` block. However it ends, its instances end and the backend is that of before.
 struct Block {
     manager: &'static Manager,
     before: Option<Arc<dyn Backend>>,

@@ -35,7 +35,8 @@ const GRACE: Duration = Duration::from_secs(5);
 const TOKEN_MIN: usize = 16;
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
 
-/// A server for the replicas of this program: those of a manager, built here, for whoever configures the backend `grpc`.
+/// A server for the replicas of this program: those of a manager, built here, for clients that
+/// configure the backend `grpc`.
 ///
 /// ```no_run
 /// use unhurried::{Manager, ReplicaServer};
@@ -76,7 +77,8 @@ impl ReplicaServer {
         }
     }
 
-    /// Only who shows this token is served. Needed to listen beyond this machine, with sixteen characters at least.
+    /// Serves only clients with this token. Needed to listen beyond this machine, with sixteen
+    /// characters at least.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
@@ -107,7 +109,7 @@ impl ReplicaServer {
         self
     }
 
-    /// Listens, on loopback or with a token that nobody guesses.
+    /// Listens, on loopback or with a token that cannot be guessed.
     pub async fn bind(self, address: &str) -> io::Result<BoundServer> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
@@ -139,7 +141,8 @@ impl BoundServer {
         self.address
     }
 
-    /// Serves until `stop`; then finishes what runs, within five seconds. Every instance ends with it.
+    /// Serves until `stop`; then finishes running calls, within five seconds. Every instance ends
+    /// with it.
     pub async fn serve(mut self, stop: impl Future<Output = ()> + Send) -> io::Result<()> {
         let mut builder = Server::builder().http2_keepalive_interval(Some(SWEEP_EVERY));
         if let Some(identity) = self.server.identity.take() {
@@ -325,7 +328,7 @@ impl Desk {
         drop(ended); // not under the lock: their cleanup is not ours
     }
 
-    /// Ends what belongs to clients that are gone.
+    /// Ends the instances of clients that are gone.
     async fn sweep(&self) {
         loop {
             tokio::time::sleep(SWEEP_EVERY.min(self.server.silent_for)).await;

@@ -90,7 +90,7 @@ pub(crate) fn unpacked<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Status> {
     read(bytes).map_err(|error| Status::invalid_argument(error.to_string()))
 }
 
-/// Messages that are bytes already: what they are, and how large they may be, is looked at where they are made.
+/// Messages that are bytes already: their makers check their form and size.
 #[derive(Clone, Copy)]
 pub(crate) struct Packed;
 

@@ -95,7 +95,7 @@ fn more_blocking_reads_at_once_than_a_runtime_has_threads_all_end() {
     }
 }
 
-/// What opens the gate is a task of the very runtime whose threads wait for it.
+/// A task opens the gate, on the very runtime that has its threads wait for it.
 #[test]
 fn reads_that_leave_their_runtime_no_thread_are_refused_and_the_others_end() {
     let ended = within_time(|| {

@@ -1,4 +1,4 @@
-//! Building a pipeline: what a call gives, what it is named, what can be seen of it before anything runs.
+//! Building a pipeline: the result of a call, its name, and the view of it before anything runs.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! What the compiler accepts, what it refuses, and what it says then. By the compiler itself, on small programs beside this
-//! one's library.
+//! Programs that the compiler accepts or refuses, and its messages. By the compiler itself, on
+//! small programs beside this one's library.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ fn library(folder: &Path, name: &str) -> PathBuf {
         .path()
 }
 
-/// What the compiler says of this program: nothing, or its errors and warnings.
+/// Returns the compiler's output about this program: nothing, or its errors and warnings.
 fn said_of(program: &str) -> String {
     said_as("unhurried", program)
 }
@@ -69,7 +69,7 @@ fn accepted(program: &str) {
     assert_eq!(said_of(program), "", "of: {program}");
 }
 
-/// Refused, in these words, each of which stands somewhere in what is said.
+/// Asserts that the program is refused, with each of these words in the output.
 #[track_caller]
 fn refused(program: &str, words: &[&str]) {
     let said = said_of(program);

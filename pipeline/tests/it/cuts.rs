@@ -1,9 +1,10 @@
 //! Random pipelines under a journal, cut off at random places and taken up with other timing: no call ever gets a value
 //! that is not its own.
 //!
-//! Every call knows where in the plan it stands, which the journal is not told. What it was given once it must be given
-//! ever after. Nodes give random numbers, so that a mix-up shows. `PIPELINE_JOURNAL_CASES` says how many cases,
-//! `PIPELINE_JOURNAL_FIRST` the number of the first.
+//! Every call knows where in the plan it stands, which the journal is not told. A value that it was
+//! given once it must be given ever after. Nodes give random numbers, so that a mix-up shows.
+//! `PIPELINE_JOURNAL_CASES` is the number of cases, `PIPELINE_JOURNAL_FIRST` the number of the
+//! first.
 
 use std::collections::HashMap;
 use std::io::{self, Write as _};
@@ -18,7 +19,7 @@ use unhurried::{
     all, at_once, node, outcomes,
 };
 
-/// How many lives a run has at most before it is left in peace.
+/// Most lives of a run before it is left in peace.
 const LIVES: usize = 6;
 
 /// A small random number generator (xorshift), seeded, so that a case can be repeated.
@@ -98,7 +99,7 @@ fn step(random: &mut Random, depth: u64) -> Step {
 /// All that outlives a life, and the dice.
 struct World {
     random: Mutex<Random>,
-    /// What each call was given, by where it stands in the plan.
+    /// The value that each call was given, by its place in the plan.
     given: Mutex<HashMap<String, u64>>,
     wrong: Mutex<Vec<String>>,
     ran: AtomicUsize,
@@ -134,7 +135,7 @@ impl World {
         value
     }
 
-    /// What a flow begins with.
+    /// Returns the first value of a flow.
     fn start(&self, at: &str) -> u64 {
         let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         if self.bare {
@@ -304,7 +305,7 @@ struct Store {
     left: AtomicUsize,
     after: bool,
     cut: Arc<Notify>,
-    /// Forgets which branch a record is of: what the journal would do without them.
+    /// Forgets the branch of a record: the journal without branches.
     mixes_up: bool,
 }
 
@@ -346,7 +347,7 @@ impl JournalStore for Store {
     }
 }
 
-/// What became of some cases.
+/// Counts of some cases.
 #[derive(Default, Debug)]
 struct Tally {
     cases: usize,
@@ -496,7 +497,7 @@ fn cases(title: &str, bare: bool, mixes_up: bool, most: u64) -> Tally {
     tally
 }
 
-/// The number of the first case: what was found is looked at alone by it.
+/// Returns the number of the first case: by it a failing case is looked at alone.
 fn first() -> u64 {
     std::env::var("PIPELINE_JOURNAL_FIRST").map_or(0, |first| {
         first.parse().expect("PIPELINE_JOURNAL_FIRST is a number")

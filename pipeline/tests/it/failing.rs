@@ -1,4 +1,4 @@
-//! What a failing node says, what is kept, and what a second read runs.
+//! The error of a failing node, the values that are kept, and the nodes that a second read runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

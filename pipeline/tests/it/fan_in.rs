@@ -159,7 +159,7 @@ async fn a_branch_that_panics_is_a_failure_like_another() {
     assert_eq!(found[1].as_ref().unwrap(), &2);
 }
 
-/// How many are inside now, and how many were at most.
+/// Number of bodies inside now, and the most so far.
 #[derive(Clone, Default)]
 struct Room(Arc<(AtomicUsize, AtomicUsize)>);
 

@@ -14,7 +14,7 @@ use unhurried::{
 
 static REMOTE: Manager = Manager::new();
 
-/// The pool of a type is one for the whole process; who deploys it has it alone.
+/// The pool of a type is one for the whole process; a test that deploys it has it alone.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 struct Calculator {
@@ -69,7 +69,8 @@ async fn multiply(n: i64) -> Result<i64, ReplicaError> {
     Calculator::get().await?.multiply(n).await
 }
 
-/// Not a test: what the other process runs, which is this program again. It ends with its standard input.
+/// Not a test: the code of the other process, which is this program again. It ends with its
+/// standard input.
 #[tokio::test]
 async fn other_process() {
     let Ok(address) = std::env::var("PIPELINE_TEST_SERVER") else {
@@ -274,7 +275,7 @@ async fn t2_59_scaling_a_pool_elsewhere_keeps_what_stays() {
     REMOTE.runtime(other.config(), story).await.unwrap();
 }
 
-/// A server in this process, for what does not need another one.
+/// Starts a server in this process, for tests that do not need another one.
 pub(crate) async fn server(server: ReplicaServer) -> String {
     let server = server.bind("127.0.0.1:0").await.unwrap();
     let address = server.address().to_string();

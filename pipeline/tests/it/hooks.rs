@@ -1,4 +1,4 @@
-//! Hooks: what they see, that they may answer, statistics, spans, and the journal.
+//! Hooks: the calls they see, their own answers, statistics, spans, and the journal.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,7 +28,7 @@ async fn nested(n: i64) -> Result<i64, NodeExecutionError> {
     add_one(add_one(Context::new(n))).await
 }
 
-/// Writes down what a hook sees.
+/// Writes down the calls that a hook sees.
 #[derive(Clone, Default)]
 struct Watch(Arc<Mutex<Vec<String>>>);
 

@@ -1,4 +1,5 @@
-//! What a journal answers is what this very call gave before; where it cannot be, it says which call, where and why.
+//! Answers of a journal are values that this very call gave before; where that cannot be, the error
+//! names the call, the place and the cause.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -21,7 +22,7 @@ fn why(failure: &NodeExecutionError) -> &JournalError {
         .unwrap_or_else(|| panic!("not the journal's: {failure}"))
 }
 
-/// How long each topic takes; which were cut off.
+/// Time that each topic takes.
 #[derive(Clone, Default)]
 struct Times(Arc<HashMap<&'static str, u64>>);
 
@@ -152,7 +153,7 @@ async fn flows_without_names_get_their_own_or_are_refused() {
     );
 }
 
-/// Fails, or never ends, or gives what was given to it.
+/// Fails, or never ends, or gives its input.
 #[node(ignore(how))]
 async fn attempt(what: String, how: &str) -> Result<String, String> {
     match how {
@@ -162,7 +163,8 @@ async fn attempt(what: String, how: &str) -> Result<String, String> {
     }
 }
 
-/// Two flows without names, of which the one calls when the other has long ended: nobody reads while another one calls.
+/// Two flows without names, of which the one calls when the other has long ended: no flow reads
+/// while another one calls.
 async fn one_after_the_other(
     store: &MemoryStore,
     first: (&str, &'static str),

@@ -1,11 +1,11 @@
-//! What is kept of a value, and for how long: as long as somebody can ask for it.
+//! The time for which a value is kept: as long as a reader can ask for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use unhurried::{Context, NodeState, all, at_once, node, outcomes};
 
-/// How many there are.
+/// Number of values alive.
 #[derive(Clone, Default)]
 struct Alive(Arc<AtomicUsize>);
 
@@ -159,7 +159,7 @@ async fn what_failed_keeps_what_it_needs_for_another_try() {
     }
 }
 
-/// What was made of what is still seen, without the values.
+/// The origin of contexts that are still there, without the values.
 #[tokio::test]
 async fn the_graph_of_what_is_done_shows_where_it_came_from() {
     let alive = Alive::default();

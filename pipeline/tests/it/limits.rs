@@ -1,5 +1,5 @@
-//! What a node says of its own body: how often it is tried, how long a try may take, how many run at once. And hooks that run
-//! a body again.
+//! Limits that a node sets to its own body: tries, time of a try, bodies at once. And hooks that
+//! run a body again.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -185,7 +185,7 @@ async fn a_node_object_has_limits_too() {
     );
 }
 
-/// Runs what failed again, and counts how often.
+/// Runs failed nodes again, and counts the failures.
 #[derive(Clone, Default)]
 struct Again(Count);
 
@@ -231,7 +231,7 @@ async fn a_hook_may_run_the_body_and_the_hooks_within_again() {
     );
 }
 
-/// Under a journal arguments are data, so what these count is not one.
+/// Under a journal arguments are data, so these counters are no arguments.
 static TRIES: AtomicUsize = AtomicUsize::new(0);
 static RAN: AtomicUsize = AtomicUsize::new(0);
 

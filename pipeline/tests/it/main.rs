@@ -1,4 +1,4 @@
-//! What the library promises, by the ids of the promises.
+//! The promises of the library, by their ids.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 mod asking;

@@ -16,7 +16,7 @@ struct Plan {
     reads: Vec<usize>,
 }
 
-/// How a node takes its parents.
+/// The form in which a node takes its parents.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Takes {
     /// The first two, as two arguments.
@@ -25,7 +25,7 @@ enum Takes {
     Many,
     /// All, gathered before by `all`, or by `at_once(n).all`.
     All(Option<usize>),
-    /// What became of all of them, so many at once.
+    /// The outcomes of all of them, so many at once.
     Outcomes(usize),
 }
 
@@ -95,7 +95,7 @@ async fn mix_outcomes(
     step(&values, i, fails, yields, ran).await
 }
 
-/// What counts for a parent that failed.
+/// The value that stands for a parent that failed.
 const FAILED: u64 = 13;
 
 async fn step(

@@ -89,7 +89,7 @@ fn a_reader_who_goes_away_leaves_the_other_with_a_value() {
     });
 }
 
-/// What a value is made of; counts that it is gone, and looks into its cell when it goes.
+/// The recipe of a value; counts that it is gone, and looks into its cell when it goes.
 struct Recipe {
     gone: Arc<AtomicUsize>,
     cell: std::sync::OnceLock<std::sync::Weak<Once<Recipe, u32, Slow>>>,

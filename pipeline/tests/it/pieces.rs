@@ -1,4 +1,4 @@
-//! Pieces of a value that is still being made: who looks has them, from the first to the last.
+//! Pieces of a value that is still being made: a reader has them, from the first to the last.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

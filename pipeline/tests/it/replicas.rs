@@ -49,7 +49,7 @@ impl Adder {
         n + self.amount
     }
 
-    /// Which call of this instance it is.
+    /// Returns the number of this call of the instance.
     pub fn count(&self) -> usize {
         self.calls.fetch_add(1, Ordering::SeqCst) + 1
     }
@@ -448,7 +448,7 @@ async fn the_least_busy_is_the_one_fewest_hold() {
     }
 }
 
-/// A backend of this test: instances that write down what is asked of them, in front of local ones.
+/// A backend of this test: instances that write down their calls, in front of local ones.
 struct Told;
 
 static TOLD: AtomicUsize = AtomicUsize::new(0);

@@ -1,4 +1,4 @@
-//! What counts as a failure: a `Result`, under whatever name a signature has it, and nothing that only is called so.
+//! Failures: a `Result`, under any name in a signature, and no type that only is called so.
 
 use std::error::Error;
 use std::fmt;

@@ -85,7 +85,7 @@ async fn a_managers_limit_is_a_setting() {
 static FAR: Manager = Manager::new();
 static ALIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// In a server of this process: what is alive there can be counted here.
+/// In a server of this process: its live instances can be counted here.
 struct Worker(usize);
 
 impl Drop for Worker {
@@ -108,7 +108,7 @@ impl Worker {
     }
 }
 
-/// The pool of a type is one for the whole process; who deploys it has it alone.
+/// The pool of a type is one for the whole process; a test that deploys it has it alone.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// Waits for something that happens soon, on another task; longer than any machine needs for it, however busy it is.

@@ -236,7 +236,8 @@ async fn add_one(n: i64) -> i64 {
     n + 1
 }
 
-/// A value may come between a reader's look at the cell and its look at what is pending: then there is nothing left to run.
+/// A value may come between a reader's look at the cell and its look at the pending nodes: then
+/// there is nothing left to run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn readers_who_come_just_as_the_value_does_have_it() {
     for _ in 0..5000 {

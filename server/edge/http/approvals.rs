@@ -1,4 +1,4 @@
-//! `/approvals`: tool calls that wait for a person, and what the person says.
+//! `/approvals`: tool calls that wait for a person, and the person's verdicts.
 
 use axum::response::Response;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! `/world-model/audit`: what is wrong or doubtful in the memory of a space.
+//! `/world-model/audit`: the wrong and the doubtful in the memory of a space.
 
 use serde_json::{Value, json};
 
@@ -19,9 +19,9 @@ resource! {
 
 /// Most statements that a page looks at: each is held beside all others.
 const LIMIT_MAX: i64 = 100;
-/// How many it looks at where nobody says.
+/// Statements that a page looks at when the request gives no number.
 const LIMIT: i64 = 50;
-/// After so many days without a test a statement is overdue, where nobody says.
+/// Days without a test after which a statement is overdue, when the request gives no number.
 const OVERDUE_DAYS: i64 = 90;
 /// Most days: a hundred years.
 const DAYS_MAX: i64 = 36_500;
@@ -51,7 +51,7 @@ pub async fn audit(session: Needs<Read>, mut query: Params) -> Answer<Audit> {
     Ok(axum::Json(Audit { next, ..audit }))
 }
 
-/// What the parameters may be.
+/// Writes the bounds of the parameters into the document.
 fn draw_bounds(document: &mut Value) {
     let bounds = [
         ("limit", json!({ "minimum": 1, "maximum": LIMIT_MAX })),

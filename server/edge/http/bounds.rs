@@ -1,6 +1,7 @@
-//! Bounds writes the limits and patterns that the server enforces into the OpenAPI document: a value that its schema admits is not
-//! refused for its form. Types say which members there are. What a parameter of some name may be is said here, once for every place that
-//! has it; what a member of a body may be is said beside its type, in the words of this file.
+//! Bounds writes the limits and patterns that the server enforces into the OpenAPI document: a
+//! value that its schema admits is not refused for its form. Types say which members there are. The
+//! bound of a parameter is given here by its name, once for every place that has it. The bound of a
+//! body's member is given beside its type, in the words of this file.
 
 use serde_json::{Value, json};
 
@@ -19,7 +20,7 @@ const LABEL: &str = "^[a-z0-9_-]{1,36}$";
 const THREAD: &str = r"^[a-z0-9_-]{1,36}(\.[a-z0-9_-]{1,36})*$";
 const SHA256: &str = "^[0-9a-f]{64}$";
 
-/// Writes into a document what parameters may be.
+/// Writes the bounds of all parameters into a document.
 pub fn of_parameters(document: &mut Value) {
     for (_, item) in document["paths"].as_object_mut().into_iter().flatten() {
         for (_, operation) in item.as_object_mut().into_iter().flatten() {
@@ -39,7 +40,7 @@ pub fn of_parameters(document: &mut Value) {
     }
 }
 
-/// Writes into a document what the members of a body may be.
+/// Writes the bounds of the members of a body into a document.
 pub fn of_body<const N: usize>(document: &mut Value, schema: &str, members: [(&str, Value); N]) {
     for (member, bound) in members {
         put(
@@ -49,7 +50,7 @@ pub fn of_body<const N: usize>(document: &mut Value, schema: &str, members: [(&s
     }
 }
 
-/// Writes into a document what the parameters of a reading of `path` may be.
+/// Writes the bounds of the parameters of a reading of `path` into a document.
 pub fn of_query<const N: usize>(document: &mut Value, path: &str, bounds: [(&str, Value); N]) {
     let parameters = document["paths"][path]["get"]["parameters"].as_array_mut();
     for parameter in parameters.into_iter().flatten() {
@@ -112,7 +113,7 @@ pub fn sha256() -> Value {
     json!({ "pattern": SHA256 })
 }
 
-/// What parameters of a name may be, wherever they stand.
+/// Returns the bound of a parameter by its name and place; some names are bounded only in the path.
 fn bound_of(parameter: &str, place: &str) -> Option<Value> {
     Some(match (parameter, place) {
         // Where `subtree` is true or false, a pattern says nothing.

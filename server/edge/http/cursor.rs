@@ -23,14 +23,14 @@ fn sum(question: &str, at: &str) -> [u8; SUM] {
     std::array::from_fn(|index| digest[index])
 }
 
-/// The cursor of what follows `at` in the answer to `question`.
+/// Returns the cursor of the items that follow `at` in the answer to `question`.
 pub fn write(question: &str, at: &str) -> String {
     let mut bytes = sum(question, at).to_vec();
     bytes.extend_from_slice(at.as_bytes());
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Where a cursor stands.
+/// Returns the position of a cursor; refuses one that is none of this question.
 pub fn read(question: &str, cursor: &str) -> Result<String, Problem> {
     let at = URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|bytes| {
         let (given, at) = bytes.split_at_checked(SUM)?;

@@ -1,4 +1,5 @@
-//! `/world-model/entities`: which names are one, who says so and why; merging and un-merging.
+//! `/world-model/entities`: the names of one entity, with the author and the reason of each merge;
+//! merging and un-merging.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -122,7 +123,7 @@ pub async fn unmerge(
     Ok(axum::Json(Unmerged { undone }))
 }
 
-/// What the members may be.
+/// Writes the bounds of the members into the document.
 fn draw_bounds(document: &mut Value) {
     let names = json!({ "minItems": 2, "maxItems": NAMES_MAX, "items": { "type": "string", "pattern": bounds::WORDS, "maxLength": NAME_MAX } });
     let reason = || ("reason", bounds::words(SENTENCE_MAX));

@@ -68,7 +68,8 @@ fn question(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {
     })
 }
 
-/// What a cursor is bound to: the space and all conditions, but not the size of a page.
+/// Returns the question that a cursor is bound to: the space and all conditions, but not the size
+/// of a page.
 fn bound(space: &Space, query: &Query) -> String {
     let all = Query {
         limit: 0,
@@ -77,7 +78,7 @@ fn bound(space: &Space, query: &Query) -> String {
     format!("events {space} {all:?}")
 }
 
-/// Refuses a cursor that is beyond the log's end: what it was given for was another log.
+/// Refuses a cursor that is beyond the log's end: it was given for another log.
 pub fn not_ahead(after: Seq, head: Seq) -> Result<(), Problem> {
     if after <= head {
         return Ok(());

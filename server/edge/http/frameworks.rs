@@ -1,5 +1,5 @@
-//! `/frameworks`: how kinds of tasks are solved, each a hypothesis on probation.
-//! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
+//! `/frameworks`: the ways in which kinds of tasks are solved, each a hypothesis on probation.
+//! Long because a resource is one file: its shapes, their validation, and its operations.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -351,7 +351,7 @@ pub async fn outcome(
     Ok(axum::Json(row.into()))
 }
 
-/// What the members may be.
+/// Writes the bounds of the members into the document.
 fn draw_bounds(document: &mut Value) {
     let text = bounds::words;
     let items = || json!({ "maxItems": ITEMS_MAX, "items": { "type": "string", "pattern": bounds::WORDS, "maxLength": TEXT_MAX } });

@@ -1,4 +1,4 @@
-//! `/self`: who a thread is, what it is for, what it thought lately, and in which mood it is.
+//! `/self`: the identity of a thread, its purpose, its latest thoughts, and its mood.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,5 +1,6 @@
-//! A lingering close: the server reads on in the body of a request for a while after nobody wants the rest of it. A connection closed
-//! with bytes unread is reset, and the reset can overtake the answer that says why.
+//! A lingering close: the server reads on in the body of a request for a while after its rest is
+//! not wanted any more. A connection closed with bytes unread is reset, and the reset can overtake
+//! the answer that says why.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,10 +12,10 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-/// How long the rest of a body is read.
+/// The longest time for which the rest of a body is read.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// A body whose rest is read by a task of its own once it is dropped.
+/// A body with a rest that a task of its own reads once the body is dropped.
 pub struct LingeringBody {
     body: Option<Incoming>,
     tasks: TaskTracker,

@@ -1,4 +1,5 @@
-//! `/messages`: the chat alone. `/threads/{thread}/messages`: saying something over HTTP, and waiting for what comes of it.
+//! `/messages`: the chat alone. `/threads/{thread}/messages`: posting a message over HTTP, and
+//! waiting for its outcome.
 
 use std::sync::Arc;
 
@@ -79,7 +80,7 @@ impl From<Event> for ChatMessage {
 /// The parts of threads that were taken back: of which thread, from where to where, in which turns.
 type TakenBack = Vec<(ThreadId, (Seq, Seq), Option<(u64, u64)>)>;
 
-/// Returns what was taken back after a position: it is no part of the chat any more.
+/// Returns the parts that were taken back after a position: they are no part of the chat any more.
 async fn taken_back(session: &Session, within: &Query, after: Seq) -> Result<TakenBack, Problem> {
     let mut query = Query {
         tags: vec!["withdrawn".into()],
@@ -259,7 +260,7 @@ fn accepted(ack: Ack) -> Response {
     (StatusCode::ACCEPTED, axum::Json(posted)).into_response()
 }
 
-/// `wait`: seconds to wait for what comes of it; as milliseconds.
+/// Returns `wait`, the seconds to wait for the outcome, as milliseconds.
 pub fn wait(params: &mut Params, most_ms: u64) -> Result<Option<u64>, Problem> {
     let Some(text) = params.one("wait")? else {
         return Ok(None);

@@ -1,6 +1,6 @@
-//! Missions: what one may be given, its tasks, its thoughts and its working memory, and what people
-//! do to it while it runs.
-//! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
+//! Missions: the request for one, its tasks, its thoughts and its working memory, and people's
+//! interventions while it runs.
+//! Long because a resource is one file: its shapes, their validation, and its operations.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ const STREAM_MAX: u32 = 1000;
 /// Most tasks that one may be given to require.
 const REQUIRED_MAX: usize = 100;
 
-/// Says what is wrong with a mission to be.
+/// Checks a mission to be, and adds its errors to `wrongs`.
 pub(super) fn check(mission: Option<&str>, budget: Option<&BudgetWanted>, wrongs: &mut Wrongs) {
     let text = mission.unwrap_or_default().trim();
     wrongs.unsaid("/mission", text, "a mission says what is wanted");
@@ -180,7 +180,7 @@ impl From<Check> for TaskCheck {
     }
 }
 
-/// Which tasks require which.
+/// Returns, for each task, the tasks that require it.
 fn depending(rows: &[TaskRow]) -> BTreeMap<TaskId, Vec<String>> {
     let mut depending: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
     for row in rows {

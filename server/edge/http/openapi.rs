@@ -1,4 +1,5 @@
-//! The HTTP contract as an OpenAPI document: what the resources say of themselves, and what is the same for all of them.
+//! The HTTP contract as an OpenAPI document: the resources' descriptions of themselves, and the
+//! parts that are the same for all of them.
 
 use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
@@ -12,7 +13,7 @@ use super::{OPEN, RESOURCES, bounds};
 use crate::packed::unpacked;
 use crate::problem::{Pointed, Problem};
 
-/// What a client shows.
+/// The description of a client's credential.
 const BEARER: &str = "A key of the server, or, where the server trusts an issuer of tokens, a JWT that the issuer signed: with `iss`, `aud` and `exp`, \
 and the claims that name user, space and role.";
 

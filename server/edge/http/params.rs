@@ -16,7 +16,7 @@ use thinkd_words::time::Timestamp;
 /// Longest `q`, in characters.
 pub const WORDS_MAX: usize = 1024;
 
-/// The parameters of a request, each to be taken by name; what is left over is unknown.
+/// The parameters of a request, each to be taken by name; one that is left over is unknown.
 pub struct Params(Vec<(String, String)>);
 
 impl<S: Sync> FromRequestParts<S> for Params {
@@ -77,7 +77,8 @@ impl Params {
         })
     }
 
-    /// A value that is read from a text; `is_not`: what a text is that it cannot be read from.
+    /// Returns a value that is read from a text; `is_not` says in the refusal why the text has no
+    /// value.
     fn read<T>(
         &mut self,
         name: &str,
@@ -161,7 +162,8 @@ impl Params {
         Ok(text.map(|text| ThreadId::parse(&text)).transpose()?)
     }
 
-    /// A text with something in it, not longer than words may be. `empty`: what is wrong with one that has nothing.
+    /// Returns a text with something in it, not longer than words may be. `empty` is the refusal of
+    /// a text without anything.
     pub fn text(&mut self, name: &str, empty: &str) -> Result<Option<String>, Problem> {
         let text = self.one(name)?;
         match &text {
@@ -192,7 +194,7 @@ impl Params {
         }
     }
 
-    /// Refuses what was not taken.
+    /// Refuses the parameters that were not taken.
     pub fn end(self) -> Result<(), Problem> {
         match self.0.first() {
             Some((name, _)) => Err(Problem::parameter(&cut(name), "is not known here")),
@@ -209,7 +211,8 @@ fn cut(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// Percent-decoding that refuses what is none, what is not UTF-8, and NUL.
+/// Returns the percent-decoded text; refuses wrong percent-encoding, text that is not UTF-8, and
+/// NUL.
 fn decode(text: &str) -> Result<String, Problem> {
     let detail = "the query is not valid UTF-8 in percent-encoding";
     let invalid = || Problem::new(Slug::InvalidParameter, detail);

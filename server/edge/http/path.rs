@@ -1,5 +1,5 @@
-//! Ids in addresses, read strictly: an id that cannot be one is refused as such, before it is looked for. What each may be stands in the
-//! contract by the name of its parameter (`bounds.rs`).
+//! Ids in addresses, read strictly: an id that cannot be one is refused as such, before it is
+//! looked for. The contract gives the bound of each by the name of its parameter (`bounds.rs`).
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request;
@@ -10,7 +10,7 @@ use crate::{ids, media};
 use thinkd_event::mission::TaskId;
 use thinkd_words::id::{Name, ThreadId};
 
-/// Longest name of a tool, by the rule of those who serve models.
+/// Longest name of a tool, by the rule of the providers of models.
 pub const TOOL_MAX: usize = 64;
 /// Most digits of a task's number.
 pub const TASK_DIGITS: usize = 9;

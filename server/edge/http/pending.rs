@@ -1,4 +1,4 @@
-//! What of a thread is open: timers, watches, gatherings.
+//! The open parts of a thread: timers, watches, gatherings.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `/pipelines`: which there are, running one, and what became of a run.
+//! `/pipelines`: the list of pipelines, running one, and the outcome of a run.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use thinkd_event::envelope::Event;
 use thinkd_event::fact::Fact;
 use thinkd_event::fact::run::{RunFact, RunNews};
 use thinkd_pipelines::registry;
-use thinkd_runtime::kinds::runs::LoggedRun;
+use thinkd_runtime::runs::LoggedRun;
 use thinkd_words::id::{Name, ThreadId};
 use thinkd_words::time::Timestamp;
 

@@ -1,4 +1,4 @@
-//! `/questions`: what the mind asks people, and their answers.
+//! `/questions`: the mind's questions to people, and their answers.
 
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,4 +1,5 @@
-//! `/recall` and `/world-model/graph`: what is held and relevant to a question, and what is around a name.
+//! `/recall` and `/world-model/graph`: the memories that are held and relevant to a question, and
+//! the graph around a name.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -44,7 +45,8 @@ pub struct Recollection {
     pub without_vectors: Option<String>,
 }
 
-/// `in`: what is looked through, between commas.
+/// Returns the memories to look through: `in` names them between commas; statements when it is
+/// absent.
 fn among(query: &mut Params) -> Result<Vec<Memory>, Problem> {
     let Some(text) = query.one("in")? else {
         return Ok(vec![Memory::Statements]);
@@ -128,7 +130,7 @@ fn whole(number: i64) -> usize {
     usize::try_from(number).unwrap_or_default()
 }
 
-/// What the parameters may be.
+/// Writes the bounds of the parameters into the document.
 fn draw_bounds(document: &mut Value) {
     let limit = |most: u32| ("limit", json!({ "minimum": 1, "maximum": most }));
     let any = Memory::WORDS.join("|");

@@ -1,5 +1,6 @@
-//! Requests to people as JSON: a list of them and a single one, for `/approvals` and `/questions`. What asked is passed on as the text that is stored, because
-//! reading and writing it anew was most of the time that a long list took.
+//! Requests to people as JSON: a list of them and a single one, for `/approvals` and `/questions`.
+//! The event that asked is passed on as the text that is stored, because reading and writing it
+//! anew was most of the time that a long list took.
 
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};

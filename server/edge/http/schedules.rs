@@ -1,5 +1,5 @@
-//! `/schedules`: what fires triggers by the clock.
-//! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
+//! `/schedules`: schedules fire triggers by the clock.
+//! Long because a resource is one file: its shapes, their validation, and its operations.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -26,9 +26,10 @@ use thinkd_words::time::Timestamp;
 
 /// Most characters of a note.
 const NOTE_MAX: usize = 1000;
-/// Most bytes of what a trigger brings, as JSON: it is stored with every run.
+/// Most bytes of a trigger's payload, as JSON: it is stored with every run.
 const PAYLOAD_MAX: usize = 16 << 10;
-/// How short and how long runs may be caught up with, in seconds: up to a year.
+/// The shortest and the longest time for which runs may be caught up with, in seconds: up to a
+/// year.
 const CATCH_UP: std::ops::RangeInclusive<f64> = 1.0..=31_622_400.0;
 
 resource! {
@@ -337,7 +338,7 @@ pub async fn run(
     Ok((StatusCode::ACCEPTED, axum::Json(ack)).into_response())
 }
 
-/// What the members may be; of `when` each kind has its own.
+/// Writes the bounds of the members into the document; of `when` each kind has its own.
 fn draw_bounds(document: &mut Value) {
     let name = || ("name", bounds::name());
     let common = || {

@@ -1,4 +1,5 @@
-//! What the server says about itself: `/livez`, `/readyz`, `/metrics`, `/metadata`; and `/servers`, which there are.
+//! The server about itself: `/livez`, `/readyz`, `/metrics`, `/metadata`; and `/servers`, the
+//! servers on the log.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +38,7 @@ resource! {
 }
 
 resource! {
-    /// What anybody may see: whether the server lives, and whether it is ready.
+    /// The resource that needs no credentials: it says if the server lives, and if it is ready.
     OPEN;
     "/livez" => get(livez);
     "/readyz" => get(readyz);
@@ -45,7 +46,7 @@ resource! {
 
 /// Most faults of a file that are shown.
 const FAULTS_SHOWN: usize = 20;
-/// How long the database may take to answer.
+/// The longest time that the database may take to answer.
 const READY_WITHIN: Duration = Duration::from_secs(2);
 
 /// Whether the process lives.

@@ -139,7 +139,8 @@ fn last_event(text: &str) -> Option<(Seq, Option<Uuid>)> {
     Some((seq, epoch))
 }
 
-/// What is to be sent next: events, or after a while of nothing a comment. None: the log cannot be read.
+/// Returns the next bytes to send: events, or after a while of nothing a comment. None: the log
+/// cannot be read.
 async fn chunk(follow: &mut Follow, epoch: Uuid, comment_ms: u64) -> Option<Bytes> {
     let events = async {
         loop {
@@ -159,7 +160,8 @@ async fn chunk(follow: &mut Follow, epoch: Uuid, comment_ms: u64) -> Option<Byte
     }
 }
 
-/// The event `expiring`, which is none of the log's: it has no `id`, and browsers hand it to nobody who does not ask for it.
+/// Returns the event `expiring`, which is none of the log's: it has no `id`, and browsers hand it
+/// only to pages that ask for it.
 fn expiring(at: Timestamp) -> Bytes {
     format!("event: expiring\ndata: {{\"type\":\"expiring\",\"at\":\"{at}\"}}\n\n").into()
 }

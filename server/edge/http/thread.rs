@@ -123,7 +123,7 @@ words! {
 }
 
 impl Kind {
-    /// What a thread is.
+    /// Returns the kind of a thread.
     pub fn of_row(row: &ThreadRow) -> Self {
         let Settings { pipeline, kind, .. } = Settings::of(&row.settings);
         match (pipeline, kind) {
@@ -135,14 +135,15 @@ impl Kind {
     }
 }
 
-/// What a thread does: one that something waits for thinks, or is about to.
+/// Returns the shown status of a thread: an idle one with something to handle thinks, or is about
+/// to.
 pub fn shown_status(row: &ThreadRow) -> Status {
     let busy = row.status == Status::Idle && row.woken > row.handled;
     if busy { Status::Thinking } else { row.status }
 }
 
 impl Thread {
-    /// The thread of a row, with what stands in rows of its own.
+    /// Returns the thread of a row, with the parts that stand in rows of their own.
     pub fn new(row: ThreadRow, contacts: Vec<ContactRow>, timers: &[TimerRow]) -> Self {
         let (status, kind) = (shown_status(&row), Kind::of_row(&row));
         let Settings { title, wanted, .. } = Settings::of(&row.settings);

@@ -1,4 +1,4 @@
-//! Which threads a list is asked for, and looking for them.
+//! The filter of a list of threads, and the search for the threads it admits.
 
 use super::params::Params;
 use super::thread::{Kind, shown_status};
@@ -11,7 +11,7 @@ use thinkd_words::id::ThreadId;
 const STATUSES: &str = "idle, thinking, waiting, done, failed, stopped";
 const KINDS: &str = "conversation, process, pipeline, mission";
 
-/// Which threads a list is asked for: all conditions are to be met.
+/// The conditions of a list of threads: all are to be met.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     status: Option<Status>,
@@ -34,12 +34,12 @@ impl Filter {
         })
     }
 
-    /// Where in the order of ids the first can be: here.
+    /// Returns the first id, in the order of ids, that can be among them.
     pub fn begin(&self) -> Option<&ThreadId> {
         self.parent.iter().chain(&self.subtree).max()
     }
 
-    /// What a cursor is bound to.
+    /// Returns the text that a cursor is bound to.
     pub fn bound(&self) -> String {
         if *self == Self::default() {
             String::new()
@@ -48,14 +48,14 @@ impl Filter {
         }
     }
 
-    /// Whether no thread from this one on can be among them.
+    /// Returns true if no thread from this one on can be among them.
     pub fn is_past(&self, thread: &ThreadId) -> bool {
         // Bytewise, everything that begins with "x." lies between "x." and "x/".
         let past = |root: &ThreadId| thread.as_str() >= format!("{root}/").as_str();
         self.parent.iter().chain(&self.subtree).any(past)
     }
 
-    /// Whether a thread is among them.
+    /// Returns true if a thread is among them.
     pub fn admits(&self, row: &ThreadRow) -> bool {
         self.status.is_none_or(|status| shown_status(row) == status)
             && self.kind.is_none_or(|kind| Kind::of_row(row) == kind)
@@ -65,7 +65,7 @@ impl Filter {
     }
 }
 
-/// It waits because it cannot go on, not because it wants to.
+/// Returns true if a thread waits because it cannot go on, not because it wants to.
 fn is_stuck(row: &ThreadRow) -> bool {
     let waiting = row.state.waiting.as_ref();
     shown_status(row) == Status::Waiting && waiting.is_some_and(|it| it.reason.is_some())

@@ -1,4 +1,4 @@
-//! `/threads`: what there is, what it does, starting and stopping it.
+//! `/threads`: the list of threads, their status, starting and stopping them.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -93,7 +93,7 @@ pub async fn one(session: Needs<Read>, Path(id): Path<ThreadId>, _: NoParams) ->
     Ok(axum::Json(with_details(&session, row).await?))
 }
 
-/// A thread with what takes a look of its own.
+/// Returns a thread with the details that take a look of their own.
 async fn with_details(session: &Session, row: ThreadRow) -> Result<Thread, Problem> {
     let details = session.thread_details(&row).await?;
     let mut thread = Thread::new(row, details.contacts, &details.timers);
@@ -239,7 +239,7 @@ impl CreateContact {
 }
 
 impl CreateThread {
-    /// What only missions have, of another thread; and the other way round.
+    /// Refuses members that only missions have, of another thread; and the other way round.
     fn check_mission(&self, wrongs: &mut Wrongs) {
         let is_mission = self.kind == Kind::Mission;
         let own = [

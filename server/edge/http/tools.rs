@@ -1,4 +1,5 @@
-//! `/tools`: what a thread may use, and the approval of what other servers changed of their tools.
+//! `/tools`: the tools that a thread may use, and the approval of the changes that other servers
+//! made to theirs.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! `/threads/{thread}/turns`: what the turns of a thread came to.
+//! `/threads/{thread}/turns`: the outcomes of the turns of a thread.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,4 +1,5 @@
-//! `/usage`: what calls of models came to; and of one voice, `/submodules/{name}/figures` and `/submodules/{name}/versions`.
+//! `/usage`: the totals of model calls; and of one voice, `/submodules/{name}/figures` and
+//! `/submodules/{name}/versions`.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,5 +1,5 @@
-//! `/world-model`: what is held to be so, what was claimed, and the trials of both.
-//! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
+//! `/world-model`: the statements that are held to be so, the claims, and the trials of both.
+//! Long because a resource is one file: its shapes, their validation, and its operations.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -109,7 +109,7 @@ impl StatementTrial {
     }
 }
 
-/// What an event says, with its place and time.
+/// Returns the content of an event, with its place and time.
 fn told(event: &Event, mut of: Value) -> Value {
     of["seq"] = event.seq.into();
     of["at"] = json!(event.ts);
@@ -322,7 +322,7 @@ pub async fn retract(
     Ok(axum::Json(retracted))
 }
 
-/// What the members may be.
+/// Writes the bounds of the members into the document.
 fn draw_bounds(document: &mut Value) {
     let quote = json!({ "pattern": bounds::TEXT, "maxLength": SENTENCE_MAX });
     let members = [

@@ -1,4 +1,4 @@
-//! What a token says whose signature holds: who shows it, in which space, in which role, until when.
+//! The claims of a token with a valid signature: its holder, the space, the role, and its end.
 
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -14,10 +14,10 @@ const USER_MAX: usize = 255;
 /// The last second that has a date.
 const LAST_SECOND: f64 = 253_402_300_799.0;
 
-/// What a token says.
+/// The claims of a token.
 pub type Claims = Map<String, Value>;
 
-/// Why a token that the issuer signed lets nobody in here.
+/// The reason why a token that the issuer signed lets no client in here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// `exp` is past.
@@ -73,7 +73,7 @@ impl Unfit {
     }
 }
 
-/// Who shows these claims, signed by the key of this number.
+/// Returns the principal of these claims, signed by the key of this number.
 pub fn principal(
     options: &JwtOptions,
     claims: &Claims,
@@ -121,7 +121,7 @@ fn claim<'a>(claims: &'a Claims, name: &str) -> Option<&'a Value> {
     found.filter(|value| !value.is_null())
 }
 
-/// Whether a user can be called so. Nothing is mended: to the issuer, ` ada` is not `ada`.
+/// Returns true if a user can be called so. Nothing is mended: to the issuer, ` ada` is not `ada`.
 fn is_user(name: &str) -> bool {
     let fits = (1..=USER_MAX).contains(&name.len()) && name.trim() == name;
     fits && !name.contains(['\n', '\r', '\t']) && first_unseen(name).is_none()
@@ -131,7 +131,7 @@ fn space(value: &Value) -> Option<Space> {
     Space::parse(value.as_str()?).ok()
 }
 
-/// A role, or the highest one in a list, which may name what means nothing here, too.
+/// Returns a role, or the highest one in a list, which may also name roles that mean nothing here.
 fn role(value: &Value) -> Option<Role> {
     let named = |value: &Value| Role::parse(value.as_str()?);
     match value {
@@ -140,7 +140,8 @@ fn role(value: &Value) -> Option<Role> {
     }
 }
 
-/// When a token ends. Whoever shows it within the leeway behind its end, by a clock that is slow, has it until the leeway is over.
+/// Returns the end of a token. A holder that shows it within the leeway behind its end, by a clock
+/// that is slow, has it until the leeway is over.
 fn ends(claims: &Claims, leeway_s: u64, now: Timestamp) -> Option<Timestamp> {
     let at = |seconds: f64| Timestamp::from_micros((seconds.clamp(0.0, LAST_SECOND) * 1e6) as i64);
     let exp = claims.get("exp")?.as_f64()?;

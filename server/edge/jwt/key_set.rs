@@ -1,4 +1,5 @@
-//! The public keys of an issuer, as its JWKS document has them. What a key verifies, and how, is said by the key alone.
+//! The public keys of an issuer, as its JWKS document has them. The key alone says which signatures
+//! it verifies, and how.
 
 use std::sync::Arc;
 
@@ -28,18 +29,18 @@ pub struct KeySet {
 pub struct Key {
     /// Its number, which no other key of this process ever has.
     pub number: u32,
-    /// How it is called in the headers of tokens.
+    /// Its name in the headers of tokens.
     kid: Option<String>,
     material: Material,
     /// The key itself.
     pub decoding: DecodingKey,
-    /// What a token has to say that it has signed.
+    /// The checks that a token has to pass that it has signed.
     pub validation: Validation,
     /// Cancelled when the issuer does not have it any more.
     pub gone: CancellationToken,
 }
 
-/// What a key is, to be compared.
+/// The material of a key, to be compared.
 #[derive(PartialEq, Eq, Clone)]
 enum Material {
     Rsa(Algorithm, Vec<u8>, Vec<u8>),
@@ -130,14 +131,14 @@ impl KeySet {
         self.keys.iter().find(|key| key.number == number)
     }
 
-    /// Tells those who came in by keys that the later set does not have.
+    /// Tells the clients that came in by keys which the later set does not have.
     pub fn yields_to(&self, later: &Self) {
         let is_gone = |key: &&Arc<Key>| later.numbered(key.number).is_none();
         let gone = self.keys.iter().filter(is_gone);
         gone.for_each(|key| key.gone.cancel());
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.keys.len()
     }

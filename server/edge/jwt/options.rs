@@ -1,4 +1,4 @@
-//! What can be configured about tokens, with its defaults, and what must not be.
+//! The configuration of tokens, with its defaults, and the values that are refused.
 
 use std::net::IpAddr;
 
@@ -55,12 +55,12 @@ with_defaults! {
 }
 
 impl JwtOptions {
-    /// Whether tokens are taken at all.
+    /// Returns true if tokens are taken at all.
     pub fn is_on(&self) -> bool {
         self.issuer.is_some() || self.audience.is_some() || self.jwks_url.is_some()
     }
 
-    /// Says what is wrong with the options, in a sentence for the operator.
+    /// Checks the options; an error is a sentence for the operator.
     pub fn check(&self) -> Result<(), String> {
         if !self.is_on() {
             return Ok(());

@@ -15,12 +15,12 @@ static PROVIDER: CryptoProvider = CryptoProvider {
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// Makes ring what verifies tokens in this process. A second time changes nothing.
+/// Makes ring the verifier of tokens in this process. A second time changes nothing.
 pub fn install() {
     let _ = PROVIDER.install_default();
 }
 
-/// How a kind of key verifies.
+/// The way in which a kind of key verifies.
 enum Way {
     Rsa(&'static RsaParameters),
     Other(&'static dyn VerificationAlgorithm),

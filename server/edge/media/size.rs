@@ -1,5 +1,6 @@
-//! How large an image says it is, read as decoders read it: what they pass over is passed over, and where it says so more than
-//! once the largest counts, for somebody may make room for that. Nothing is decoded.
+//! The size that an image states, read as decoders read it: bytes that they pass over are passed
+//! over. Of several sizes the largest counts, for a decoder may make room for that. Nothing is
+//! decoded.
 
 type Size = (u32, u32);
 
@@ -25,7 +26,7 @@ fn little(bytes: &[u8], at: usize, count: usize) -> Option<u32> {
     bytes.try_fold(0, |all, byte| Some(all << 8 | u32::from(*byte)))
 }
 
-/// So far behind what is there.
+/// Returns the position `count` bytes behind `at`.
 fn behind(at: usize, count: u32) -> Option<usize> {
     at.checked_add(usize::try_from(count).ok()?)
 }
@@ -72,7 +73,7 @@ fn jpeg(bytes: &[u8]) -> Option<Size> {
     }
 }
 
-/// The next marker, past what is none and what fills up before it.
+/// Returns the next marker, past bytes that are none and bytes that fill up before it.
 fn marker(bytes: &[u8], at: &mut usize) -> Option<u8> {
     *at += bytes.get(*at..)?.iter().position(|byte| *byte == 0xff)?;
     *at += bytes.get(*at..)?.iter().position(|byte| *byte != 0xff)?;

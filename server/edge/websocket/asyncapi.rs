@@ -25,7 +25,7 @@ struct FrameKind {
     kind: &'static str,
     schema: Value,
     examples: Vec<Value>,
-    /// What the server answers with, for frames of clients.
+    /// The types of the server's answers, for frames of clients.
     answers: &'static [&'static str],
 }
 
@@ -187,7 +187,7 @@ fn reference(path: &str, name: &str) -> Value {
 
 const ON_SOCKET: &str = "channels/socket/messages";
 
-/// What the server does with one type of frame.
+/// Returns the operation of the server on one type of frame.
 fn operation(frame: &FrameKind) -> (String, Value) {
     let messages = json!([reference(ON_SOCKET, frame.kind)]);
     let channel = reference("channels", "socket");

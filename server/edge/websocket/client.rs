@@ -1,5 +1,6 @@
 //! A client that is in: its frames are acted on, events flow to it, until one of us ends it.
-//! Frames are acted on one after the other, so that what is said first is stored first; events flow meanwhile.
+//! Frames are acted on one after the other, so that the first to come is stored first; events flow
+//! meanwhile.
 
 use std::sync::Arc;
 
@@ -37,13 +38,14 @@ mod telling;
 /// Answers that may wait to be written before no more frames are read. Until then a client may send on without reading.
 const ANSWERS_WAITING: u32 = 64;
 
-/// What work on a frame came to.
+/// The result of work on a frame.
 enum Done {
     Ack(Ack),
     Refused(Option<String>, Problem),
-    /// The `id`, what is followed, and whether its beginning is to be told although nothing is replayed.
+    /// The `id`, the events to follow, and true if their beginning is to be told although nothing
+    /// is replayed.
     Subscribed(Option<String>, Box<Follow>, bool),
-    /// The `id`, and who shows another credential.
+    /// The `id`, and the session of another credential.
     Shown(Option<String>, Box<Session>),
     /// The log was told of a refused frame.
     Noted,
@@ -51,9 +53,9 @@ enum Done {
 
 type Work = BoxFuture<'static, Done>;
 
-/// How a client came in.
+/// The way in which a client came in.
 pub struct Entrance {
-    /// What it can do.
+    /// The client's rights and operations.
     pub session: Session,
     /// Its address.
     pub from: Peer,
@@ -70,7 +72,7 @@ pub struct Client {
     session: Session,
     from: Peer,
     stay: Stay,
-    /// The first frame may be `<user>:…`, which only says who speaks.
+    /// The first frame may be `<user>:…`, which only names the speaker.
     may_name_itself: bool,
     older: bool,
     acknowledge: Option<String>,
@@ -81,13 +83,13 @@ pub struct Client {
     cursor: Seq,
     /// The `id` of the subscribe that is being replayed.
     replaying: Option<String>,
-    /// What is done about the last frame; no other one is read meanwhile.
+    /// The work on the last frame; no other one is read meanwhile.
     work: Option<Work>,
     /// The `event_id` of the input that is worked on, if it is one.
     input: Option<Option<Uuid>>,
     order: Order,
     rate: RateLimit,
-    /// It was told that it is read more slowly than it sends.
+    /// True once the client was told that it is read more slowly than it sends.
     told_of_rate: bool,
     next_ping: Instant,
     unanswered: u32,
@@ -125,7 +127,7 @@ impl Client {
         }
     }
 
-    /// What it can do.
+    /// Returns the client's session: its rights and operations.
     pub fn session(&self) -> &Session {
         &self.session
     }
@@ -163,7 +165,8 @@ impl Client {
         }
     }
 
-    /// What becomes of a socket whose credential is worth less than before.
+    /// Tells the client that its token ends soon; ends a socket with a credential that is worth
+    /// nothing any more.
     fn learn(&mut self, notice: Notice) -> Result<(), End> {
         match notice {
             Notice::Expiring(at) => self
@@ -302,7 +305,7 @@ impl Client {
         }
     }
 
-    /// Whether an input is worked on, or stands behind one that was refused.
+    /// Returns true if an input is worked on; false if it stands behind one that was refused.
     fn takes(&mut self, event_id: Option<&str>) -> bool {
         let event_id = event_id.and_then(|text| Uuid::try_parse(text).ok());
         let takes = self.order.takes(event_id, Instant::now());
@@ -310,7 +313,7 @@ impl Client {
         takes
     }
 
-    /// Begins what takes time; its outcome is told before the next frame is read.
+    /// Begins work that takes time; its outcome is told before the next frame is read.
     fn start<F>(
         &mut self,
         id: Option<String>,
@@ -379,7 +382,8 @@ impl Client {
     }
 }
 
-/// The user that a first frame names which is no JSON: `<user>:…`. What begins like JSON is broken JSON.
+/// Returns the user that a first frame names which is no JSON: `<user>:…`. A text that begins like
+/// JSON is broken JSON.
 fn named(text: &str) -> Option<String> {
     let is_json = text.trim_start().starts_with(['{', '[', '"']);
     let text = if is_json { "" } else { text };
@@ -426,7 +430,7 @@ async fn subscribe(
     Ok(Done::Subscribed(id, Box::new(follow), begins))
 }
 
-/// What a subscription asks for: the filter, and the epoch its cursor belongs to.
+/// Returns the query of a subscription, and the epoch its cursor belongs to.
 fn subscription(frame: &Subscribe, limits: &Limits) -> Result<(Query, Option<Uuid>), Problem> {
     let thread = frame.thread.as_deref().map(ThreadId::parse).transpose();
     let thread = thread.map_err(ids::at("/thread"))?;

@@ -10,27 +10,30 @@ use uuid::Uuid;
 
 use crate::problem::{Problem, Slug};
 
-/// How long a sender that was told, and that can say which frame it sends again, is waited for.
+/// The time for which a sender that was told, and that can say which frame it sends again, is
+/// waited for.
 const CHANCE: Duration = Duration::from_secs(2);
 
-/// Whether a socket's inputs are taken in.
+/// The order of a socket's inputs decides which are taken in.
 #[derive(Default)]
 pub struct Order {
     refused: Option<Refused>,
-    /// How often one was refused.
+    /// The number of refused inputs.
     times: u64,
 }
 
 /// The frame that the others wait for.
 struct Refused {
     event_id: Option<Uuid>,
-    /// What is in the ping before the refusal: its pong comes behind everything the sender had on its way.
+    /// The content of the ping before the refusal: its pong comes behind everything the sender had
+    /// on its way.
     mark: Bytes,
     told: Option<Instant>,
 }
 
 impl Order {
-    /// An input was refused because the log cannot be written. What to ping with before it is told.
+    /// Notes that an input was refused because the log cannot be written. Returns the content of
+    /// the ping that goes before the refusal.
     pub fn refused(&mut self, event_id: Option<Uuid>) -> Bytes {
         self.times += 1;
         let mark = Bytes::copy_from_slice(&self.times.to_be_bytes());
@@ -49,7 +52,7 @@ impl Order {
         }
     }
 
-    /// Whether an input is taken in now; from the first that is, all are.
+    /// Returns true if an input is taken in now; from the first that is, all are.
     pub fn takes(&mut self, event_id: Option<Uuid>, now: Instant) -> bool {
         let takes =
             self.refused

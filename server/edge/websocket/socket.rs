@@ -1,5 +1,6 @@
-//! One WebSocket's bytes: reading and writing at the same time, bounded buffers, close frames that arrive.
-//! What the frames mean is not known here.
+//! One WebSocket's bytes: reading and writing at the same time, bounded buffers, close frames that
+//! arrive.
+//! The meaning of the frames is not known here.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -21,13 +22,14 @@ use crate::client_stream::ClientStream;
 /// Bytes of the buffers of an idle socket. More to write than this is written at once, so that the buffer stays small.
 const READ_BUFFER: usize = 4 << 10;
 const WRITE_BUFFER: usize = 2 << 10;
-/// Most bytes that wait to be written: one frame of any size an event can have, and what else came meanwhile.
+/// Most bytes that wait to be written: one frame of any size an event can have, and the frames that
+/// came meanwhile.
 const WRITE_MAX: usize = 64 << 20;
-/// How long a close frame may take to leave, and how long the other side may take to answer it.
+/// The longest time for a close frame to leave, and the longest for the other side to answer it.
 const CLOSE_SENT: Duration = Duration::from_secs(1);
 const CLOSE_ANSWERED: Duration = Duration::from_secs(2);
 
-/// What a socket brought.
+/// The result of a turn of a socket.
 pub enum Came {
     /// A message: a text, a ping, …
     Message(Message),
@@ -37,7 +39,7 @@ pub enum Came {
     Over(End),
 }
 
-/// How a socket ends.
+/// The way in which a socket ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     /// The client closed it.
@@ -71,7 +73,7 @@ pub struct Socket {
     stream: WebSocketStream<ClientStream>,
     /// Since when something waits to be written.
     unflushed: Option<Instant>,
-    /// How many answers to the client's frames wait to be written.
+    /// The number of answers to the client's frames that wait to be written.
     answers: u32,
 }
 
@@ -115,7 +117,7 @@ impl Socket {
         self.unflushed
     }
 
-    /// How many answers to the client's frames wait to be written.
+    /// Returns the number of answers to the client's frames that wait to be written.
     pub fn answers(&self) -> u32 {
         self.answers
     }
@@ -146,7 +148,7 @@ impl Socket {
         self.unflushed.get_or_insert_with(Instant::now);
     }
 
-    /// Writes what waits, and reads when `read`. Cancel safe.
+    /// Writes the waiting bytes, and reads when `read`. Cancel safe.
     pub async fn turn(&mut self, read: bool) -> Came {
         std::future::poll_fn(|cx| self.poll(cx, read)).await
     }

@@ -26,37 +26,40 @@ impl<'a> Fact<'a> {
         matches!(self, Self::Decided(said) if said.what == Decision::Thought)
     }
 
-    /// Who may see it. The store goes by tags (`Event::visibility`), which say the same.
+    /// Returns the readers that may see it. The store goes by tags (`Event::visibility`), which say
+    /// the same.
     pub fn visibility(&self) -> Visibility {
         self.family().plain().visibility
     }
 
-    /// Whether it starts a turn of its thread. The store goes by tags (`Event::wakes`), which say the same.
+    /// Returns true if it starts a turn of its thread. The store goes by tags (`Event::wakes`),
+    /// which say the same.
     pub fn wakes(&self) -> bool {
         self.family().plain().wakes
     }
 
-    /// What it is to the turn whose number it carries.
+    /// Returns its role in the turn of the number that it carries.
     pub fn role(&self) -> Role {
         self.family().plain().role
     }
 
-    /// Whether it changes more of its thread's row than what every event counts for.
+    /// Returns true if it changes more of its thread's row than every event does.
     pub fn changes_thread(&self) -> bool {
         self.family().plain().changes_thread
     }
 
-    /// Who speaks in the entry of a view for it. `event` is the one that says it.
+    /// Returns the speaker in its entry of a view. `event` is the one that says it.
     pub fn byline(&self, event: &'a Event) -> Byline<'a> {
         self.family().byline(event.into())
     }
 
-    /// What its entry of a view says, where that is not its text.
+    /// Returns the words of its entry of a view, where they differ from its text.
     pub fn content(&self) -> Option<String> {
         self.family().content()
     }
 
-    /// Who speaks or acts, in a few words for the terminal; none: the event's source says it.
+    /// Returns the speaker or actor, in a few words for the terminal; none: the event's source says
+    /// it.
     pub fn label(&self) -> Option<String> {
         self.family().label()
     }
@@ -71,38 +74,40 @@ impl<'a> Fact<'a> {
         self.family().call_id()
     }
 
-    /// What its turn intends since this result.
+    /// Returns the intent of its turn since this result.
     pub fn intent(&self) -> Option<Intent> {
         self.family().intent()
     }
 
-    /// Whether it says in its thread that something went wrong, of a tool call, too.
+    /// Returns true if it says in its thread that something went wrong, of a tool call, too.
     pub fn is_failure(&self) -> bool {
         self.family().is_failure()
     }
 
-    /// Whether other events go back to it: it is what somebody outside said, or the answer of somebody outside.
+    /// Returns true if other events go back to it: words from outside, or an answer from outside.
     pub fn is_root(&self) -> bool {
         self.family().is_root()
     }
 
-    /// Whether it came from outside the mind: a client's input, a trigger, the clock; of what is unknown, whatever says so.
+    /// Returns true if it came from outside the mind: a client's input, a trigger, the clock; of an
+    /// unknown fact, if it says so.
     pub fn is_from_outside(&self) -> bool {
         self.family().is_from_outside()
     }
 
-    /// Whether another thread than `own` spoke to it, or is told to have ended or to be stuck.
+    /// Returns true if another thread than `own` spoke to it, or is told to have ended or to be
+    /// stuck.
     pub fn is_from_others(&self, own: &ThreadId) -> bool {
         self.family().is_from_others(own)
     }
 
-    /// Whether the thread `own` woke itself, or only what it tried did: a thought, a message to itself, the end of a wait that is of no
-    /// use.
+    /// Returns true if the thread `own` woke itself, or only its own attempts did: a thought, a
+    /// message to itself, the end of a wait that is of no use.
     pub fn is_from_itself(&self, own: &ThreadId) -> bool {
         self.family().is_from_itself(own)
     }
 
-    /// What it means to a thread that waits; `None` when it wakes nobody.
+    /// Returns its meaning to a thread that waits; `None` when it wakes none.
     pub fn waking(&self) -> Option<Waking> {
         let family = self.family();
         if !family.plain().wakes {
@@ -118,7 +123,7 @@ impl<'a> Fact<'a> {
 }
 
 impl Event {
-    /// What it says.
+    /// Returns the fact in the event.
     pub fn fact(&self) -> Fact<'_> {
         Raw::from(self).into()
     }
@@ -128,8 +133,8 @@ impl Event {
         self.fact().is_thought()
     }
 
-    /// The event from outside that it goes back to, as far as it says: itself, if it is one. What a client writes into a payload says
-    /// nothing about it.
+    /// Returns the event from outside that it goes back to, as far as it says: itself, if it is
+    /// one. A client's words in a payload say nothing about it.
     pub fn root(&self) -> Option<Seq> {
         match self.fact() {
             Fact::Trigger(trigger) => trigger.root().or(Some(self.seq)),
@@ -138,7 +143,8 @@ impl Event {
         }
     }
 
-    /// What people are to notice about it, as its tags say it: of what a newer build wrote, too.
+    /// Returns the marks that people are to notice about it, as its tags say it: of an event of a
+    /// newer build, too.
     pub fn marks(&self) -> Vec<&str> {
         let marks = [
             tag::THOUGHT,
@@ -159,7 +165,7 @@ impl Event {
         }
     }
 
-    /// Whether it asks for the end of the turn of this number.
+    /// Returns true if it asks for the end of the turn of this number.
     pub fn cancels(&self, number: u64) -> bool {
         matches!(self.fact(), Fact::TurnCancel(turn::Cancel { turn }) if turn == number)
     }
@@ -175,22 +181,24 @@ impl Event {
         }
     }
 
-    /// Whether it ends its thread.
+    /// Returns true if it ends its thread.
     pub fn ends_thread(&self) -> bool {
         self.ended_as().is_some()
     }
 
-    /// Whether the thread woke itself, or only what it tried did: see `Fact::is_from_itself`.
+    /// Returns true if the thread woke itself, or only its own attempts did: see
+    /// `Fact::is_from_itself`.
     pub fn is_from_itself(&self) -> bool {
         self.fact().is_from_itself(&self.thread)
     }
 
-    /// Whether it came from outside the mind: a client's input, a trigger, an answer, the clock.
+    /// Returns true if it came from outside the mind: a client's input, a trigger, an answer, the
+    /// clock.
     pub fn is_from_outside(&self) -> bool {
         self.fact().is_from_outside()
     }
 
-    /// The subthread of a gathering whose end it tells, or that it cannot go on.
+    /// Returns the subthread of a gathering that it tells of: its end, or its halt.
     pub fn part(&self) -> Option<GatherPart> {
         match self.fact() {
             Fact::Told(Told {
@@ -201,12 +209,12 @@ impl Event {
         }
     }
 
-    /// What it means to a thread that waits; `None` when it wakes nobody.
+    /// Returns its meaning to a thread that waits; `None` when it wakes none.
     pub fn waking(&self) -> Option<Waking> {
         self.fact().waking()
     }
 
-    /// What its turn intends since this result.
+    /// Returns the intent of its turn since this result.
     pub fn intent(&self) -> Option<Intent> {
         self.fact().intent()
     }
@@ -232,12 +240,12 @@ impl Event {
 }
 
 impl Draft {
-    /// What it says.
+    /// Returns the fact in the draft.
     pub fn fact(&self) -> Fact<'_> {
         Raw::from(self).into()
     }
 
-    /// What its turn will intend when this is stored.
+    /// Returns the intent of its turn once this is stored.
     pub fn preview_intent(&self) -> Option<Intent> {
         self.fact().intent()
     }

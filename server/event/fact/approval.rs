@@ -1,4 +1,5 @@
-//! The facts of approvals: a tool call waits for a person, what was said of it, and that it starts after all.
+//! The facts of approvals: a tool call waits for a person, the verdict on it, and its start after
+//! all.
 
 use std::fmt;
 
@@ -71,16 +72,16 @@ pub struct Verdict<'a> {
     pub ruling: Ruling<'a>,
 }
 
-/// What a verdict says.
+/// The ruling of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Ruling<'a> {
     /// The call runs: once, and with these arguments.
     Granted(Granted<'a>),
-    /// It does not run: what the person said is its result.
+    /// The call does not run: the person's words are its result.
     Answered,
-    /// It does not run.
+    /// The call does not run.
     Denied,
-    /// Nobody said anything in time.
+    /// No verdict came in time.
     Expired,
     /// Its thread has ended, or was cancelled.
     Withdrawn,
@@ -115,7 +116,8 @@ impl Ruling<'_> {
         }
     }
 
-    /// A withdrawn call wakes nobody: its thread has ended, or was told to stop.
+    /// Returns false for a withdrawn call, which wakes no thread: its thread has ended, or was told
+    /// to stop.
     const fn wakes(self) -> bool {
         !matches!(self, Self::Withdrawn)
     }
@@ -164,7 +166,7 @@ impl<'a> Flat<'a> for Ruling<'a> {
 }
 
 impl Verdict<'_> {
-    /// What people and models read.
+    /// Returns the text for people and models.
     fn text(&self) -> String {
         let what = match self.ruling {
             Ruling::Granted(Granted {

@@ -1,6 +1,7 @@
-//! The facts of calls: the record of a model call; the action and the result of a tool call; and the reply, which is the result of the tool
-//! `reply`.
-//! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
+//! The facts of calls: the record of a model call; the action and the result of a tool call; and
+//! the reply, which is the result of the tool `reply`.
+//! Long because a family of facts is one file: its types, how each is written and read, the answers
+//! to readers, examples.
 
 use std::borrow::Cow;
 
@@ -23,7 +24,7 @@ use thinkd_words::id::{Seq, ThreadId};
 /// The record of one model call: from it, the call can be rebuilt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record<'a> {
-    /// Who asked.
+    /// The module that asked.
     pub module: &'a str,
     /// All that is recorded.
     pub record: &'a Payload,
@@ -32,7 +33,7 @@ pub struct Record<'a> {
 /// The member `from` of a call that was read from the words of an answer.
 pub const FROM_TEXT: &str = "text";
 
-/// How a model call came out.
+/// The outcome of a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CallOutcome {
@@ -40,9 +41,9 @@ pub enum CallOutcome {
     Answered,
     /// With a failure.
     Failed,
-    /// It was not made: a budget refused it, or whom it asks is gone.
+    /// The call was not made: a budget refused it, or the one it asks is gone.
     Refused,
-    /// It was stopped with its turn.
+    /// The call was stopped with its turn.
     Stopped,
 }
 
@@ -74,7 +75,7 @@ pub struct Action<'a> {
     pub is_from_text: bool,
 }
 
-/// What a tool call came back with.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome<'a> {
     /// The submodule that made it; none: the decision.
@@ -85,13 +86,13 @@ pub struct Outcome<'a> {
     pub tool: &'a str,
     /// The call's id within the thread.
     pub call_id: &'a str,
-    /// How long it ran.
+    /// The time it ran, in milliseconds.
     pub duration_ms: u64,
-    /// What it came to.
+    /// Its output or failure.
     pub came: Came<'a>,
-    /// What its turn intends since (`event/intent.rs`).
+    /// The intent of its turn since (`event/intent.rs`).
     pub intent: Option<&'a Value>,
-    /// How many messages it sent.
+    /// The number of messages it sent.
     pub sent: u64,
     /// The approval without which it would not have run.
     pub approval: Option<&'a str>,
@@ -99,7 +100,7 @@ pub struct Outcome<'a> {
     pub recalled: Vec<&'a str>,
 }
 
-/// What a tool call came to.
+/// The output or failure of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Came<'a> {
     /// An output.
@@ -199,7 +200,7 @@ impl<'a> Record<'a> {
         self.record.get(key)?.as_str()
     }
 
-    /// Who asked.
+    /// Returns the one that asked.
     pub fn by(&self) -> Option<By<'a>> {
         By::parse(self.module)
     }
@@ -229,12 +230,13 @@ impl<'a> Record<'a> {
         self.text("purpose").unwrap_or_default()
     }
 
-    /// How it came out; none: in a way that this build does not know.
+    /// Returns the outcome; none: one that this build does not know.
     pub fn outcome(&self) -> Option<CallOutcome> {
         CallOutcome::deserialize(self.get("outcome")?).ok()
     }
 
-    /// Whether a submodule is done with it: a call that was stopped with its turn may be made again.
+    /// Returns true if a submodule is done with it: a call that was stopped with its turn may be
+    /// made again.
     pub fn is_last(&self) -> bool {
         let last = self.get("last").and_then(Value::as_bool);
         last == Some(true) && self.outcome() != Some(CallOutcome::Stopped)
@@ -261,7 +263,7 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// How long it took, in milliseconds.
+    /// Returns its duration in milliseconds.
     pub fn duration_ms(&self) -> Option<u64> {
         self.get("duration_ms")?.as_u64()
     }
@@ -285,13 +287,13 @@ pub struct RecordedCall<'a> {
     pub id: &'a str,
     /// The tool.
     pub tool: &'a str,
-    /// What stood where the tool's name should be.
+    /// The text in the place of the tool's name.
     pub written: Option<&'a str>,
     /// The call was read from the words of an answer.
     pub is_from_text: bool,
     /// Its arguments, unless an action has them.
     pub arguments: Option<&'a Value>,
-    /// The decision should read what it brings back.
+    /// True if the decision should read its result.
     pub brings_back: bool,
 }
 
@@ -516,7 +518,7 @@ pub(super) fn named<'a>(word: &'static str, tool: &'a str, call_id: &'a str) -> 
     ]
 }
 
-/// Who sees what a submodule, or the decision, does.
+/// Returns the readers of an action of a submodule, or of the decision.
 fn seen_of(submodule: Option<&str>) -> Visibility {
     if submodule.is_some() {
         Visibility::Submodule
@@ -544,12 +546,12 @@ fn made_by(submodule: Option<&str>) -> impl Iterator<Item = Piece<'_>> {
     pieces.into_iter().flatten()
 }
 
-/// Which tool call a result belongs to.
+/// The tool call that a result belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
     /// The turn it was made in.
     pub turn: u64,
-    /// Who made it.
+    /// The caller.
     pub by: &'a Who,
     /// The tool.
     pub tool: &'a str,
@@ -600,13 +602,13 @@ impl Draft {
         .encode(thread)
     }
 
-    /// What a tool call came back with.
+    /// The result of a tool call with an output.
     pub fn result(thread: &ThreadId, call: &Call<'_>, output: Value, duration_ms: u64) -> Self {
         call.came(Came::Output(Cow::Owned(output)), duration_ms)
             .encode(thread)
     }
 
-    /// What a tool call failed with: its result, tagged as a failure.
+    /// The result of a tool call that failed, tagged as a failure.
     pub fn result_failed(
         thread: &ThreadId,
         call: &Call<'_>,

@@ -1,5 +1,6 @@
-//! The fact of a thread that is told that a statement is not held any more, or is held again. It is of modality `state`: it wakes nobody, and views
-//! say it in a line after the transcript (`thread/history/corrections.rs`).
+//! The fact of a thread that is told that a statement is not held any more, or is held again. Of
+//! modality `state`: it wakes no thread, and views say it in a line after the transcript
+//! (`thread/history/corrections.rs`).
 
 use serde_json::json;
 use thinkd_facts::Fact;
@@ -38,7 +39,7 @@ impl Corrected {
 }
 
 impl Draft {
-    /// Tells a thread what became of a statement; stored once, by its id.
+    /// Tells a thread the new status of a statement; stored once, by its id.
     pub fn corrected(thread: &ThreadId, correction: Correction) -> Self {
         let Correction {
             statement, since, ..

@@ -19,9 +19,9 @@ use thinkd_words::id::ThreadId;
 pub struct Problem<'a> {
     /// The sort of failure.
     pub kind: &'a str,
-    /// What went wrong, with what, and what to do.
+    /// The words on the failure: its cause, and the way to mend it.
     pub text: &'a str,
-    /// Whether the same thing may succeed later.
+    /// True if the same thing may succeed later.
     pub retryable: bool,
     /// Further facts.
     pub detail: Cow<'a, Value>,
@@ -30,13 +30,13 @@ pub struct Problem<'a> {
 /// A failure, in the thread it concerns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failed<'a> {
-    /// Who failed.
+    /// The one that failed.
     pub who: By<'a>,
-    /// What went wrong.
+    /// The words of the failure.
     pub problem: Problem<'a>,
     /// The turn, if there was one.
     pub turn: Option<u64>,
-    /// What a model wrote could not be read.
+    /// True if a model's text could not be read.
     pub is_unreadable: bool,
     /// Of a submodule, after the turn's deadline.
     pub is_late: bool,
@@ -262,7 +262,7 @@ impl Draft {
         .encode(thread)
     }
 
-    /// A client frame that was refused, or a client that was lost: for readers who look for it.
+    /// A client frame that was refused, or a client that was lost: for readers that look for it.
     pub fn client_failure(thread: &ThreadId, what: &str, detail: Value) -> Self {
         ClientFailed {
             text: what,

@@ -1,5 +1,6 @@
-//! A family answers in its own file what readers ask of every fact. Projections, views, the turn's fold and the terminal go by the answers, so
-//! that a new family needs no arm in them. `Plain` has the questions without a default: a decision that every family has to make.
+//! A family answers in its own file the questions of readers to every fact. Projections, views, the
+//! turn's fold and the terminal go by the answers, so that a new family needs no arm in them.
+//! `Plain` has the questions without a default: a decision that every family has to make.
 
 use std::borrow::Cow;
 
@@ -9,20 +10,21 @@ use crate::intent::Intent;
 use crate::raw::Raw;
 use thinkd_words::id::ThreadId;
 
-/// What a fact is to the turn whose number it carries.
+/// The role of a fact in the turn of the number that it carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Nothing: it came from outside, or is said beside the turn.
     Aside,
-    /// It moves the turn, which looks into it: its beginning and end, a model call, a failure.
+    /// Moves the turn, which looks into it: its beginning and end, a model call, a failure.
     Turn,
-    /// The decision said or did it, or it came of what the decision did: the submodules hear of it after the turn.
+    /// The decision said or did it, or it came of an act of the decision: the submodules hear of it
+    /// after the turn.
     Decision,
     /// A submodule did it on the way to its answer.
     Submodule,
 }
 
-/// Who speaks in an entry of a view, piece by piece.
+/// The speaker in an entry of a view, piece by piece.
 pub type Byline<'a> = Vec<Piece<'a>>;
 
 /// A piece of a byline.
@@ -43,18 +45,20 @@ pub(super) struct Plain {
     pub kind: Option<Kind>,
     /// The store goes by tags (`Event::visibility`), which say the same.
     pub visibility: Visibility,
-    /// What it is to the turn whose number it carries.
+    /// Its role in the turn of the number that it carries.
     pub role: Role,
-    /// Whether it starts a turn of its thread. The store goes by tags (`Event::wakes`), which say the same.
+    /// True if it starts a turn of its thread. The store goes by tags (`Event::wakes`), which say
+    /// the same.
     pub wakes: bool,
-    /// Whether it changes more of its thread's row than what every event counts for: then `log/thread_fold.rs` says what.
+    /// True if it changes more of its thread's row than every event does: `log/thread_fold.rs` has
+    /// the changes.
     pub changes_thread: bool,
-    /// Who speaks or acts, in a word for the terminal; none: the event's source.
+    /// The speaker or actor, in a word for the terminal; none: the event's source.
     pub label: Option<&'static str>,
 }
 
 impl Plain {
-    /// A kind that wakes nobody and changes no thread, unless it says so.
+    /// A kind that wakes no thread and changes none, unless it says so.
     pub const fn new(kind: &'static str, visibility: Visibility, role: Role) -> Self {
         Self {
             kind: Some(Kind::named(kind)),
@@ -96,18 +100,18 @@ pub(super) trait Declared {
 
 /// A family of facts.
 pub(super) trait Family<'a>: Declared {
-    /// Who speaks in its entry of a view: by default its first tag.
+    /// Returns the speaker in its entry of a view: by default its first tag.
     fn byline(&self, raw: Raw<'a>) -> Byline<'a> {
         let first = raw.tags.first().map_or(raw.source.as_str(), String::as_str);
         vec![Piece::Name(first.into())]
     }
 
-    /// What its entry of a view says, where that is not its text.
+    /// Returns the words of its entry of a view, where they differ from its text.
     fn content(&self) -> Option<String> {
         None
     }
 
-    /// Who speaks or acts, in a few words for the terminal.
+    /// Returns the speaker or actor, in a few words for the terminal.
     fn label(&self) -> Option<String> {
         self.plain().label.map(str::to_owned)
     }
@@ -122,39 +126,40 @@ pub(super) trait Family<'a>: Declared {
         None
     }
 
-    /// What its turn intends since.
+    /// Returns the intent of its turn since.
     fn intent(&self) -> Option<Intent> {
         None
     }
 
-    /// Whether it says in its thread that something went wrong, of a tool call, too.
+    /// Returns true if it says in its thread that something went wrong, of a tool call, too.
     fn is_failure(&self) -> bool {
         false
     }
 
-    /// Whether other events go back to it: it is what somebody outside said, or the answer of somebody outside.
+    /// Returns true if other events go back to it: words from outside, or an answer from outside.
     fn is_root(&self) -> bool {
         false
     }
 
-    /// Whether others go by which event from outside it goes back to: what a call used, what a thread was made for, what wakes another
-    /// thread, or this one later.
+    /// Returns true if others go by the event from outside that it goes back to. Such are the input
+    /// of a call, the cause of a thread, and an event that wakes another thread, or this one later.
     fn has_root(&self) -> bool {
         false
     }
 
-    /// Whether it came from outside the mind: a client's input, a trigger, the clock.
+    /// Returns true if it came from outside the mind: a client's input, a trigger, the clock.
     fn is_from_outside(&self) -> bool {
         self.is_root()
     }
 
-    /// Whether another thread than `own`, which has it, spoke to it, or is told to have ended or to be stuck.
+    /// Returns true if another thread than `own`, which has it, spoke to it, or is told to have
+    /// ended or to be stuck.
     fn is_from_others(&self, _own: &ThreadId) -> bool {
         false
     }
 
-    /// Whether the thread `own`, which has it, woke itself, or only what it tried did: a thought, a message to itself, the end of a wait that
-    /// is of no use.
+    /// Returns true if the thread `own`, which has it, woke itself, or only its own attempts did.
+    /// Such are a thought, a message to itself, the end of a wait that is of no use.
     fn is_from_itself(&self, _own: &ThreadId) -> bool {
         false
     }
@@ -164,7 +169,7 @@ pub(super) trait Family<'a>: Declared {
         None
     }
 
-    /// Whether it ends whatever wait its thread is in.
+    /// Returns true if it ends any wait of its thread.
     fn ends_any_wait(&self) -> bool {
         false
     }

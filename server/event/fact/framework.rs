@@ -1,5 +1,6 @@
-//! The facts of frameworks: that one was chosen for a task or not, and what came of a like task. Both are of modality `state`, so that no model is shown
-//! them. That one was created or changed is a change (`set.rs`).
+//! The facts of frameworks: one was chosen for a task or not, and the outcome of a like task. Both
+//! are of modality `state`, so that no model is shown them. The creation or change of one is a
+//! change (`set.rs`).
 
 use thinkd_facts::Fact;
 

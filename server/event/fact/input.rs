@@ -20,15 +20,15 @@ pub struct Input<'a> {
     pub kind: InputKind,
     /// More parts follow.
     pub is_part: bool,
-    /// Who sent it, when known.
+    /// The user that sent it, when known.
     pub user: Option<&'a str>,
     /// The question that it answers, if it answers one.
     pub answers: Option<&'a str>,
-    /// What it carries.
+    /// The content.
     pub content: Content<'a>,
 }
 
-/// What a part of an input carries.
+/// The content of a part of an input.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Content<'a> {
     /// Words.
@@ -170,7 +170,7 @@ impl<'a> Trigger<'a> {
         self.firing()?.root
     }
 
-    /// The due times that it is for; none: nobody scheduled it, or it was fired out of turn.
+    /// The due times that it is for; none: no schedule fired it, or it was fired out of turn.
     pub fn firing(&self) -> Option<Firing> {
         self.schedule?;
         Firing::deserialize(self.payload.get(MEMBER)?).ok()
@@ -248,7 +248,8 @@ impl<'a> Family<'a> for Trigger<'a> {
         true
     }
 
-    /// The clock of a schedule that a turn made goes back to what that turn went back to.
+    /// Returns true unless the trigger has a root: the clock of a schedule that a turn made goes
+    /// back to the turn's own root.
     fn is_from_outside(&self) -> bool {
         self.root().is_none()
     }
@@ -314,7 +315,7 @@ impl Draft {
         parts.iter().enumerate().map(part).collect()
     }
 
-    /// The same input, whose last part answers this question.
+    /// The same input with a last part that answers this question.
     #[must_use]
     pub fn answering(self, question: &str) -> Self {
         self.payload("question_id", question)

@@ -7,7 +7,8 @@ use crate::statement::{Outcome, Status};
 use crate::trial::News;
 
 impl Fact<'_> {
-    /// How many points it has: less than 0 for a failure, a claim that was refuted, a task that was not solved; more for what came out well.
+    /// Returns its number of points: less than 0 for a failure, a claim that was refuted, a task
+    /// that was not solved; more for a success.
     pub fn points(&self) -> i64 {
         match self {
             Self::Failure(_) => -2,
@@ -29,7 +30,7 @@ impl Fact<'_> {
     }
 }
 
-/// How many points the end of a turn has.
+/// Returns the number of points of a turn's end.
 pub fn points_of_end(outcome: TurnOutcome) -> i64 {
     i64::from(outcome == TurnOutcome::Done)
 }

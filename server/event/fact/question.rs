@@ -1,4 +1,4 @@
-//! The facts of questions to people: what the mind wants to know of them, and what came back.
+//! The facts of questions to people: the question of the mind, and its answer.
 
 use serde_json::{Value, json};
 use thinkd_facts::Fact;
@@ -77,19 +77,19 @@ pub struct Answer<'a> {
     pub trial: Option<OfTrial>,
 }
 
-/// How a question ended.
+/// The outcome of a question.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Answered<'a> {
-    /// Somebody answered.
+    /// A person answered.
     Given {
-        /// Who, when known.
+        /// The person, when known.
         by: Option<&'a str>,
         /// The answer as JSON, of a question with a schema.
         value: Option<&'a Value>,
     },
     /// People are away.
     Away,
-    /// Nobody answered in time.
+    /// No answer came in time.
     Expired,
     /// Its thread has ended, or was cancelled.
     Withdrawn,
@@ -149,7 +149,8 @@ impl<'a> Flat<'a> for Answered<'a> {
 }
 
 impl Question<'_> {
-    /// Whether a call of the mind waits for the answer: a server of tools, or a trial, does else.
+    /// Returns true if a call of the mind waits for the answer, and not a server of tools, or a
+    /// trial.
     pub fn is_of_the_mind(&self) -> bool {
         self.server.is_none() && self.trial.is_none()
     }
@@ -174,7 +175,7 @@ impl Answer<'_> {
     }
 }
 
-/// What trials ask, models are not shown.
+/// Returns the modality of a question: models are not shown those of trials.
 fn modality_of(trial: &Option<OfTrial>) -> Modality {
     trial.as_ref().map_or(Modality::Text, |_| Modality::State)
 }

@@ -1,4 +1,5 @@
-//! The fact of a turn that recalled what is held and relevant before anybody thought, so that every model of the turn is shown the same.
+//! The fact of a turn that recalled the statements held and relevant before it asked any model, so
+//! that every model of the turn is shown the same.
 
 use thinkd_facts::Fact;
 

@@ -1,4 +1,4 @@
-//! The facts of words in a turn: what a submodule says; what the decision says, thinks and asks.
+//! The facts of words in a turn: of a submodule, and of the decision, which says, thinks and asks.
 
 use serde_json::json;
 use thinkd_facts::Fact;
@@ -38,13 +38,13 @@ pub struct Decided<'a> {
     pub turn: u64,
     /// Its words.
     pub text: &'a str,
-    /// What they are.
+    /// Their kind.
     pub what: Decision<'a>,
     /// The tool call that said it.
     pub call_id: Option<&'a str>,
 }
 
-/// What the decision's words are.
+/// The kind of the decision's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision<'a> {
     /// Words beside (or instead of) its tool calls.

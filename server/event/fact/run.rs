@@ -1,6 +1,8 @@
-//! The facts of pipeline runs: a run begins and ends, its nodes start and end. All but failures are of modality `state`, so that no model is
-//! shown them. `pipelines/registry.rs` says what a run is made of.
-//! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
+//! The facts of pipeline runs: a run begins and ends, its nodes start and end. All but failures are
+//! of modality `state`, so that no model is shown them. `pipelines/registry.rs` has the parts of a
+//! run.
+//! Long because a family of facts is one file: its types, how each is written and read, the answers
+//! to readers, examples.
 
 use serde_json::{Value, json};
 use thinkd_facts::{Fact, Members};
@@ -15,7 +17,7 @@ use thinkd_words::failure::{Failure, Who};
 use thinkd_words::id::{Name, Seq, ThreadId};
 use thinkd_words::text::counted;
 
-/// Which run of which pipeline.
+/// A run of a pipeline: the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunKey {
     /// The run's id, and that of the event it begins with.
@@ -31,7 +33,7 @@ pub struct RunKey {
 pub enum Held {
     /// The value.
     Here(Value),
-    /// Where it is.
+    /// The blob that has it.
     Blob {
         /// SHA-256 of its JSON text.
         sha256: String,
@@ -40,14 +42,14 @@ pub enum Held {
     },
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunOutcome {
     /// With an output.
     Done(Held),
     /// With a failure.
     Failed(Failure),
-    /// Somebody cancelled it.
+    /// A cancel ended it.
     Cancelled,
 }
 
@@ -274,7 +276,7 @@ impl<'a> From<&'a Held> for Slot<'a> {
 }
 
 impl RunFact<'_> {
-    /// Which run it is, if its names can be read.
+    /// Returns the key of the run, if its names can be read.
     pub fn key(&self) -> Option<RunKey> {
         Some(RunKey::new(
             Uuid::parse_str(self.run).ok()?,
@@ -283,7 +285,7 @@ impl RunFact<'_> {
     }
 }
 
-/// How often a run was taken up again stands in its text alone.
+/// Returns how often a run was taken up again, which stands in its text alone.
 fn time_in(text: &str) -> u64 {
     // Logs of before have the number alone between the brackets.
     let said = text.rsplit('(').next().unwrap_or_default();
@@ -321,7 +323,7 @@ impl RunKey {
         self.thread.clone()
     }
 
-    /// Who fails when it fails.
+    /// Returns the one that fails when the run fails.
     pub fn who(&self) -> Who {
         Who::Pipeline(self.pipeline.clone())
     }
@@ -348,7 +350,7 @@ impl RunKey {
         .encode(&self.thread())
     }
 
-    /// It begins. The event has the run's id.
+    /// The run begins. The event has the run's id.
     pub fn started(&self, input: &Held, user: Option<&str>) -> Draft {
         self.fact(RunNews::Started {
             input: Some(input.into()),
@@ -358,17 +360,17 @@ impl RunKey {
         .with_id(self.id)
     }
 
-    /// It is taken up again, for the so-manieth time.
+    /// The run is taken up again, for the so-manieth time.
     pub fn resumed(&self, time: u64) -> Draft {
         self.fact(RunNews::Resumed { time })
     }
 
-    /// Somebody wants it to end.
+    /// The run is to end.
     pub fn cancel(&self, user: Option<&str>) -> Draft {
         self.fact(RunNews::Cancel { user })
     }
 
-    /// Somebody wants it to rest.
+    /// The run is to rest.
     pub fn paused(&self, user: Option<&str>) -> Draft {
         self.fact(RunNews::Paused { user })
     }
@@ -378,12 +380,13 @@ impl RunKey {
         self.fact(RunNews::Parked)
     }
 
-    /// Somebody wants it to go on.
+    /// The run is to go on.
     pub fn continued(&self, user: Option<&str>) -> Draft {
         self.fact(RunNews::Continued { user })
     }
 
-    /// It ends, a mission with these counts of its tasks; a failure is an event of its own before that.
+    /// The run ends, a mission with these counts of its tasks; a failure is an event of its own
+    /// before that.
     pub fn ended(&self, outcome: &RunOutcome, tasks: Option<Counts>) -> Vec<Draft> {
         let word = outcome.as_str();
         let ended = |output, failure| {
@@ -422,7 +425,8 @@ impl RunKey {
         )
     }
 
-    /// A node has its value; `arguments` and `version` are what a record is compared by.
+    /// A node has its value; `arguments` and `version` are the members by which a record is
+    /// compared.
     pub fn node_recorded(
         &self,
         node: &str,

@@ -20,7 +20,8 @@ const SKIPPED: &str = "skipped";
 pub struct Unrun<'a> {
     /// The schedule, and its due times.
     pub firing: Firing,
-    /// Why they were skipped; none: nobody was there to fire them until it was too late.
+    /// The reason why they were skipped; none: no server was there to fire them until it was too
+    /// late.
     pub reason: Option<&'a str>,
 }
 

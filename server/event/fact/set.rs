@@ -1,6 +1,8 @@
-//! The facts of changes to derived data: a thread's settings and end, its contacts, timers and plan; submodules; notes. A change of null is a
-//! removal. A change that this build cannot read removes nothing.
-//! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
+//! The facts of changes to derived data: a thread's settings and end, its contacts, timers and
+//! plan; submodules; notes. A change of null is a removal. A change that this build cannot read
+//! removes nothing.
+//! Long because a family of facts is one file: its types, how each is written and read, the answers
+//! to readers, examples.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
@@ -25,21 +27,21 @@ use thinkd_words::time::Timestamp;
 /// A change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Set<'a> {
-    /// Which of its kind.
+    /// The key of the changed thing, among those of its kind.
     pub key: &'a str,
-    /// What of it.
+    /// The change.
     pub change: Change<'a>,
-    /// The turn, of what only turns change.
+    /// The turn, of a change that only turns make.
     pub turn: Option<u64>,
     /// The event from outside that it goes back to.
     pub root: Option<Seq>,
 }
 
-/// What is changed, and to what; `None`: it is gone.
+/// The kind of thing that is changed, and its new value; `None`: it is gone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Change<'a> {
-    /// A thread: what it was created with, how it ended, where it stands.
+    /// A thread: its settings at its creation, its end, its parent.
     Thread(Thread<'a>),
     /// A thread sleeps on.
     Wait(Wait),
@@ -75,32 +77,32 @@ pub enum Change<'a> {
     /// Something this build knows, in a form that it does not.
     #[serde(skip)]
     Unreadable {
-        /// What.
+        /// The kind.
         kind: Kind,
         /// The change.
         change: &'a Value,
     },
 }
 
-/// What of a thread is changed: whatever is there.
+/// The changes of a thread: those that are there.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Thread<'a> {
-    /// How it ended.
+    /// The word of its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<&'a str>,
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
-    /// What it was created with.
+    /// The settings it was created with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<&'a Value>,
-    /// It was put aside, or is at work again.
+    /// True if it was put aside; false: it is at work again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
     /// The thread above it from now on; inside `None`: there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Option<&'a str>>,
-    /// How many watches ended with it.
+    /// The number of watches that ended with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watches_removed: Option<u64>,
 }
@@ -108,9 +110,9 @@ pub struct Thread<'a> {
 /// For whom a thread goes on waiting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Wait {
-    /// For whom; `None`: in a form that this build does not know, or for nobody.
+    /// The thread it waits for; `None`: in a form that this build does not know, or for none.
     pub waiting: Option<Waiting>,
-    /// What of the log was looked at.
+    /// The event up to which the log was looked at.
     pub seen: Option<Seq>,
 }
 
@@ -119,7 +121,7 @@ pub struct Wait {
 pub struct Contact {
     /// The thread.
     pub thread: ThreadId,
-    /// What it does, wants and offers.
+    /// The work, wants and offers of the thread.
     pub description: String,
 }
 
@@ -128,9 +130,9 @@ pub struct Contact {
 pub struct Timer {
     /// When.
     pub due: Timestamp,
-    /// What for.
+    /// The purpose.
     pub note: String,
-    /// When it was set, by the clock of whoever set it.
+    /// The time at which it was set, by the setter's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set: Option<Timestamp>,
 }
@@ -148,38 +150,39 @@ pub struct Submodule {
 /// A note as `state_put` wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// What.
+    /// The text.
     pub content: String,
     /// Other keys it goes with.
     pub related_keys: Vec<String>,
-    /// Who wrote it.
+    /// The writer.
     pub owner: String,
 }
 
 /// A setting as a person set it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingValue {
-    /// What it is now.
+    /// The value now.
     pub value: Value,
-    /// The name of who set it, as far as known.
+    /// The name of the person that set it, as far as known.
     #[serde(default)]
     pub by: Option<String>,
 }
 
-/// What another server said of a tool when models were told of it first, or when a person let them be told of it so.
+/// The description of a tool by another server, as it was when models were told of it first, or
+/// when a person approved a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pin {
     /// The server, as it is configured.
     pub server: String,
-    /// What the server calls the tool.
+    /// The server's name for the tool.
     pub tool: String,
-    /// What it says of it.
+    /// The server's description of it.
     pub description: String,
     /// The schema of its arguments.
     pub schema: Value,
     /// The hash of all that.
     pub sha256: String,
-    /// The name of who approved a change, as far as known.
+    /// The name of the person that approved a change, as far as known.
     #[serde(default)]
     pub by: Option<String>,
 }
@@ -291,7 +294,8 @@ impl Kind {
     }
 }
 
-/// What a change says: null is gone. None: it has a form that this build does not know, which is never "gone".
+/// Returns the content of a change: null is gone. None: the form is one that this build does not
+/// know, which is never "gone".
 fn said<T: DeserializeOwned>(change: &Value) -> Option<Option<T>> {
     if change.is_null() {
         Some(None)
@@ -438,7 +442,7 @@ impl Draft {
         )
     }
 
-    /// A thread is created. Of two who create the same one at once, one is refused.
+    /// A thread is created. Of two appends that create the same one at once, one is refused.
     pub fn created(thread: &ThreadId, settings: &Value) -> Self {
         let draft = Self::set_thread(
             thread,
@@ -450,7 +454,8 @@ impl Draft {
         draft.only_if(Condition::NewThread)
     }
 
-    /// A thread has a contact from now on, or knows something else of it. What is said of it has its length by this.
+    /// A thread has a contact from now on, or knows something else of it. The description is cut to
+    /// its length here.
     pub fn contact(thread: &ThreadId, name: &Name, target: &ThreadId, description: &str) -> Self {
         let contact = Contact {
             thread: target.clone(),
@@ -467,7 +472,8 @@ impl Draft {
         Self::set_thread(thread, change)
     }
 
-    /// A subthread that has nothing to do is put aside, and its parent is told, whose turn does it.
+    /// A subthread that has nothing to do is put aside in a turn of its parent, and the parent is
+    /// told.
     pub fn archived(thread: &ThreadId, parent: &ThreadId, turn: u64) -> [Self; 2] {
         let changed = Self::put_aside(thread, true);
         [changed, Self::told_archived(parent, turn, thread)]

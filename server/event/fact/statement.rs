@@ -1,5 +1,6 @@
-//! The facts of statements: what is claimed, what was derived from it, what instruments read, what became of it; and when the trials of a space
-//! have work. All are of modality `state`, so that no model is shown them.
+//! The facts of statements: the claim, its derivation, the readings of instruments and the verdict;
+//! and the times when the trials of a space have work. All are of modality `state`, so that no
+//! model is shown them.
 
 use thinkd_facts::Fact;
 use uuid::Uuid;
@@ -17,10 +18,10 @@ mod examples;
 
 /// The first tag.
 pub const TAG: &str = "statement";
-/// The first tag of what the trials of a space say of themselves.
+/// The first tag of events of the trials of a space about themselves.
 pub const TRIALS: &str = "trials";
 
-/// The tag of a word that has what is held tested again for its age and use.
+/// The tag of a word that has a held statement tested again for its age and use.
 pub const RETEST: &str = "retest";
 
 /// Something that was said of a statement.
@@ -141,7 +142,7 @@ impl Draft {
         Self::said(thread, statement, Said::Grounded(premises))
     }
 
-    /// What the trials of a space say of themselves.
+    /// An event of the trials of a space about themselves.
     pub fn trials(what: Trials) -> Self {
         what.encode(&ThreadId::of_trials())
     }

@@ -1,5 +1,6 @@
-//! The facts of summaries: what stands for the past of a conversation in the views of its decision; and when the summaries of a space have work.
-//! All are of modality `state`, so that no model is shown them as entries; views show them in the place of what they stand for.
+//! The facts of summaries, which stand for the past of a conversation in the views of its decision;
+//! and the times when the summaries of a space have work. All are of modality `state`, so that no
+//! model is shown them as entries; views show them in the place of the events they sum up.
 
 use thinkd_facts::Fact;
 use uuid::Uuid;
@@ -10,7 +11,7 @@ use thinkd_words::id::{Seq, ThreadId};
 
 /// The first tag.
 pub const TAG: &str = "summary";
-/// The first tag of what the summaries of a space say of themselves.
+/// The first tag of events of the summaries of a space about themselves.
 pub const SUMMARIES: &str = "summaries";
 
 /// A summary stands for older events in the requests of the decision; the events stay (`history.summaries`).

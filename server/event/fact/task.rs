@@ -1,6 +1,6 @@
-//! The facts of tasks: what a mission does with each of them, step by step. What is said before a task begins stands in the thread of its mission,
-//! what is said while it is worked on in the task's own. All are of modality `state`, so that no model is shown them as entries; the table
-//! `tasks` is made of them.
+//! The facts of tasks: the steps that a mission takes with each of them. The facts before a task
+//! begins stand in the thread of its mission, those of the work on it in the task's own. All are of
+//! modality `state`, so that no model is shown them as entries; the table `tasks` is made of them.
 
 use serde::{Deserialize, Serialize};
 use thinkd_facts::{Fact, Members};
@@ -224,7 +224,7 @@ fn lines(each: impl Iterator<Item = String>) -> String {
     Vec::from_iter(each).join("\n")
 }
 
-/// Returns what is left of a mission.
+/// Returns the text on the calls and tasks that a mission has left.
 fn left(figures: &Figures) -> String {
     let calls = counted(figures.calls_left, "call");
     let tasks = counted(figures.tasks_left, "task");
@@ -241,8 +241,8 @@ impl TaskNews {
         }
     }
 
-    /// Returns what it is called, and what it says, of the task with this id. Its text is both, so
-    /// that it is found by either.
+    /// Returns its name and its content, of the task with this id. Its text is both, so that it is
+    /// found by either.
     pub fn words(&self, task: TaskId) -> (String, String) {
         let is = |so: bool| if so { "is" } else { "is not" };
         let who = match self {
@@ -326,7 +326,7 @@ impl TaskNews {
         (format!("{who} {what}"), says)
     }
 
-    /// Returns whether somebody thought it while the task was worked on.
+    /// Returns true if it is a thought of the work on the task.
     pub const fn is_thought(&self) -> bool {
         match self {
             Self::Made(_)

@@ -1,5 +1,7 @@
-//! The facts that a thread receives from inside: a message of a thread, and the feedback of the core.
-//! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
+//! The facts that a thread receives from inside: a message of a thread, and the feedback of the
+//! core.
+//! Long because a family of facts is one file: its types, how each is written and read, the answers
+//! to readers, examples.
 
 use serde_json::{Value, json};
 use thinkd_facts::Fact;
@@ -31,10 +33,10 @@ pub struct Message<'a> {
     pub root: Option<Seq>,
 }
 
-/// What the core tells a thread.
+/// News of the core for a thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Told<'a> {
-    /// What.
+    /// The news.
     pub news: News<'a>,
     /// The turn that it came of, if one did.
     pub turn: Option<u64>,
@@ -42,18 +44,18 @@ pub struct Told<'a> {
     pub call_id: Option<&'a str>,
     /// The event from outside that it goes back to.
     pub root: Option<Seq>,
-    /// It wakes nobody.
+    /// True if it wakes no thread.
     pub is_silent: bool,
-    /// It ends whatever wait the thread is in, and wakes it.
+    /// True if it ends any wait of the thread, and wakes it.
     pub ends_any_wait: bool,
 }
 
-/// How a thread that is gathered with others came to its end or its halt.
+/// The end or halt of a thread that is gathered with others.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Counted {
-    /// Which of which gathering it is.
+    /// The part of a gathering that it is.
     pub part: Option<GatherPart>,
-    /// The text leaves what it came to for later.
+    /// True if the text leaves the thread's result for later.
     pub is_brief: bool,
 }
 
@@ -272,7 +274,7 @@ pub enum News<'a> {
 /// Members that are no attributes of the element; the content is its text.
 const BESIDE: [&str; 3] = ["content", "archived", "results"];
 
-/// What models read of news.
+/// Returns the text of news for models.
 fn element(name: &str, members: &[(&str, Value)]) -> String {
     let is_attribute = |(key, _): &&(&str, Value)| !BESIDE.contains(key);
     let attributes: Vec<_> = members.iter().filter(is_attribute).cloned().collect();
@@ -287,7 +289,8 @@ fn element(name: &str, members: &[(&str, Value)]) -> String {
 }
 
 impl News<'_> {
-    /// What models read of an end or a halt. A brief one leaves out why, and the last words.
+    /// Returns the text of an end or a halt for models. A brief one leaves out why, and the last
+    /// words.
     fn ending(&self) -> String {
         let mut members = Vec::new();
         let (name, counted) = match self {
@@ -319,7 +322,7 @@ impl News<'_> {
         element(name, &members)
     }
 
-    /// Whether news of this kind wake the thread.
+    /// Returns true if news of this kind wake the thread.
     const fn is_waking(&self) -> bool {
         matches!(
             self,
@@ -447,7 +450,7 @@ impl<'a> Family<'a> for Told<'a> {
 }
 
 impl Draft {
-    /// A message from one thread to another (or the same). Who it is from is decided by the core alone.
+    /// A message from one thread to another (or the same). The core alone decides the sender.
     pub fn message(to: &ThreadId, from: &ThreadId, text: &str) -> Self {
         Message {
             from: from.as_str(),
@@ -457,12 +460,12 @@ impl Draft {
         .encode(to)
     }
 
-    /// The core tells a thread, in its turn, what came of what it did.
+    /// The core tells a thread, in its turn, the results of its acts.
     pub fn news(thread: &ThreadId, turn: u64, news: News<'_>) -> Self {
         Told::of(news).in_turn(Some(turn)).encode(thread)
     }
 
-    /// A primitive failed: with what the caller wrote, a code, and what to do.
+    /// A primitive failed: with the caller's words, a code, and the way to mend it.
     pub fn thread_error(
         thread: &ThreadId,
         turn: Option<u64>,
@@ -498,7 +501,7 @@ impl Draft {
             .only_if(Condition::NotEnded)
     }
 
-    /// A thread has ended; told to one who knew it. Wakes.
+    /// A thread has ended; told to one that knew it. Wakes.
     pub fn ended(to: &ThreadId, ending: &Ending<'_>) -> Self {
         let Ending {
             thread,
@@ -518,7 +521,7 @@ impl Draft {
         Told::of(news).encode(to)
     }
 
-    /// A thread cannot go on; told to one who depends on it. Wakes.
+    /// A thread cannot go on; told to one that depends on it. Wakes.
     pub fn stuck(to: &ThreadId, thread: &ThreadId, reason: &str) -> Self {
         let news = News::Stuck {
             thread: thread.as_str(),
@@ -566,7 +569,8 @@ impl Draft {
         self.payload("archived", true)
     }
 
-    /// The same, whose text leaves what the thread came to for later: it is told with what the others did.
+    /// The same with a text that leaves the result of the thread for later: it is told with those
+    /// of the others.
     #[must_use]
     pub fn brief(self) -> Self {
         let text = Told::decode(Raw::from(&self)).and_then(|mut told| match &mut told.news {
@@ -579,13 +583,13 @@ impl Draft {
         self.payload_some("text", text)
     }
 
-    /// The same, waking nobody.
+    /// The same, without waking a thread.
     #[must_use]
     pub fn silent(self) -> Self {
         self.tagged([tag::PART])
     }
 
-    /// The same, ending whatever wait the thread is in.
+    /// The same, ending any wait of the thread.
     #[must_use]
     pub fn overruling(self) -> Self {
         self.tagged([tag::OVERRULES])

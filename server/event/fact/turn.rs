@@ -109,7 +109,7 @@ impl Draft {
         .encode(thread)
     }
 
-    /// Somebody wants a turn to end that another server runs.
+    /// Asks for the end of a turn that another server runs.
     pub fn cancel(thread: &ThreadId, turn: u64) -> Self {
         Cancel { turn }.encode(thread)
     }

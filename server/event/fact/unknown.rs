@@ -1,4 +1,5 @@
-//! The answers of a fact that this build does not know, because a newer build wrote it: what its tags and payload say.
+//! The answers of a fact that this build does not know, because a newer build wrote it: those of
+//! its tags and payload.
 
 use super::family::{Byline, Declared, Family, Piece, Plain, Role};
 use super::input::byline;

@@ -1,5 +1,5 @@
 //! The fact of an input that was taken back: models are not shown it any more, nor the turn that
-//! was about it, where there was one. It wakes nobody.
+//! was about it, where there was one. Wakes no thread.
 
 use serde_json::{Value, json};
 use thinkd_facts::Fact;

@@ -1,4 +1,5 @@
-//! What people say to a trial, as a reading: one of the choices, why, and the value that has come since.
+//! The words of people to a trial, as a reading: one of the choices, why, and the value that has
+//! come since.
 
 use super::{
     Answer, Instrument, Later, NAME_MAX, OfTrial, Reading, SENTENCE_MAX, cut, date, folded,
@@ -44,7 +45,8 @@ impl OfTrial {
 }
 
 impl Later {
-    /// The one that words say: "since 2024 it is X", "it is X since 2024-03". What says no date says none.
+    /// Reads a later value from words: "since 2024 it is X", "it is X since 2024-03". Words without
+    /// a date give none.
     pub fn said(words: &str) -> Option<Self> {
         let all: Vec<&str> = words.split_whitespace().collect();
         let at = all.iter().position(|word| folded(word) == "since")?;

@@ -1,4 +1,4 @@
-//! What a trial came to, as an event says it: the word on the statement, with its reason.
+//! The verdict of a trial, as an event says it: the word on the statement, with its reason.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::statement::{Answer, Instrument, Judged, Later, Outcome, Reading, Stat
 use thinkd_words::time::Timestamp;
 
 impl Trial {
-    /// What the trial came to, as an event says it.
+    /// Returns the verdict of the trial, as an event says it.
     pub fn judged(&self, found: &Found, rules: &Rules, now: Timestamp) -> Judged {
         let before = self.judged.as_ref();
         let (tries, breaks) = before.map_or((0, 0), |judged| (judged.tries, judged.breaks));
@@ -76,7 +76,8 @@ impl Trial {
         had.into_iter().collect()
     }
 
-    /// A trial without an outcome leaves a statement what it was. `pause`: how long until the next one.
+    /// A trial without an outcome leaves a statement as it was. `pause`: the microseconds until the
+    /// next one.
     fn left_open(&self, base: Judged, pause: Option<i64>, now: Timestamp) -> Judged {
         let pause = pause.filter(|_| !self.is_retest);
         Judged {

@@ -15,21 +15,22 @@ use thinkd_event::condition::Condition;
 use thinkd_event::draft::Draft;
 use thinkd_words::id::Space;
 
-/// What is to be read: nothing, nearly always. Threads' rows are read anyway.
+/// The reads that the conditions of drafts need: none, nearly always. Threads' rows are read
+/// anyway.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
     /// Rows of projections.
     pub rows: Vec<Select>,
-    /// How many threads these spaces have.
+    /// The spaces of which the threads that have not ended are counted.
     pub threads: BTreeSet<Space>,
 }
 
-/// What was read.
+/// The rows and counts that were read.
 #[derive(Debug, Default)]
 pub(crate) struct Before {
     /// Rows of projections.
     pub rows: BTreeMap<Key, Row>,
-    /// How many threads have not ended, by space.
+    /// The number of threads that have not ended, by space.
     pub threads: BTreeMap<Space, u64>,
 }
 
@@ -107,7 +108,7 @@ impl Asked {
     }
 }
 
-/// Lets what is read of a space reach as far as the farthest of those who ask.
+/// Extends the read of a space to the farthest bound that a condition asks for.
 fn widen<'a, T: Ord>(all: &mut BTreeMap<&'a Space, T>, space: &'a Space, to: T) {
     match all.get_mut(space) {
         Some(known) if *known >= to => {}

@@ -12,7 +12,7 @@ const BYTES: usize = 4 << 20;
 pub(super) struct Group {
     pub items: Vec<Item>,
     events: usize,
-    /// How many bytes their payloads have.
+    /// The number of bytes of their payloads.
     pub bytes: usize,
 }
 

@@ -1,5 +1,6 @@
-//! What one transaction writes: drafts become events, at their places in the log, and rows; what is known, stale or in conflict
-//! is answered as such. Pure; when it is written, and how, is `append.rs` and the databases.
+//! The writes of one transaction. Drafts become events, at their places in the log, and rows; a
+//! draft that is known, stale or in conflict is answered as such. Pure: `append.rs` and the
+//! databases have the time and the way of the write.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use thinkd_words::time::Timestamp;
 pub(super) struct Ready {
     pub id: Uuid,
     pub given: bool,
-    /// An earlier try of the same append has written it, or not: nobody heard.
+    /// True if an earlier try of the same append may have written it: its outcome is unknown.
     tried: AtomicBool,
     payload: Box<RawValue>,
     pub draft: Draft,
@@ -77,7 +78,8 @@ impl Item {
     }
 }
 
-/// A draft and its payload as JSON, without NUL: what is made of them (terms, rows) could not be stored everywhere.
+/// Returns a draft and its payload as JSON, without NUL: terms and rows with one could not be
+/// stored everywhere.
 fn storable(draft: Draft) -> Result<(Draft, Box<RawValue>), StoreError> {
     let payload = raw(&draft.payload)?;
     if !payload.get().contains("\\u0000") && !draft.tags.iter().any(|tag| tag.contains('\0')) {
@@ -110,7 +112,7 @@ impl Written {
 /// Everything one transaction writes.
 pub(crate) struct Plan {
     events: Vec<Written>,
-    /// Events that an earlier try of their append has written: nobody was told of them.
+    /// Events that an earlier try of their append has written: followers were not told of them.
     found: Vec<(Space, Arc<Shown>)>,
     pub rows: Rows,
     pub heads: BTreeMap<Space, Position>,
@@ -271,7 +273,8 @@ impl Plan {
 }
 
 impl Ready {
-    /// The first try wrote nothing, as is known: an event with its id is somebody else's.
+    /// Notes that the first try wrote nothing, as is known: an event with its id belongs to another
+    /// append.
     pub fn untried(&self) {
         self.tried.store(false, Ordering::Relaxed);
     }

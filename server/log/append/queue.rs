@@ -1,5 +1,6 @@
-//! What waits for the writer: appends, space by space. The writer takes them in turns, so that however many one space has queued, an
-//! append of another is in the next commit; and a space that has queued its share waits, alone, for a place.
+//! The queue of the writer: appends, space by space. The writer takes the spaces in turns, so an
+//! append of one is in the next commit, however many another has queued. A space that has queued
+//! its share waits, alone, for a place.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,7 +15,7 @@ use thinkd_words::id::Space;
 /// Appends that may wait for the writer, of all spaces together.
 const APPENDS: u32 = 1024;
 
-/// Who asks whether writing works.
+/// A question whether writing works.
 pub(super) struct Probe {
     pub answer: oneshot::Sender<Result<(), StoreError>>,
     /// By a write; otherwise it is enough that there is a connection.
@@ -52,7 +53,7 @@ impl Queue {
         }
     }
 
-    /// Waits for a place. Fails where nobody takes out any more.
+    /// Waits for a place. Fails where the queue is closed.
     pub async fn put(&self, item: Item) -> Result<(), StoreError> {
         let place = self.places.take(&item.space).await;
         self.change(|state| {
@@ -64,23 +65,24 @@ impl Queue {
         })
     }
 
-    /// One asks whether writing works. Fails where nobody answers.
+    /// Asks whether writing works. Fails where the queue is closed.
     pub fn probe(&self, probe: Probe) -> Result<(), StoreError> {
         self.change(|state| state.probes.push(probe))
     }
 
-    /// There is something else to write. Fails where nobody does it any more.
+    /// Notes that there is something else to write. Fails where the queue is closed.
     pub fn nudge(&self) -> Result<(), StoreError> {
         self.change(|state| state.nudged = true)
     }
 
-    /// There is more of what was begun: that is done, closed or not.
+    /// Notes that there is more of a write that was begun: it is done, closed or not.
     pub fn nudge_again(&self) {
         self.state.lock().nudged = true;
         self.filled.notify_one();
     }
 
-    /// No more is put in; `answer` is dropped when all there is has been taken out, and what came of it said.
+    /// Closes the queue for more items; `answer` is dropped when all items have been taken out and
+    /// answered.
     pub fn close(&self, answer: oneshot::Sender<()>) {
         let mut state = self.state.lock();
         if state.ended {
@@ -92,7 +94,7 @@ impl Queue {
         self.filled.notify_one();
     }
 
-    /// Whoever waits for something in here waits no longer: nobody takes out any more.
+    /// Ends all waits for items in here: the writer takes out no more.
     pub fn end(&self) {
         *self.state.lock() = State {
             closed: true,
@@ -117,7 +119,7 @@ impl Queue {
         self.filled.notified().await;
     }
 
-    /// Whether there is anything to do, or nothing ever again.
+    /// Returns true if there is something to do, or if the queue is closed.
     pub fn is_ready(&self, has_room: impl Fn(&Space) -> bool) -> bool {
         let state = self.state.lock();
         !state.probes.is_empty() || state.nudged || state.closed || state.round.iter().any(has_room)

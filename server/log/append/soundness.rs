@@ -9,12 +9,13 @@ use crate::error::StoreError;
 
 /// A write that takes longer is in trouble.
 const SLOW: Duration = Duration::from_secs(2);
-/// What a probe writes besides what was refused: the pages around a message, and a message.
+/// Bytes that a probe writes besides those that were refused: the pages around a message, and a
+/// message.
 const PROBE: usize = 128 << 10;
 /// Most that a probe writes.
 const PROBE_MAX: usize = 8 << 20;
 
-/// Shared by the writer and those who ask.
+/// Shared by the writer and the callers that ask whether it works.
 #[derive(Default)]
 pub(super) struct Soundness(Mutex<State>);
 
@@ -32,7 +33,7 @@ impl Soundness {
         self.0.lock().writing = Some((Instant::now(), bytes));
     }
 
-    /// How many bytes a probe is to write, which begins.
+    /// Begins a probe; returns the number of bytes it is to write.
     pub fn probe(&self) -> usize {
         let refused = self.0.lock().refused.unwrap_or_default();
         let bytes = refused.saturating_add(PROBE).min(PROBE_MAX);

@@ -1,4 +1,4 @@
-//! What is known of the spaces whose index is behind, and of those who wait for it.
+//! The state of the spaces with an index that is behind, and of the callers that wait for it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound;
@@ -12,19 +12,19 @@ use thinkd_words::id::{Seq, Space};
 /// Spaces that share one transaction, at most.
 const SPACES: usize = 64;
 
-/// What became of a space in a transaction.
+/// The outcome of a transaction for a space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Added {
-    /// The last event that is in the index, whoever added it.
+    /// The last event that is in the index; this server or another may have added it.
     pub reached: Seq,
     /// There may be more.
     pub more: bool,
 }
 
-/// One who waits until an event is in the index.
+/// A caller that waits until an event is in the index.
 pub(super) struct Waiter {
     pub reached: Seq,
-    /// It waited when the transaction began.
+    /// True if it waited when the transaction began.
     pub promised: bool,
     pub answer: oneshot::Sender<Result<(), StoreError>>,
 }
@@ -33,14 +33,14 @@ pub(super) struct Waiter {
 pub(super) struct State {
     /// Spaces that are to be gone on with.
     pub behind: BTreeMap<Space, Behind>,
-    /// Those that failed, until there is more to add or somebody waits for them.
+    /// Spaces that failed, until there is more to add or a caller waits for them.
     resting: BTreeMap<Space, Behind>,
     waiting: HashMap<Space, Vec<Waiter>>,
-    /// The spaces somebody waits for; the first is served next.
+    /// The spaces that callers wait for; the first is served next.
     pub round: VecDeque<Space>,
     /// Events of `behind` that are not in the index, but for those of spaces that fail.
     pub without: i64,
-    /// How often the log grew.
+    /// The number of times the log grew.
     pub grown: u64,
     pub closed: bool,
 }
@@ -50,11 +50,12 @@ pub(super) struct State {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Behind {
     gap: Gap,
-    /// Where the log ended, as far as was known, when the last transaction began.
+    /// The end of the log, as far as was known, when the last transaction began.
     began: Seq,
     /// So many of them were not there when this server found it so, or fewer: no append waits for these.
     found: i64,
-    /// Its last transaction failed: the next is its alone, and nobody is kept waiting for it.
+    /// True if its last transaction failed: the next is its alone, and no append is kept waiting
+    /// for it.
     failing: bool,
 }
 
@@ -72,7 +73,8 @@ impl Behind {
         self.gap.head - self.gap.indexed
     }
 
-    /// Whether so many that are missing leave room for more, or nobody adds them.
+    /// Returns true if at most `most` of its events are missing, besides those found at first, or
+    /// if its transactions fail.
     pub fn has_room(&self, most: i64) -> bool {
         self.failing || self.missing() - self.found <= most
     }
@@ -100,7 +102,7 @@ impl State {
         self.behind.insert(space.clone(), Behind::new(gap, found));
     }
 
-    /// What is in the index of a space after a transaction.
+    /// Takes over the state of a space's index after a transaction.
     pub fn added(&mut self, space: &Space, Added { reached, more }: Added) {
         let Some(mut behind) = self.behind.remove(space) else {
             return;
@@ -123,7 +125,7 @@ impl State {
         }
     }
 
-    /// It failed: whether that is news.
+    /// Notes a failed transaction; returns true if that is news.
     pub fn failed(&mut self, space: &Space) -> bool {
         let Some(mut behind) = self.behind.remove(space) else {
             return false;
@@ -134,8 +136,8 @@ impl State {
         is_news
     }
 
-    /// Those who wait for nothing more after a transaction that began when they waited already, or went so far. The others are
-    /// served again, after all who wait now.
+    /// Returns the waiters that need no more after a transaction that began when they waited
+    /// already, or went so far. The others are served again, after all present waiters.
     pub fn served(&mut self, space: &Space, Added { reached, more }: Added) -> Vec<Waiter> {
         let waiters = self.answered(space);
         let is_served = |waiter: &Waiter| waiter.reached <= reached || (waiter.promised && !more);
@@ -156,14 +158,14 @@ impl State {
         }
     }
 
-    /// All who wait for any space.
+    /// Takes out and returns the waiters of all spaces.
     pub fn all_waiting(&mut self) -> Vec<Waiter> {
         self.round.clear();
         let waiting = std::mem::take(&mut self.waiting);
         waiting.into_values().flatten().collect()
     }
 
-    /// All who wait for a space: they wait no more.
+    /// Takes out and returns the waiters of a space.
     pub fn answered(&mut self, space: &Space) -> Vec<Waiter> {
         self.round.retain(|other| other != space);
         self.waiting.remove(space).unwrap_or_default()
@@ -195,7 +197,7 @@ impl State {
         later.chain(earlier).map(|(space, _)| space)
     }
 
-    /// A transaction begins: it has what is stored now.
+    /// Begins a transaction: it has all that is stored now.
     pub fn begin(&mut self, spaces: &[Space]) {
         for space in spaces {
             if let Some(behind) = self.behind.get_mut(space) {
@@ -214,7 +216,8 @@ mod tests {
 
     use super::*;
 
-    /// What happens to a space: its log grows here or elsewhere, somebody asks, others add to its index, a transaction comes to its end.
+    /// A step of a space: its log grows here or elsewhere, a caller asks, others add to its index,
+    /// a transaction comes to its end.
     #[derive(Debug, Clone)]
     enum Step {
         Grows(usize, i64, bool),
@@ -236,7 +239,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever appends and whoever adds: what is counted is what is missing of what is known here, and who waits has a turn.
+        /// With any order of appends and additions, the count is the number of known events that
+        /// are missing, and each waiter has a turn.
         #[test]
         fn what_is_counted_is_what_is_missing(steps in prop::collection::vec(step(), 1..60)) {
             let spaces: Vec<Space> = ["a", "b", "c", "d"].iter().map(|name| Space::parse(name).unwrap()).collect();

@@ -1,4 +1,4 @@
-//! What a store in memory keeps: the logs, and the rows that are derived from them.
+//! The data of a store in memory: the logs, and the rows that are derived from them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use crate::vectors::{Hash, Maker};
 use thinkd_event::envelope::Event;
 use thinkd_words::id::{Space, ThreadId};
 
-/// What outlives a store in memory, as a file outlives the process that wrote it. A clone is the same disk. One store at a time uses it.
+/// The disk of a store in memory: it outlives the store, as a file outlives the process that wrote
+/// it. A clone is the same disk. One store at a time uses it.
 #[derive(Debug, Clone, Default)]
 pub struct Disk(Arc<Mutex<Stored>>);
 
@@ -88,7 +89,7 @@ impl Stored {
         of_table.filter_map(|(_, row)| row.as_ref())
     }
 
-    /// What an append writes, in one step.
+    /// Writes the events and rows of an append, in one step.
     pub fn write(&mut self, plan: &Plan) {
         for (space, shown) in plan.shown() {
             self.logs
@@ -116,7 +117,7 @@ impl Stored {
         }
     }
 
-    /// What the rows are.
+    /// Returns the rows as they are.
     pub fn tables(&self) -> Derived {
         let mail = self.logs.values().flatten();
         let mail = mail.filter(|shown| shown.event.wakes());
@@ -131,7 +132,7 @@ impl Stored {
         }
     }
 
-    /// What the rows should be, made of the log alone.
+    /// Returns the rows as they should be, made of the log alone.
     pub fn derived(&self, project: Project) -> Derived {
         let mut derived = Derived::default();
         for (space, log) in &self.logs {

@@ -1,4 +1,4 @@
-//! What the writer and the index ask of memory.
+//! Memory as the backend of the writer and of the index.
 
 use std::sync::Arc;
 

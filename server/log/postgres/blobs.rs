@@ -13,10 +13,10 @@ use crate::error::StoreError;
 use thinkd_tasks::share::Places;
 use thinkd_words::id::Space;
 
-/// How long one may take: longer than the database gives its statement.
+/// Longest time of one blob: longer than the database gives its statement.
 const LIMIT: Duration = Duration::from_secs(35);
 
-/// Where blobs are written; cheap to clone.
+/// The pool that writes blobs; cheap to clone.
 #[derive(Clone)]
 pub(super) struct Blobs {
     pub pool: Pool,

@@ -17,8 +17,9 @@ use crate::sql::Writes;
 use crate::sql::values::{self, Value, Values};
 use thinkd_words::id::Space;
 
-/// Everything in one statement, one trip: each part is as it would be alone. What comes first, and on what all of it depends. The rows
-/// of projections follow, and a `select`.
+/// Everything in one statement, one trip: each part is as it would be alone. The arguments are the
+/// text that comes first, and the condition on which all of it depends. The rows of projections
+/// follow, and a `select`.
 macro_rules! put_text {
     ($first:expr, $if:expr) => {
         concat!(
@@ -53,16 +54,17 @@ macro_rules! put_text {
 
 const PUT: &str = put_text!("", "");
 
-/// On what all of `PUT_IF` depends.
+/// The condition on which all of `PUT_IF` depends.
 macro_rules! only_if {
     () => {
         " where (select same.is from same)"
     };
 }
 
-/// The same if nothing has changed since it was planned: the leases hold, the logs end where they ended, nobody has made the
-/// rows anew, and it is still waited for: what was kept by a network until after it was refused is not stored. The
-/// spaces are locked first, then the leases, each in order, as a transaction does it.
+/// The same if nothing has changed since it was planned. The leases hold, the logs end where they
+/// ended, the rows were not made anew, and it is still waited for. A statement that a network kept
+/// until after its refusal is not stored. The spaces are locked first, then the leases, each in
+/// order, as a transaction does it.
 const PUT_IF: &str = put_text!(
     "ends as materialized (select space, head from spaces where space = any($1) order by space for update), \
      held as materialized (select l.number from unnest($42::text[], $43::text[], $44::bigint[]) f (space, thread, number) \
@@ -120,12 +122,13 @@ fn with_parts(
     Ok(AssertSqlSafe(text + " select " + selects))
 }
 
-/// What has to be as it was for a commit in one statement.
+/// The state that has to be as it was for a commit in one statement.
 pub(super) struct Unchanged<'a> {
     pub fences: &'a [Fence],
     pub heads: &'a BTreeMap<Space, Position>,
     pub incarnation: i64,
-    /// After this, by the database's clock, nobody waits for it any more (µs since 1970).
+    /// The time, by the database's clock, after which no caller waits for it any more (µs since
+    /// 1970).
     pub until: i64,
 }
 

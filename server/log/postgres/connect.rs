@@ -63,11 +63,11 @@ fn read(url: &str) -> Result<PgConnectOptions, StoreError> {
 
 /// Why there is no connection.
 pub struct Refused {
-    /// What is told of it.
+    /// The error that is told of it.
     pub error: StoreError,
     /// Postgres takes no more of them.
     pub is_full: bool,
-    /// It may come up in a moment.
+    /// True if Postgres may come up in a moment.
     pub is_passing: bool,
 }
 
@@ -98,12 +98,12 @@ pub(crate) async fn connect_first(options: &PgConnectOptions) -> Result<PgConnec
     Ok(connection)
 }
 
-/// Connects, or says what to do.
+/// Connects, or returns the error with the remedy.
 pub(crate) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, StoreError> {
     try_connect(options).await.map_err(|refused| refused.error)
 }
 
-/// Connects, or says what kind of refusal it was.
+/// Connects, or returns the kind of refusal.
 pub async fn try_connect(options: &PgConnectOptions) -> Result<PgConnection, Refused> {
     let mut connection = opened(options).await?;
     settled(&mut connection, options).await?;
@@ -156,7 +156,7 @@ async fn opened(options: &PgConnectOptions) -> Result<PgConnection, Refused> {
     }
 }
 
-/// The advice for an error of PgBouncer, whose errors have one code.
+/// Returns the advice for an error of PgBouncer: all its errors have one code.
 fn of_pooler(words: &str) -> &'static str {
     let has = |words_of: &str| words.contains(words_of);
     if has("startup parameter") {
@@ -176,8 +176,9 @@ fn of_pooler(words: &str) -> &'static str {
     }
 }
 
-/// The error with what it was asked of: server, database and role. A name that is none is not shown, neither here nor in the words of
-/// Postgres: a mistyped address may have the password in it.
+/// Returns the error with the place of its connection: server, database and role. A name that is
+/// none is not shown, neither here nor in the words of Postgres: a mistyped address may have the
+/// password in it.
 pub fn placed(options: &PgConnectOptions, error: &StoreError, advice: &str) -> StoreError {
     let role = options.get_username();
     let database = options.get_database().unwrap_or(role);

@@ -1,5 +1,5 @@
-//! The connections of pools: those that are open, and how many there may be. A pool that has several gives one up where another
-//! needs it, and from time to time those that nobody needed.
+//! The connections of pools: those that are open, and the number there may be. A pool that has
+//! several gives one up where another needs it, and from time to time those that were not needed.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -10,9 +10,9 @@ use sqlx::postgres::PgConnection;
 use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::sleep;
 
-/// How long after a refusal one more connection is tried.
+/// Pause after a refusal until one more connection is tried.
 const AGAIN: Duration = Duration::from_secs(2);
-/// A connection that nobody needed for so long is closed: another server may need it.
+/// A connection that was not needed for so long is closed: another server may need it.
 const IDLE: Duration = Duration::from_secs(10);
 /// So is one that is this old: Postgres keeps memory for each.
 const OLD: Duration = Duration::from_secs(1800);
@@ -97,12 +97,12 @@ impl Connections {
         }
     }
 
-    /// Whether one is open and not in use.
+    /// Returns true if one is open and not in use.
     pub fn has_idle(&self) -> bool {
         !self.state.lock().idle.is_empty()
     }
 
-    /// A new one, for whoever waits. It is closed where there is no place for it any more.
+    /// Adds a new one, for a waiting caller. It is closed where there is no place for it any more.
     pub fn add(&self, connection: PgConnection) {
         let mut state = self.state.lock();
         if state.open < state.places && !self.places.is_closed() {
@@ -117,18 +117,19 @@ impl Connections {
         }
     }
 
-    /// Whether there are some, and all are in use.
+    /// Returns true if there are some, and all are in use.
     pub fn is_busy(&self) -> bool {
         let state = self.state.lock();
         state.open > 0 && state.idle.is_empty()
     }
 
-    /// How many may be open now, and how many when Postgres refuses none.
+    /// Returns the number that may be open now, and the number when Postgres refuses none.
     pub fn sizes(&self) -> (usize, usize) {
         (self.state.lock().places, self.most)
     }
 
-    /// Those that are not in use, to be closed; the others are closed when they come back.
+    /// Returns the connections that are not in use, to be closed; the others are closed when they
+    /// come back.
     pub fn end(&self) -> Vec<PgConnection> {
         self.places.close();
         let idle = std::mem::take(&mut self.state.lock().idle);
@@ -240,7 +241,7 @@ impl Taken {
         kept.is_some_and(|(kept, renewed)| kept.born <= renewed)
     }
 
-    /// It is of no use any more: closed at once.
+    /// Closes the connection at once: it is of no use any more.
     pub fn discard(mut self) {
         self.kept = None;
         self.pool.state.lock().open -= 1;
@@ -285,7 +286,8 @@ impl Pools {
         self.all.lock().push(Arc::downgrade(connections));
     }
 
-    /// From time to time closes what nobody needed for a while, for other servers may; each pool keeps one.
+    /// Closes, from time to time, connections that were not needed for a while, for other servers
+    /// may need them; each pool keeps one.
     pub async fn tidy(&self) {
         loop {
             sleep(IDLE / 2).await;
@@ -314,7 +316,8 @@ impl Pools {
         self.renewed.send_replace(());
     }
 
-    /// Changes with each `renew`: who has a connection beside the pools closes it then.
+    /// Returns a channel that changes with each `renew`: a holder of a connection beside the pools
+    /// closes it then.
     pub fn renewals(&self) -> watch::Receiver<()> {
         self.renewed.subscribe()
     }

@@ -1,4 +1,5 @@
-//! Rows and events that this server knows already, or reads for many who ask at the same time.
+//! Rows and events that this server knows already, or reads for many callers that ask at the same
+//! time.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -46,8 +47,9 @@ impl Postgres {
             .await
     }
 
-    /// What this server has written of a thread is all there is as long as the thread ends where it did, and of what lies
-    /// before that end it is all there will ever be.
+    /// Returns the events of a query from the cache. As long as the thread ends where it did, the
+    /// events that this server has written are all there are. Of the events before that end, they
+    /// are all there will ever be.
     pub async fn known_events(
         &self,
         space: &Space,
@@ -97,7 +99,7 @@ impl Postgres {
     }
 }
 
-/// Those of the threads that have rows.
+/// Returns the rows of those threads that have one.
 pub async fn read_threads(
     connection: &mut PgConnection,
     ids: &[(Space, ThreadId)],

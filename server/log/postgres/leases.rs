@@ -1,4 +1,5 @@
-//! Leases are rows: who takes one, renews it, gives it back, and the threads that wait for one.
+//! Leases are rows: a lease is taken, renewed and given back here, and threads that wait for one
+//! are found.
 
 use std::time::Duration;
 

@@ -25,7 +25,7 @@ const KEY: i64 = 0x7468_696e_6b64;
 /// Between two tries.
 const REST: Duration = Duration::from_millis(20);
 
-/// What every connection of a server is compared with; cheap to clone.
+/// The state that every connection of a server is compared with; cheap to clone.
 #[derive(Clone)]
 pub(super) struct Life {
     pub epoch: Uuid,
@@ -228,8 +228,9 @@ pub async fn begin(
     Ok(epoch)
 }
 
-/// Ends leases that were taken while the database's clock was ahead, and forgets servers of that time. A
-/// lease that somebody holds all the same is lost by its number, as any other that is taken over.
+/// Ends leases that were taken while the database's clock was ahead, and forgets servers of that
+/// time. A lease that has a holder all the same is lost by its number, as any other that is taken
+/// over.
 async fn right_clock(connection: &mut PgConnection) -> Result<(), StoreError> {
     let text = "update leases set until = clock_timestamp() \
          where until > clock_timestamp() + interval '10 minutes' and until < 'infinity'";

@@ -1,4 +1,4 @@
-//! The connection that writes: what the store's one writer asks of a database, on Postgres.
+//! The connection that writes: the backend of the store's one writer, on Postgres.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,11 +30,12 @@ pub(super) struct Log {
     pub connection: Option<PgConnection>,
     pub watch: Arc<Watch>,
     pub cache: WriteCache,
-    /// How often the database had been taken into use, or its rows made anew, when what is known was read.
+    /// The number of times the database had been taken into use, or its rows made anew, when the
+    /// known state was read.
     pub incarnation: i64,
-    /// What the database's clock said (µs since 1970), and when.
+    /// The time of the database's clock (µs since 1970), and the instant of its reading.
     pub clock: Option<(i64, Instant)>,
-    /// How long a statement may take.
+    /// Longest time of a statement.
     pub limit: Duration,
     /// Changes where connections lead to another server.
     pub renewals: watch::Receiver<()>,
@@ -44,7 +45,7 @@ pub(super) fn lost() -> StoreError {
     StoreError::Unavailable("the connection to Postgres was lost".into())
 }
 
-/// The outcome of what is written, unless connections lead to another server meanwhile: the former
+/// Returns the outcome of a write, unless connections lead to another server meanwhile: the former
 /// one may be silent, and no outcome of its counts any more.
 pub(super) async fn unless_former<T>(
     mut renewals: watch::Receiver<()>,
@@ -93,7 +94,7 @@ impl Log {
         Ok(())
     }
 
-    /// Locks what an append needs, and reads it, in one trip.
+    /// Locks the rows that an append needs, and reads them, in one trip.
     async fn lock(&mut self, wanted: &Wanted) -> Result<Locked, StoreError> {
         let text = "select held, logs::text, incarnation, clock, events::text, changed::text \
              from lock_logs($1, $2, $3, $4, $5, $6, $7, $8, $9)";
@@ -131,7 +132,7 @@ impl Log {
         })
     }
 
-    /// What was locked, and what is known from before and still so.
+    /// Returns the locked state, and the state known from before that still holds.
     fn found(&self, wanted: &Wanted, locked: Locked) -> Result<Found, StoreError> {
         let is_held = |fence: &&Fence| locked.held.contains(&fence.number);
         let position = |(space, seq, ts): (String, i64, i64)| {
@@ -161,7 +162,7 @@ impl Log {
     }
 }
 
-/// What `lock_logs` returns.
+/// The columns that `lock_logs` returns.
 type LockedColumns = (
     Option<Vec<i64>>,
     Option<String>,
@@ -179,7 +180,7 @@ struct Locked {
     logs: Vec<(String, i64, i64)>,
     incarnation: i64,
     events: Vec<sql::PlacedColumns>,
-    /// What was known of the threads when it was asked.
+    /// The rows of the threads as they were known when the locks were asked for.
     known: Vec<Option<ThreadRow>>,
     /// The threads of which something else, or nothing, was known.
     changed: Vec<sql::ThreadColumns>,

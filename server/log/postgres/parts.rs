@@ -10,7 +10,7 @@ use sqlx::postgres::PgArguments;
 use super::vector;
 use crate::table::{Cell, Column, Key, Kind, Row, Table};
 
-/// What is done to rows.
+/// A change of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Deed {
     Put,
@@ -66,7 +66,8 @@ impl Part {
         parts.into_values().collect()
     }
 
-    /// The text of a statement whose first argument has the number `first`. `only_if`: a `where` on which all of it depends, or nothing.
+    /// Returns the text of a statement with its first argument numbered `first`. `only_if`: a
+    /// `where` on which all of it depends, or nothing.
     pub fn text(&self, first: usize, only_if: &str) -> String {
         let Self { table, columns, .. } = self;
         let kinds = columns.iter().map(|column| match column.kind {

@@ -1,7 +1,8 @@
-//! A pool that works with as many connections as Postgres gives. Not sqlx's: whoever asks that one for a connection which Postgres
-//! refuses waits for just that one, while others come back, and fails in the end. Here a refusal makes the pool smaller, and who
-//! asked queues for those that there are; from time to time one more is tried. A pool keeps one place whatever happens, and what
-//! cannot do without a connection has others give theirs up.
+//! A pool that works with as many connections as Postgres gives. Not sqlx's: there a caller for
+//! whom Postgres refuses a connection waits for just that one, while others come back, and fails in
+//! the end. Here a refusal makes the pool smaller, and the caller queues for those that there are;
+//! from time to time one more is tried. A pool keeps one place in any case; a caller that cannot do
+//! without a connection has other pools give theirs up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use super::connections::{Connections, Taken};
 use super::life::Life;
 use crate::error::StoreError;
 
-/// Between two tries of who has to wait for Postgres itself.
+/// Pause between two tries of a caller that has to wait for Postgres itself.
 const REST: Duration = Duration::from_millis(50);
 
 /// Connections of one kind; cheap to clone.
@@ -57,7 +58,8 @@ impl Pool {
         }
     }
 
-    /// Whether there is a connection, or can be one: why not is known sooner than whoever asks for one gives up.
+    /// Checks that there is a connection, or can be one. The reason of a failure is known sooner
+    /// than a caller that asks for one gives up.
     pub async fn ready(&self) -> Result<(), StoreError> {
         if self.0.connections.is_busy() {
             Ok(())
@@ -137,8 +139,9 @@ impl Pool {
         }
     }
 
-    /// Opens one more, unless one comes back before it is its turn; whoever waits takes it, as those that come back. It is opened to the end where
-    /// nobody waits for it any more: what is given up is opened again by the next one, who may not have the time either.
+    /// Opens one more, unless one comes back before its turn; a waiting caller takes it, as those
+    /// that come back. It is opened to the end, also where no caller waits for it any more. Given
+    /// up, it would be opened again by the next caller, which may not have the time either.
     async fn open_one(&self) -> Result<(), Refused> {
         let opening = self.0.opening.clone().lock_owned().await;
         if self.0.connections.has_idle() {

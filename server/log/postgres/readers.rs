@@ -9,8 +9,9 @@ use tokio::time::{sleep, timeout};
 use super::connections::Taken;
 use thinkd_tasks::share::Place;
 
-/// A connection for one query; it goes back when this is dropped. Where nobody waits for the query any more, its space keeps the
-/// place until it is over: Postgres goes on with it. A connection that does not say so in time is closed.
+/// A connection for one query; it goes back when this is dropped. Where no caller waits for the
+/// query any more, its space keeps the place until it is over: Postgres goes on with it. A
+/// connection that does not say so in time is closed.
 pub(super) struct Reader {
     connection: Option<Taken>,
     place: Option<Place>,

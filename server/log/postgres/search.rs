@@ -10,8 +10,9 @@ use thinkd_words::id::{Seq, Space};
 const RARE: i64 = 1000;
 
 impl Postgres {
-    /// Rare words are looked up, and what has them is sorted; common ones are met soon by going through the words in order.
-    /// Which of the two is seen by looking, not planned.
+    /// Returns a page of a search. Rare words are looked up, and events that have them are sorted;
+    /// common ones are met soon by going through the words in order. The choice between the two is
+    /// made by looking, not planned.
     pub async fn text_page(
         &self,
         space: &Space,

@@ -9,7 +9,8 @@ use crate::presence::{Doing, Server};
 use thinkd_words::id::Space;
 use thinkd_words::time::Timestamp;
 
-/// Says that this server is there. What is there and says the same is not touched: nothing is written.
+/// Says that this server is there. A row that is there and says the same is not touched: nothing is
+/// written.
 const HERE: &str = "here as (insert into servers (id, name, version, state, threads, leases, lost_us, since) \
      select $1, $2, $3, $4, $5, $6, $7, 'epoch'::timestamptz + $9 * interval '1 microsecond' \
      where not exists (select 1 from servers s where s.id = $1 and s.state = $4 \

@@ -14,9 +14,10 @@ const FORGETS_STATEMENTS: &str = "the pooler before Postgres does not keep prepa
      by session (PgBouncer: pool_mode = session), or use one that keeps them (PgBouncer from 1.21 on, \
      with max_prepared_statements = 256)";
 
-/// Every statement and every lock has its limit, in ms. And every plan is the one that its statement was written for: joins go row by row
-/// from the few to their keys, pages are read in the order of an index. What Postgres would plan otherwise depends on statistics,
-/// which a log that grows quickly does not have yet; a plan made while it was short stays when it is long.
+/// Every statement and every lock has its limit, in ms. And every plan is the one that its
+/// statement was written for: joins go row by row from the few to their keys. Pages are read in the
+/// order of an index. Otherwise Postgres would plan by statistics, which a log that grows quickly
+/// does not have yet. A plan made while it was short stays when it is long.
 pub(super) const LIMITS: [(&str, &str); 11] = [
     ("statement_timeout", "30000"),
     ("lock_timeout", "10000"),
@@ -48,8 +49,8 @@ fn sent(options: &PgConnectOptions) -> (Vec<String>, Vec<String>) {
         .unzip()
 }
 
-/// Sees to it that a connection has the settings that its options send. Fails where it cannot have
-/// them: what was refused as too slow could be stored later.
+/// Ensures that a connection has the settings that its options send. Fails where it cannot have
+/// them: a statement that was refused as too slow could be stored later.
 pub(super) async fn settle(
     connection: &mut PgConnection,
     options: &PgConnectOptions,

@@ -1,4 +1,5 @@
-//! Stored vectors: what they write waits for no flush of the disk, for a model makes again what a crash loses.
+//! Stored vectors: their writes wait for no flush of the disk, for a model makes again the vectors
+//! that a crash loses.
 
 use async_trait::async_trait;
 

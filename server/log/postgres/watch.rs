@@ -1,5 +1,6 @@
-//! What servers on one database tell each other: "space X moved", "I leave threads to you". The first is said after the commit,
-//! outside of it and in one breath for many; heard or not, a slow poll (`log/catch_up.rs`) finds everything, and tells it to the feed.
+//! Messages of servers on one database to each other: "space X moved", "I leave threads to you".
+//! The first is said after the commit, outside of it and in one breath for many. Heard or not, a
+//! slow poll (`log/catch_up.rs`) finds everything, and tells it to the feed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,16 +26,16 @@ use thinkd_words::id::{Seq, Space, ThreadId};
 /// Postgres' channels: for spaces that moved, and for threads that are left.
 const MOVED: &str = "thinkd";
 const LEFT: &str = "thinkd_left";
-/// How long announcements gather.
+/// Time for which announcements gather.
 const GATHER: Duration = Duration::from_millis(10);
-/// How long the listener rests after a failure.
+/// Pause of the listener after a failure.
 const REST: Duration = Duration::from_secs(1);
 /// Postgres refuses payloads of 8,000 bytes.
 const PAYLOAD_MAX: usize = 7900;
 
 /// A way to say that a space moved.
 pub(super) struct Watch {
-    /// Ours among what is said: it is no news.
+    /// The id of this server in announcements: its own are no news.
     id: String,
     // A plain mutex: held for one insertion or swap, never across an await.
     moved: Mutex<BTreeSet<Space>>,
@@ -163,7 +164,7 @@ async fn hear(watch: &Watch, options: &PgConnectOptions, life: &Life) -> Result<
 #[derive(Clone)]
 pub(super) struct Pooled {
     pub pool: Pool,
-    /// How long what is read may take.
+    /// Longest time of a read.
     pub limit: Duration,
     /// The last event that was read, or stored.
     pub known: Arc<LastKnown>,

@@ -1,4 +1,4 @@
-//! Contacts: whom a thread can send to, and who has to hear of a thread's end.
+//! Contacts: the threads that a thread can send to, and those that have to hear of a thread's end.
 
 use super::{Change, Projection, set_of};
 use crate::error::StoreError;

@@ -21,7 +21,7 @@ use thinkd_words::time::Timestamp;
 pub struct EntryRow {
     /// Its key.
     pub key: String,
-    /// What it says.
+    /// Its text.
     pub content: String,
     /// Keys it is related to.
     pub related_keys: Vec<String>,

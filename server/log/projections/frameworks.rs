@@ -1,5 +1,5 @@
-//! Frameworks of a space as they stand now: what each says, and what came of like tasks with it and
-//! without it.
+//! Frameworks of a space as they stand now: the words of each, and the results of like tasks with
+//! it and without it.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ use thinkd_words::time::Timestamp;
 pub struct FrameworkRow {
     /// Its id.
     pub id: String,
-    /// What it is, as it stands now.
+    /// The framework, as it stands now.
     pub framework: Framework,
     /// The event that said something of it last.
     pub changed: Seq,
@@ -34,12 +34,12 @@ pub struct FrameworkRow {
     pub updated: Timestamp,
 }
 
-/// What of a framework's row tells whether it is for a task.
+/// The part of a framework's row that tells whether it is for a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameworkName {
     /// Its id.
     pub id: String,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// For which tasks it is.
     pub purpose: String,
@@ -47,7 +47,7 @@ pub struct FrameworkName {
     pub changed: Seq,
 }
 
-/// What stands in no column of its own.
+/// The parts that stand in no column of their own.
 #[derive(Serialize, Deserialize)]
 struct Body<'a> {
     knowledge: Cow<'a, [String]>,
@@ -145,12 +145,12 @@ fn read_name(row: &Row) -> Result<FrameworkName, StoreError> {
     })
 }
 
-/// Returns what an append has to read to know whether a framework is as somebody saw it.
+/// Returns the rows that an append has to read to know whether a framework is as its caller saw it.
 pub(crate) fn of_id(space: &Space, id: &str) -> Select {
     Select::of(&TABLE, space).equal("id", id)
 }
 
-/// Returns what an append has to read to know how many frameworks a space has.
+/// Returns the rows that an append has to read to know the number of frameworks of a space.
 pub(crate) fn ids(space: &Space) -> Select {
     Select::of(&TABLE, space).distinct(&["space", "id", "changed"])
 }
@@ -196,8 +196,8 @@ impl dyn Store + '_ {
         self.read(select.order_by(&["id"]).first(limit), read).await
     }
 
-    /// Returns what tells of each framework of a space for which tasks it is, in the order in which
-    /// they were created.
+    /// Returns, of each framework of a space, the part that tells for which tasks it is, in the
+    /// order in which they were created.
     pub async fn framework_names(&self, space: &Space) -> Result<Vec<FrameworkName>, StoreError> {
         let columns = &["id", "name", "purpose", "changed"];
         let select = Select::of(&TABLE, space).distinct(columns);

@@ -23,7 +23,7 @@ pub struct MergeRow {
     pub id: String,
     /// The position of that event.
     pub seq: Seq,
-    /// What it says.
+    /// The merge.
     pub merge: Merge,
     /// When it was made.
     pub made: Timestamp,
@@ -115,18 +115,18 @@ fn read(row: &Row) -> Result<MergeRow, StoreError> {
     })
 }
 
-/// What an append has to read to know whether merges changed behind an event.
+/// Returns the rows that an append has to read to know whether merges changed behind an event.
 pub(crate) fn changed_behind(space: &Space, seq: Seq) -> Select {
     Select::of(&TABLE, space).after("changed", seq)
 }
 
-/// Whether no merge changed behind an event.
+/// Returns true if no merge changed behind an event.
 pub(crate) fn is_quiet(seen: Seen<'_>, space: &Space, seq: Seq) -> bool {
     seen.rows(&TABLE, space)
         .all(|row| *row.cell("changed") <= Cell::from(seq))
 }
 
-/// Which names are one by these merges.
+/// Returns the names that are one by these merges.
 pub fn names(merges: &[MergeRow]) -> Names {
     Names::of(merges.iter().map(|row| row.merge.names.as_slice()))
 }
@@ -175,7 +175,8 @@ impl dyn Store + '_ {
         self.read(select, read).await
     }
 
-    /// Which names are one now, and an event behind which that was looked up: what is decided by them is stored under `Condition::NoneMergedSince`.
+    /// Returns the names that are one now, and an event behind which they were looked up. A
+    /// decision by them is stored under `Condition::NoneMergedSince`.
     pub async fn names_now(&self, space: &Space) -> Result<(Names, Seq), StoreError> {
         let (merges, seq) = self.merges_now(space).await?;
         Ok((names(&merges), seq))
@@ -187,7 +188,7 @@ impl dyn Store + '_ {
         Ok((self.merges(space).await?, seq))
     }
 
-    /// Which names are one; as of an event, where one is named.
+    /// Returns the names that are one; as of an event, where one is named.
     pub async fn names(&self, space: &Space, as_of: Option<Seq>) -> Result<Names, StoreError> {
         let Some(as_of) = as_of else {
             return Ok(names(&self.merges(space).await?));

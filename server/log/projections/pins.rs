@@ -1,5 +1,6 @@
-//! What models are told of the tools of other servers, by the hash of it: settled by the first turn that was offered a tool, or by a person. The
-//! words themselves are in the event.
+//! The descriptions of other servers' tools that models are told, each by its hash. A description
+//! is settled by the first turn that was offered the tool, or by a person. The words themselves are
+//! in the event.
 
 use std::collections::BTreeMap;
 
@@ -18,18 +19,18 @@ use thinkd_event::fact::set;
 use thinkd_words::id::{Seq, Space};
 use thinkd_words::time::Timestamp;
 
-/// What a tool is known by.
+/// The settled description of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PinRow {
     /// The server.
     pub server: String,
-    /// The hash of what it said.
+    /// The hash of its words.
     pub sha256: String,
     /// The event, which has the words.
     pub event: Uuid,
     /// Its place in the log.
     pub seq: Seq,
-    /// The name of who approved it; none: it was the first time.
+    /// The name of its approver; none: it was the first time.
     pub by: Option<String>,
     /// When.
     pub updated: Timestamp,
@@ -87,7 +88,7 @@ fn read(row: &Row) -> Result<(String, PinRow), StoreError> {
     Ok((row.text("tool")?.to_owned(), pin))
 }
 
-/// What an append has to read to know which event settled a tool last.
+/// Returns the rows that an append has to read to know which event settled a tool last.
 pub(crate) fn of_tool(space: &Space, tool: &str) -> Select {
     Select::of(&TABLE, space).equal("tool", tool)
 }

@@ -1,5 +1,5 @@
-//! Requests to people: tool calls that wait for a verdict, those that were granted and have no result yet, and questions that are
-//! open. What is settled has no row; the log has it.
+//! Requests to people: tool calls that wait for a verdict, those that were granted and have no
+//! result yet, and questions that are open. A settled request has no row; the log has it.
 
 use serde_json::Value;
 
@@ -24,15 +24,16 @@ pub struct RequestRow {
     pub id: String,
     /// The thread that asked.
     pub thread: ThreadId,
-    /// The seq of the event that brought it where it is: of what asked, or of the verdict.
+    /// The seq of the event that brought it where it is: of the request, or of the verdict.
     pub seq: Seq,
-    /// What it is, and how far.
+    /// Its kind, and its progress.
     pub state: RequestState,
-    /// The payload of the event that asked, a JSON object as it is stored, so that who lists or counts requests does not read it; no text when it is granted.
+    /// The payload of the event that asked, a JSON object as it is stored; no text when it is
+    /// granted. It stays unparsed, so that a list or a count of requests does not read it.
     pub json: String,
 }
 
-/// What asked, for a list of what waits: its id stands in it.
+/// The event that asked, for a list of waiting requests: its id stands in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
     /// The thread that asked.
@@ -59,7 +60,8 @@ impl RequestRow {
         serde_json::from_str(&self.json).unwrap_or_default()
     }
 
-    /// Whether a trial asks: that is beside the turns of the thread, and goes on when the thread has ended.
+    /// Returns true if a trial asks: a trial is beside the turns of the thread, and goes on when
+    /// the thread has ended.
     pub fn is_of_trial(&self) -> bool {
         self.asked().get("statement").is_some()
     }
@@ -130,12 +132,12 @@ fn in_state(space: &Space, state: RequestState, after: Seq) -> Select {
         .order_by(&["seq"])
 }
 
-/// What an append has to read to know where a request is.
+/// Returns the rows that an append has to read to know the state of a request.
 pub(crate) fn of_id(space: &Space, id: &str) -> Select {
     Select::of(&TABLE, space).equal("id", id)
 }
 
-/// Whether a request is there, and like this.
+/// Returns true if a request is there, in this state.
 pub(crate) fn is_in(seen: Seen<'_>, space: &Space, id: &str, state: RequestState) -> bool {
     let row = seen.row(&(&TABLE, vec![Cell::from(space), Cell::from(id)]));
     row.is_some_and(|row| *row.cell("state") == Cell::from(state.as_str()))
@@ -160,7 +162,7 @@ impl dyn Store + '_ {
         self.read(page, read).await
     }
 
-    /// What they asked, of one thread or all.
+    /// Returns the events that asked, of one thread or all.
     pub async fn asked(
         &self,
         space: &Space,

@@ -1,4 +1,5 @@
-//! Schedules: what fires which trigger, and when it is due next. A firing moves it on: of several servers one does.
+//! Schedules: the times at which each fires its trigger, and the next of them. A firing moves it
+//! on: of several servers one does.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +23,7 @@ use thinkd_words::time::Timestamp;
 pub struct ScheduleRow {
     /// Its name.
     pub name: Name,
-    /// What it is, as it stands now.
+    /// The schedule, as it stands now.
     pub schedule: Schedule,
     /// The event that changed or fired it last.
     pub changed: Seq,
@@ -144,32 +145,33 @@ fn read(row: &Row) -> Result<ScheduleRow, StoreError> {
     })
 }
 
-/// What an append has to read to know whether schedules stand that are due until then.
+/// Returns the rows that an append has to read to know whether schedules stand that are due until
+/// then.
 pub(crate) fn due_until(space: &Space, until: Timestamp) -> Select {
     Select::of(&TABLE, space)
         .at_most("due", until)
         .distinct(&["space", "name", "changed"])
 }
 
-/// What an append has to read to know whether a schedule stands.
+/// Returns the rows that an append has to read to know whether a schedule stands.
 pub(crate) fn named(space: &Space, name: &Name) -> Select {
     Select::of(&TABLE, space)
         .equal("name", name.as_str())
         .distinct(&["space", "name", "changed"])
 }
 
-/// What an append has to read to know which schedules a space has.
+/// Returns the rows that an append has to read to know the schedules of a space.
 pub(crate) fn names(space: &Space) -> Select {
     Select::of(&TABLE, space).distinct(&["space", "name"])
 }
 
-/// Whether nothing has happened to a schedule since that event.
+/// Returns true if nothing has happened to a schedule since that event.
 pub(crate) fn stands(seen: Seen<'_>, space: &Space, name: &Name, changed: Seq) -> bool {
     let row = seen.row(&TABLE.changed(space, &ThreadId::default(), name.as_str()));
     row.is_some_and(|row| *row.cell("changed") == Cell::from(changed))
 }
 
-/// Whether a space has no schedule of this name, and fewer than so many.
+/// Returns true if a space has no schedule of this name, and fewer than so many.
 pub(crate) fn has_room(seen: Seen<'_>, space: &Space, name: &Name, most: usize) -> bool {
     let is_new = seen
         .row(&TABLE.changed(space, &ThreadId::default(), name.as_str()))

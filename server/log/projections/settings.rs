@@ -1,4 +1,4 @@
-//! Settings of a space that somebody has set: what each is, by which event, and who set it.
+//! Settings of a space that were set: the value of each, its event, and its author.
 
 use serde_json::Value;
 
@@ -16,16 +16,16 @@ use thinkd_words::id::{Seq, Space};
 use thinkd_words::setting::Setting;
 use thinkd_words::time::Timestamp;
 
-/// A setting that somebody has set.
+/// A setting that was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingRow {
     /// Its key; a newer server may have set one that this build does not know.
     pub key: String,
-    /// What it is.
+    /// Its value.
     pub value: Value,
     /// The event that set it last.
     pub seq: Seq,
-    /// The name of who set it, as far as known.
+    /// The name of its author, as far as known.
     pub by: Option<String>,
     /// When.
     pub updated: Timestamp,
@@ -81,7 +81,7 @@ fn read(row: &Row) -> Result<SettingRow, StoreError> {
     })
 }
 
-/// What an append has to read to know which event changed a setting last.
+/// Returns the rows that an append has to read to know which event changed a setting last.
 pub(crate) fn all(space: &Space) -> Select {
     Select::of(&TABLE, space)
 }
@@ -95,13 +95,13 @@ pub(crate) fn last_change(seen: Seen<'_>, space: &Space) -> Seq {
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
-    /// The settings that somebody has set, by key. They come from the cache.
+    /// Returns the settings that were set, by key. They come from the cache.
     pub async fn settings(&self, space: &Space) -> Result<Vec<SettingRow>, StoreError> {
         let rows = self.all_rows(&TABLE, space).await?;
         rows.iter().map(read).collect()
     }
 
-    /// What a setting is now.
+    /// Returns the present value of a setting.
     pub async fn setting(&self, space: &Space, setting: Setting) -> Result<Value, StoreError> {
         let mut all = self.settings(space).await?.into_iter();
         let set = all.find(|row| row.key == setting.as_str());
@@ -112,7 +112,7 @@ impl dyn Store + '_ {
         Ok(known.unwrap_or_else(|| setting.initial()))
     }
 
-    /// Whether nobody is there to be asked.
+    /// Returns true if no user is there to be asked.
     pub async fn is_user_away(&self, space: &Space) -> Result<bool, StoreError> {
         Ok(self.setting(space, Setting::UserAway).await? == Value::Bool(true))
     }

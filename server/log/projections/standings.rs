@@ -1,4 +1,5 @@
-//! What statements were before: a row for every word on one, so that what was held as of an event can be asked.
+//! Former standings of statements: a row for every word on one, so that a question as of an event
+//! can be answered.
 
 use super::statements::{filled, status_of, times, valid_of};
 use super::{Change, Projection};
@@ -14,7 +15,7 @@ use thinkd_event::statement::{Instrument, Outcome, Status, Valid};
 use thinkd_event::trial::News;
 use thinkd_words::id::{Seq, Space};
 
-/// What a statement was from an event on.
+/// The standing of a statement from an event on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     /// Its status.
@@ -77,7 +78,7 @@ fn read(row: &Row) -> Result<Standing, StoreError> {
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
-    /// What a statement was as of an event; none: it had not been claimed.
+    /// Returns the standing of a statement as of an event; none: it had not been claimed.
     pub async fn standing(
         &self,
         space: &Space,
@@ -91,7 +92,8 @@ impl dyn Store + '_ {
         self.select(select).await?.last().map(read).transpose()
     }
 
-    /// What a statement was before an event, and from which event on, the oldest first.
+    /// Returns the statuses of a statement before an event, each with the event at which it began,
+    /// the oldest first.
     pub async fn stood(
         &self,
         space: &Space,
@@ -106,7 +108,8 @@ impl dyn Store + '_ {
         self.read(select, status).await
     }
 
-    /// What was said of statements behind a position and up to an event, by the ids of the statements, in order; at most `limit`.
+    /// Returns the words on statements behind a position and up to an event, by the ids of the
+    /// statements, in order; at most `limit`.
     pub async fn standings(
         &self,
         space: &Space,

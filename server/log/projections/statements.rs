@@ -31,7 +31,7 @@ use thinkd_words::time::Timestamp;
 /// Characters of a name by which it is compared: an index has room for these.
 const KEY_MAX: usize = 200;
 
-/// What the ground of statements is asked for.
+/// Statements by the time of their trial.
 mod due;
 pub mod grounds;
 
@@ -44,13 +44,13 @@ pub struct StatementRow {
     pub number: Seq,
     /// The thread that claimed it.
     pub thread: ThreadId,
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// The same as an edge of a graph, if it is one.
     pub triple: Option<Triple>,
     /// When it is said to hold.
     pub valid: Valid,
-    /// What it is.
+    /// Its status.
     pub status: Status,
     /// The last word on it; none: there was none yet.
     pub judged: Option<Judged>,
@@ -60,7 +60,7 @@ pub struct StatementRow {
     pub tested: Option<Timestamp>,
     /// The statements that it is derived from.
     pub premises: Vec<String>,
-    /// Where it comes from.
+    /// Its sources.
     pub sources: Vec<Source>,
     /// When it was claimed.
     pub claimed: Timestamp,
@@ -69,8 +69,8 @@ pub struct StatementRow {
 }
 
 impl StatementRow {
-    /// The person on whose word alone it is held, or recalled without being held; none: it is on no word, or an instrument
-    /// carries it.
+    /// Returns the person that carries it alone, held or recalled without being held, by word;
+    /// none: it is on no word, or an instrument carries it.
     pub fn word(&self) -> Option<&Claimant> {
         let judged = self.judged.as_ref().map(|judged| judged.carried.as_slice());
         let carried = judged.or_else(|| (!self.status.is_held()).then_some([].as_slice()))?;
@@ -230,7 +230,7 @@ fn edge(triple: Option<&Triple>) -> [(&'static str, Cell); 5] {
     ]
 }
 
-/// What a statement is derived from, and by which event; null: from nothing.
+/// Returns the premises of a statement, and the event that named them; null: it has none.
 fn ground(premises: &[String], said: Seq) -> [(&'static str, Cell); 2] {
     let is_derived = !premises.is_empty();
     let named = is_derived.then(|| list(premises));
@@ -303,18 +303,18 @@ fn read(row: &Row) -> Result<StatementRow, StoreError> {
     })
 }
 
-/// What an append has to read to know what became of a statement.
+/// Returns the rows that an append has to read to know the present state of a statement.
 pub(crate) fn of_id(space: &Space, id: &str) -> Select {
     Select::of(&TABLE, space).equal("id", id)
 }
 
-/// Whether a statement is there, and nothing has become of it since that event.
+/// Returns true if a statement is there, and nothing has become of it since that event.
 pub(crate) fn is_at(seen: Seen<'_>, space: &Space, id: &str, changed: Seq) -> bool {
     let row = seen.row(&(&TABLE, vec![Cell::from(space), Cell::from(id)]));
     row.is_some_and(|row| *row.cell("changed") == Cell::from(changed))
 }
 
-/// What an append has to read to know whether a statement says this already.
+/// Returns the rows that an append has to read to know whether a statement says this already.
 pub(crate) fn saying_so(space: &Space, text: &str) -> Select {
     let columns = &["space", "id", "folded", "status", "changed"];
     Select::of(&TABLE, space)
@@ -333,7 +333,7 @@ pub(crate) fn is_first(seen: Seen<'_>, space: &Space, text: &str) -> bool {
     !seen.rows(&TABLE, space).any(says_so)
 }
 
-/// What an append has to read to know whether so many statements are to be tried.
+/// Returns the rows that an append has to read to know whether so many statements are to be tried.
 pub(crate) fn waiting(space: &Space, most: u32) -> Select {
     let columns = &["space", "id", "due", "status", "changed"];
     Select::of(&TABLE, space)
@@ -343,14 +343,14 @@ pub(crate) fn waiting(space: &Space, most: u32) -> Select {
         .first(most)
 }
 
-/// Whether fewer than so many are to be tried. One of which only what is new is known counts: it may be.
+/// Returns true if fewer are to be tried; one of which only the new part is known counts.
 pub(crate) fn has_room(seen: Seen<'_>, space: &Space, most: u32) -> bool {
     let is_waiting = |row: &Cow<'_, Row>| !row.has("due") || *row.cell("due") != Cell::Null;
     let waiting = seen.rows(&TABLE, space).filter(is_waiting);
     waiting.take(most as usize).count() < most as usize
 }
 
-/// Which statements are asked for.
+/// A question for statements.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
     /// Of this status.
@@ -455,7 +455,7 @@ impl dyn Store + '_ {
         self.read(select, read).await
     }
 
-    /// Statements of a status that were tested, at this time or later, the ones whose test was first before the others; at most `limit`.
+    /// Returns statements of a status that were tested at this time or later, the first test first.
     pub async fn statements_by_age(
         &self,
         space: &Space,
@@ -471,7 +471,7 @@ impl dyn Store + '_ {
         self.read(select, read).await
     }
 
-    /// Whether one more claim has room where at most `most` wait, for a trial now or later. It reads two rows, however many wait.
+    /// Returns the room for one more claim where at most `most` wait. It reads two rows.
     pub async fn room_for_claim(&self, space: &Space, most: u32) -> Result<Room, StoreError> {
         let waiting = Select::of(&TABLE, space)
             .at_least("due", 0)

@@ -69,7 +69,7 @@ fn read(row: &Row) -> Result<SubmoduleRow, StoreError> {
     })
 }
 
-/// What an append has to read to know which submodules a space has.
+/// Returns the rows that an append has to read to know the submodules of a space.
 pub(crate) fn all(space: &Space) -> Select {
     Select::of(&TABLE, space)
 }

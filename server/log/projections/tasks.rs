@@ -1,6 +1,6 @@
-//! Tasks of missions. A row says where a task stands and how it is done; what was thought on the
-//! way is in its thread. Which tasks depend on a task follows from what each requires, so that both
-//! sides are always the same.
+//! Tasks of missions. A row has the status of a task and the ways to do it; the thoughts on the way
+//! are in its thread. The tasks that depend on a task follow from the requirements of each, so that
+//! both sides are always the same.
 
 use std::collections::BTreeSet;
 
@@ -29,13 +29,13 @@ pub struct TaskRow {
     pub new: NewTask,
     /// The event that made it.
     pub seq: Seq,
-    /// Where it stands.
+    /// Its status.
     pub status: TaskStatus,
     /// The event with which work on it began; 0: it has not.
     pub began: Seq,
-    /// How it may be done; empty before that was asked.
+    /// The ways in which it may be done; empty before that was asked.
     pub routes: Vec<Route>,
-    /// How its answer is checked.
+    /// The check of its answer.
     pub check: Option<Check>,
     /// The answer that passed its check.
     pub answer: Option<String>,
@@ -83,7 +83,7 @@ fn list(list: &impl Serialize) -> Cell {
     json!(list).to_string().into()
 }
 
-/// Returns what may be absent, as JSON: an empty answer is one.
+/// Returns a value that may be absent, as JSON: an empty answer is one.
 fn some(value: Option<&impl Serialize>) -> Cell {
     value.map_or_else(|| "".into(), list)
 }
@@ -189,7 +189,7 @@ fn read(row: &Row) -> Result<TaskRow, StoreError> {
     })
 }
 
-/// Returns what an append has to read to know how far these tasks of a mission are.
+/// Returns the rows that an append has to read to know the progress of these tasks of a mission.
 pub(crate) fn of_ids(space: &Space, mission: &ThreadId, tasks: &BTreeSet<TaskId>) -> Select {
     Select::of(&TABLE, space)
         .equal("mission", mission)

@@ -28,9 +28,9 @@ pub struct TimerRow {
     pub name: String,
     /// When.
     pub due: Timestamp,
-    /// What for.
+    /// Its purpose.
     pub note: String,
-    /// The event from outside that whoever set it went back to.
+    /// The event from outside that its setter went back to.
     pub root: Option<Seq>,
 }
 
@@ -133,12 +133,13 @@ fn read(row: &Row) -> Result<TimerRow, StoreError> {
     })
 }
 
-/// What an append has to read to know whether timers stand that are due until then.
+/// Returns the rows that an append has to read to know whether timers stand that are due until
+/// then.
 pub(crate) fn due_until(space: &Space, until: Timestamp) -> Select {
     Select::of(&TABLE, space).at_most("due", until)
 }
 
-/// Whether a thread has set this timer, and for then.
+/// Returns true if a thread has set this timer, and for then.
 pub(crate) fn stands(
     seen: Seen<'_>,
     space: &Space,

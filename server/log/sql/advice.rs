@@ -1,4 +1,5 @@
-//! What a database says is wrong, for the person who reads it: its own words, and what to do where that is known.
+//! The words on a database's error, for the person that reads it: its own, and the remedy where
+//! that is known.
 
 /// The words of an error. Not sqlx's: on Postgres those end with a line of Postgres' own source.
 pub(crate) fn words(error: &sqlx::Error) -> String {

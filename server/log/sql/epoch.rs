@@ -1,4 +1,4 @@
-//! What a restore does to an empty database first, in the words that both databases understand.
+//! The first step of a restore in an empty database, in the words that both databases understand.
 
 /// Stamps `renew_epoch`: gives an empty database the epoch of its restored log; one with events is refused.
 macro_rules! renew_epoch {

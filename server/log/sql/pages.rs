@@ -1,11 +1,14 @@
-//! Pages of the log: the SQL that finds events by what a query asks for, the same for both databases. Stamped by `store!`.
+//! Pages of the log: the SQL that finds the events that a query asks for, the same for both
+//! databases. Stamped by `store!`.
 
-/// Stamps what puts the text of a page together. The database has `by_key`, and the constant `MERGES_POSTINGS`.
+/// Stamps the functions that put the text of a page together. The database has `by_key`, and the
+/// constant `MERGES_POSTINGS`.
 macro_rules! pages {
     () => {
-        /// A page that needs no full text: the first rows of the postings that hold what is asked for. SQLite merges sorted postings by
-        /// itself, and stops when it has enough; Postgres is told how much of each is enough. `limit $n + 0`, because SQLite
-        /// prepares a statement whose limit is a bare parameter anew every time.
+        /// Returns a page that needs no full text: the first rows of the postings that hold the
+        /// events asked for. SQLite merges sorted postings by itself, and stops when it has enough;
+        /// Postgres is told how much of each is enough. `limit $n + 0`, because SQLite prepares a
+        /// statement with a bare parameter as its limit anew every time.
         fn posting_page(space: &Space, query: &Query) -> Page {
             let limit = i64::from(query.limit.max(1));
             let order = sql::order(query);

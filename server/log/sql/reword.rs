@@ -1,8 +1,8 @@
 //! Words of another version of the tokenizer are made anew when a store is opened: an old index finds
 //! nothing of a query that is cut in another way. Stamped for a database.
 
-/// Stamps `reword`. `$lock` keeps other writers out; `$empty` removes what this database has of words
-/// beside the rows of projections, and what finds events makes it again.
+/// Stamps `reword`. `$lock` keeps other writers out; `$empty` removes the words that this database
+/// has beside the rows of projections, and the index of events makes them again.
 macro_rules! reword {
     ($Connection:ty, $lock:expr, $empty:expr) => {
         /// Makes the words by which rows are found anew, unless they are of this version.

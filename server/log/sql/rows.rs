@@ -35,7 +35,7 @@ macro_rules! rows {
             rows.iter().map(read).collect()
         }
 
-        /// What a question finds.
+        /// Returns the rows that a question finds.
         pub(super) async fn select_rows(
             connection: &mut <$Db as sqlx::Database>::Connection,
             select: &crate::select::Select,
@@ -57,7 +57,7 @@ macro_rules! rows {
             Ok(())
         }
 
-        /// Reads what the conditions of an append ask about.
+        /// Reads the rows that the conditions of an append ask about.
         async fn read_asked(
             connection: &mut <$Db as sqlx::Database>::Connection,
             asked: &crate::append::Asked,

@@ -1,8 +1,9 @@
-//! The `Store` of a database: what both do in the same words, over their typed pools.
+//! The `Store` of a database: the part that both do in the same words, over their typed pools.
 
-/// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `index`, `feed`, `epoch`, `project`, and for what differs: `reader`,
-/// `waiting_threads`, `text_page`, `known_thread`, `known_events`, `known_rows`, `renewed`; functions `by_key`, `all_of`, `with_words` and `missing`; and the
-/// constant `MERGES_POSTINGS`.
+/// Stamps the `Store` for a database. The type has `SHARED`, `writer`, `index`, `feed`, `epoch`,
+/// `project`. For the parts that differ it has `reader`, `waiting_threads`, `text_page`,
+/// `known_thread`, `known_events`, `known_rows`, `renewed`; functions `by_key`, `all_of`,
+/// `with_words` and `missing`; and the constant `MERGES_POSTINGS`.
 macro_rules! store {
     ($Store:ident, $Db:ty) => {
         #[async_trait::async_trait]
@@ -256,7 +257,8 @@ macro_rules! store {
                 Ok(query)
             }
 
-            /// Where the log came to a time, or its end: the log is halved until one event is left.
+            /// Returns the seq at which the log came to a time, or its end: the log is halved until
+            /// one event is left.
             async fn first_since(&self, space: &Space, ts: thinkd_words::time::Timestamp) -> Result<thinkd_words::id::Seq, StoreError> {
                 let text = "with recursive part (early, late) as (\
                      select cast(0 as bigint), coalesce((select max(seq) from events where space = $1), 0) + 1 union all \

@@ -1,5 +1,6 @@
-//! Many rows in few statements, many statements in one trip to the connection's thread. An insert has room for a power of two
-//! of rows, and rows of nulls fill it up and are left out: so whatever is written, few different statements are prepared.
+//! Many rows in few statements, many statements in one trip to the connection's thread. An insert
+//! has room for a power of two of rows, and rows of nulls fill it up and are left out. So few
+//! different statements are prepared, for any write.
 
 use sqlx::error::BoxDynError;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
@@ -121,8 +122,8 @@ impl Trips {
         Ok(())
     }
 
-    /// Inserts rows of so many columns; `add` adds the arguments of one, the first of which is never
-    /// null, and `or` says what becomes of a row that is there already.
+    /// Inserts rows of so many columns; `add` adds the arguments of one, the first of which is
+    /// never null. `or` is the clause for a row that is there already.
     fn insert<'a, T>(
         &mut self,
         (into, or): (&str, &str),
@@ -196,7 +197,7 @@ impl Trips {
     }
 }
 
-/// A row whose values are added one by one.
+/// A row with values that are added one by one.
 struct OneRow<'r, 'a, T> {
     arguments: &'r mut SqliteArguments,
     row: &'a T,
@@ -255,7 +256,8 @@ pub(crate) async fn put_index(
     Ok(())
 }
 
-/// What writes a row of a projection that is not searched by words, or removes it: the text, and its arguments.
+/// Returns the statement that writes a row of a projection that is not searched by words, or
+/// removes it: the text, and its arguments.
 fn single(((table, key), row): RowOf<'_>) -> (String, Vec<Cell>) {
     match row {
         Some(row) if !table.is_whole(row) => table.alter_text(row),
@@ -279,7 +281,8 @@ fn plain(rows: &Rows) -> impl Iterator<Item = RowOf<'_>> {
     rows.filter(|((table, _), _)| table.words.is_none())
 }
 
-/// A text whose arguments stand in their order, without their numbers: of several statements in one trip each goes on where the one before ended.
+/// Returns a text with its arguments in their order, without their numbers: of several statements
+/// in one trip each goes on where the one before ended.
 fn unnumbered(text: &str) -> String {
     let mut parts = text.split('$');
     let first = parts.next().unwrap_or_default().to_owned();

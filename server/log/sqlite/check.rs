@@ -1,5 +1,6 @@
-//! Whether the file of a log is whole. At a start: header, schema, and the end of the log, which is what going on needs. While the
-//! server works: all of it, in small steps. SQLite notices what is no page when it reads it, so everything is read.
+//! The check of a log's file. At a start: header, schema, and the end of the log, which are needed
+//! to go on. While the server works: all of it, in small steps. SQLite notices a page that is none
+//! when it reads it, so everything is read.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -21,12 +22,13 @@ const AT_START: i64 = 1000;
 const STEP: i64 = 256;
 /// Faults that are told.
 const TOLD: usize = 20;
-/// How long may be looked for the page of a fault.
+/// Longest search for the page of a fault.
 const LOCATING: Duration = Duration::from_secs(60);
 /// Pages of a schema that are looked at.
 const SCHEMA_PAGES: usize = 1000;
 
-/// What is asked of the events of some rows `e`: how many, from where to where, and the first of those that cannot be read.
+/// The columns that are asked of the events of some rows `e`: the count, the first seq and the
+/// last, and the first of those that cannot be read.
 macro_rules! looked_at {
     ($readable:literal) => {
         concat!(
@@ -40,7 +42,7 @@ macro_rules! looked_at {
 
 type Looked = (i64, i64, i64, Option<i64>);
 
-/// What is wrong with some events in a row.
+/// Returns the fault of some events in a row.
 fn wrong(space: &str, (count, first, last, unreadable): Looked) -> Option<String> {
     if let Some(seq) = unreadable {
         return Some(format!("event {seq} of the space {space} cannot be read"));
@@ -92,12 +94,12 @@ pub(super) async fn located(reading: &SqliteConnectOptions, error: StoreError) -
     }
 }
 
-/// Whether SQLite, or we, met something that was never written so.
+/// Returns true if SQLite, or this server, met data that was never written so.
 fn is_damage(why: &str) -> bool {
     why.contains("malformed") || why.contains("not a database")
 }
 
-/// Which pages of the file are no pages, as SQLite names them.
+/// Returns the pages of the file that are no pages, as SQLite names them.
 async fn pages(reading: &SqliteConnectOptions) -> Vec<String> {
     let found = async {
         let mut connection = reading.connect().await?;
@@ -276,7 +278,7 @@ impl Sqlite {
         }
     }
 
-    /// Every blob is what its name says.
+    /// Checks that every blob has the hash that its name says.
     async fn check_blobs(&self, pause: Duration, checked: &mut Checked) -> Result<(), StoreError> {
         let mut after = (String::new(), String::new());
         loop {

@@ -1,4 +1,5 @@
-//! The file: its options, its lock, its tables, and what makes a backup of it. Nothing here reads or writes events.
+//! The file: its options, its lock, its tables, and the makings of a backup of it. Nothing here
+//! reads or writes events.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -20,7 +21,7 @@ use thinkd_words::secret::shown_url;
 /// The tables of a new file, as this migration left them: later ones run on it.
 const TABLES: (&str, i64) = (include_str!("log.sql"), 11);
 
-/// How long one connection waits for another one's lock on the file.
+/// Longest wait of one connection for another one's lock on the file.
 const BUSY: Duration = Duration::from_secs(5);
 
 fn migrations() -> Migrator {
@@ -70,8 +71,8 @@ pub(crate) fn reading(url: &str) -> Result<SqliteConnectOptions, StoreError> {
         .pragma("temp_store", "memory"))
 }
 
-/// A file that its owner alone can read, made if there is none; what SQLite puts beside it can be read by the same. One that is
-/// there stays as open as somebody made it.
+/// Opens a file that its owner alone can read, made if there is none; the files that SQLite puts
+/// beside it can be read by the same. One that is there stays as open as it was made.
 pub(super) fn private(path: &Path) -> std::io::Result<File> {
     OpenOptions::new()
         .write(true)
@@ -81,8 +82,9 @@ pub(super) fn private(path: &Path) -> std::io::Result<File> {
         .open(path)
 }
 
-/// Keeps every other process (and a second store in this one) away: from the file, whatever it is called (`file`), and from the
-/// name, whatever file is put there (`name`), for SQLite has files beside it that are found by name.
+/// Keeps every other process (and a second store in this one) away. It is kept from the file under
+/// any name (`file`), and from the name with any file (`name`), for SQLite has files beside it that
+/// are found by name.
 pub(crate) struct Lock {
     name: File,
     file: File,
@@ -114,8 +116,8 @@ pub(super) fn lock(path: &Path) -> Result<Lock, StoreError> {
     try_lock(path)?.ok_or_else(taken)
 }
 
-/// The files of a database, to be found where they were opened: SQLite goes on writing to one that was removed, moved or replaced, and
-/// nobody finds what it wrote.
+/// The files of a database, to be found where they were opened. SQLite goes on writing to one that
+/// was removed, moved or replaced, and its writes are not found again.
 pub(super) struct Names([(PathBuf, Option<(u64, u64)>); 2]);
 
 impl Names {
@@ -151,7 +153,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     file.map(|file| (file.dev(), file.ino()))
 }
 
-/// Whether somebody has locked the file of a URL. One that is not there is nobody's.
+/// Returns true if the file of a URL is locked. One that is not there is not locked.
 pub(crate) fn is_in_use(url: &str) -> Result<bool, StoreError> {
     let options = options(url)?;
     let path = options.get_filename();
@@ -162,7 +164,7 @@ pub(super) fn unavailable(path: &Path, why: String) -> StoreError {
     StoreError::Unavailable(format!("{}: {why}", path.display()))
 }
 
-/// The lock, unless somebody has it.
+/// Returns the lock, unless it is taken.
 fn try_lock(path: &Path) -> Result<Option<Lock>, StoreError> {
     let unavailable = |why: String| unavailable(path, why);
     // Not truncated, not written: to make it is to have it locked before SQLite opens it.
@@ -194,12 +196,12 @@ pub(crate) async fn open_alone(url: &str) -> Result<(SqliteConnection, Lock), St
     Ok((open(&options).await?, lock))
 }
 
-/// Whether there is nothing in a file, or no file.
+/// Returns true if there is nothing in a file, or no file.
 pub(super) fn is_new(path: &Path) -> bool {
     std::fs::metadata(path).map_or(true, |file| file.len() == 0)
 }
 
-/// The connection that writes, tables up to date, for who has the lock.
+/// Opens the connection that writes, tables up to date, for the holder of the lock.
 pub(super) async fn open(options: &SqliteConnectOptions) -> Result<SqliteConnection, StoreError> {
     let path = options.get_filename();
     let opened = if is_new(path) {
@@ -278,7 +280,7 @@ fn backup(file: &Path) -> SqliteConnectOptions {
     options.disable_statement_logging()
 }
 
-/// A new file for a backup, whose head has this version.
+/// Returns a new file for a backup, with this version in its head.
 pub(crate) async fn new_backup(file: &Path, version: u32) -> Result<SqliteConnection, StoreError> {
     let options = backup(file).create_if_missing(true);
     let made = async {

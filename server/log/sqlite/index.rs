@@ -17,7 +17,8 @@ use crate::indexed::{Gap, gaps};
 use crate::words;
 use thinkd_words::id::Space;
 
-/// The version of the tables, and of what is written into them: another one is raised with either.
+/// The version of the tables, and of the values written into them: another one is raised with
+/// either.
 const VERSION: i64 = words::VERSION;
 const TABLES: &str = include_str!("index.sql");
 
@@ -27,7 +28,7 @@ pub(super) struct IndexFile {
     broken: Broken,
 }
 
-/// Where the index of a log's file is.
+/// Returns the place of the index of a log's file.
 fn beside(log: &Path) -> PathBuf {
     let mut name = log.as_os_str().to_owned();
     name.push(".index");
@@ -76,7 +77,7 @@ async fn attach_as(
     attached.map(|_| ()).map_err(|error| named(file, error))
 }
 
-/// A new, empty index of no log yet (`adopt`); what was there is removed.
+/// Makes a new, empty index of no log yet (`adopt`); a former one is removed.
 async fn make(log: &Path) -> Result<SqliteConnection, StoreError> {
     let path = beside(log);
     for ending in ["", "-wal", "-shm"] {
@@ -143,7 +144,7 @@ fn options(file: &Path) -> SqliteConnectOptions {
     file::large_journal(options)
 }
 
-/// An index that is being opened: what can be done before its log is open.
+/// An index that is being opened: the steps that can be done before its log is open.
 pub(super) enum Begun {
     /// Made for a new log.
     Made(SqliteConnection),
@@ -172,8 +173,9 @@ pub(super) async fn begin(log: &Path) -> Result<Begun, StoreError> {
 }
 
 impl IndexFile {
-    /// The index of a log that is open now, as it is or new; and the log's new epoch, if it has lost what this index has found in it: who
-    /// has seen that must not take other events under the same seqs for what comes next.
+    /// Returns the index of a log that is open now, as it is or new. Returns the log's new epoch,
+    /// too, if it has lost events that this index has found in it. A client that has seen those
+    /// must not take other events under the same seqs for later ones.
     pub async fn open(
         begun: Begun,
         log: &Path,
@@ -218,8 +220,9 @@ impl IndexFile {
         Ok((Self { connection, broken }, epoch))
     }
 
-    /// Adds what there is room for, in one transaction. Not one of sqlx's: these count their depth, and
-    /// lose count where SQLite ends a transaction itself, as it does on a full disk.
+    /// Adds as many events as there is room for, in one transaction. Not one of sqlx's: these count
+    /// their depth, and lose count where SQLite ends a transaction itself, as it does on a full
+    /// disk.
     async fn transaction(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
         if self.run("begin").await.is_err() {
             // One is open still, for its rollback failed, too.
@@ -269,18 +272,19 @@ async fn add(
     add_to_index(connection, space, done, left).await
 }
 
-/// How an index stands to a log.
+/// The fit of an index to a log.
 enum Fit {
-    /// It is of this log as it went.
+    /// The index is of this log as it went.
     Whole,
-    /// It is of this log, and has found what is not in it any more.
+    /// The index is of this log, and has found events that are not in it any more.
     Ahead,
-    /// It is of another one, or of none.
+    /// The index is of another log, or of none.
     Not,
 }
 
-/// Somebody may have put an older copy in the log's place, or one that went another way. Ids of events are clients', who may send the same
-/// to both; that both stored one at the same microsecond they cannot bring about.
+/// Returns the fit of an index to its log. An older copy may have been put in the log's place, or
+/// one that went another way. Ids of events are clients', which may send the same to both; that
+/// both stored one at the same microsecond they cannot bring about.
 async fn fit(connection: &mut SqliteConnection, log: &Path) -> Result<Fit, StoreError> {
     attach_as(connection, log, "source").await?;
     let text = "select exists (select 1 from made_of m join log l on l.epoch = m.epoch where m.version = $1), \

@@ -1,4 +1,4 @@
-//! The connection that writes: what the store's one writer asks of a database, on SQLite.
+//! The connection that writes: the backend of the store's one writer, on SQLite.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -26,11 +26,12 @@ use thinkd_words::id::{Space, ThreadId};
 /// sixteen megabytes keeps everybody waiting for 40 ms.
 const COPIED: usize = 1 << 20;
 
-/// How long what is under way may take to end.
+/// Longest time for work under way to end.
 const ROLLBACK: Duration = Duration::from_secs(1);
 
-/// Set when the disk did not confirm a write: nobody knows what it holds then, and asking again may be answered wrongly. And when a file
-/// is not any more where it was opened: the next start would not find what is written. Nothing more is appended until the process starts anew.
+/// Set when the disk did not confirm a write: its content is unknown then, and a second question
+/// may be answered wrongly. And when a file is not any more where it was opened: the next start
+/// would not find its writes. Nothing more is appended until the process starts anew.
 #[derive(Clone, Default)]
 pub(super) struct Broken(Arc<OnceLock<String>>);
 
@@ -59,7 +60,7 @@ impl Broken {
     }
 }
 
-/// The connection that writes. Nobody else does, so what it wrote last need not be read again.
+/// The one connection that writes, so its last writes need not be read again.
 pub(super) struct Log {
     pub connection: SqliteConnection,
     pub broken: Broken,
@@ -67,7 +68,7 @@ pub(super) struct Log {
     pub names: Names,
     pub leases: Arc<Leases>,
     pub cache: WriteCache,
-    /// What is to be written beside the appends, and what of it is being written.
+    /// The blobs to be written beside the appends, and those of them that are being written.
     pub uploads: Uploads,
     pub writing: Vec<Upload>,
     /// Bytes of blobs in the journal.
@@ -75,7 +76,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Whether what is written now is kept, and found again.
+    /// Checks that present writes are kept, and found again.
     fn sound(&self) -> Result<(), StoreError> {
         if let Err(why) = self.names.check() {
             self.broken.set(why);

@@ -1,6 +1,7 @@
-//! A few connections that read. Not sqlx's pool: that one asks a connection after every use whether it still lives, which for a
-//! thread of this process costs as much as a query. A read of a space has a place of that space's; what the server reads of all
-//! spaces has connections that no space can take.
+//! A few connections that read. Not sqlx's pool: that one asks a connection after every use whether
+//! it still lives, which for a thread of this process costs as much as a query. A read of a space
+//! has a place of that space's; the server's reads of all spaces have connections that no space can
+//! take.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -20,14 +21,14 @@ use crate::options::Options;
 use thinkd_tasks::share::{Place, Places};
 use thinkd_words::id::Space;
 
-/// Connections for what is read of all spaces together.
+/// Connections for reads of all spaces together.
 const OWN: usize = 3;
 /// So many steps of SQLite's machine are between two looks at the time: some tenths of a millisecond.
 const STEPS: i32 = 10_000;
 
 type Shared = Arc<tokio::sync::Mutex<Opened>>;
 
-/// A connection, and until when what it reads may take.
+/// A connection, and the time until which its reads may take.
 pub(super) struct Opened {
     connection: SqliteConnection,
     until: Arc<AtomicU64>,
@@ -44,8 +45,9 @@ pub(super) struct Readers {
     idle: Arc<Mutex<Vec<Shared>>>,
 }
 
-/// A connection for one query; it goes back when this is dropped, if the query is done. One that nobody waits for any more is
-/// stopped, and the connection with it: whoever came next would wait for it.
+/// A connection for one query; it goes back when this is dropped, if the query is done. A query
+/// that no caller waits for any more is stopped, and the connection with it: the next caller would
+/// wait for it.
 pub(super) struct Reader<'a> {
     opened: OwnedMutexGuard<Opened>,
     limit: Duration,
@@ -117,7 +119,8 @@ impl Readers {
         })
     }
 
-    /// A new connection; they are opened one after the other, so that who asks for a moment leaves one behind for the next.
+    /// Opens a new connection; they are opened one after the other, so that a caller that asks for
+    /// a moment leaves one behind for the next.
     async fn another(&self) -> Result<Shared, StoreError> {
         loop {
             let opening = self.opening.clone().lock_owned().await;
@@ -168,7 +171,8 @@ impl Reader<'_> {
         &mut self.opened.connection
     }
 
-    /// Waits until a query has taken as long as it may, where the disk stands still and SQLite cannot see what time it is.
+    /// Waits until a query has taken as long as it may, where the disk stands still and SQLite
+    /// cannot see the time.
     pub fn over(&self) -> impl Future<Output = ()> + Send + 'static {
         tokio::time::sleep(self.limit)
     }
@@ -201,7 +205,8 @@ impl Drop for Reader<'_> {
 mod tests {
     use super::*;
 
-    /// Whoever asks for a connection that cannot be had is told so, some time after `ACQUIRE`.
+    /// A caller that asks for a connection that cannot be had is told so, some time after
+    /// `ACQUIRE`.
     async fn is_told(readers: &Readers) {
         let taken = timeout(ACQUIRE * 2, readers.take(None)).await;
         let Ok(Err(error)) = taken else {

@@ -1,6 +1,6 @@
-//! Reads from the file which events followers were not told of, and leaves out the commit under way. That one is in the file a moment
-//! before it is in the write cache: a follower who was told of it then, and read a row, would get the row of before. The writer tells of
-//! it.
+//! Reads events from the file that followers were not told of, and leaves out the commit under way.
+//! That one is in the file a moment before it is in the write cache. A follower that was told of it
+//! then, and read a row, would get the row of before. The writer tells of it.
 
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ impl Untold {
 
     fn met(&self, _: &Space, _: &Event) {}
 
-    /// How far a log may be told of. To be asked after the file was read: what was read and is of no commit under way is in the cache.
+    /// Returns the seq up to which a log may be told of. To be asked after the file was read:
+    /// events that were read and are of no commit under way are in the cache.
     fn end(&self, space: &Space) -> Seq {
         self.cache.before_commit(space).unwrap_or(Seq::MAX)
     }
@@ -59,7 +60,8 @@ mod tests {
     use crate::thread_row::ThreadRow;
     use thinkd_event::draft::Draft;
 
-    /// What is told of a space: where its log ends, and how many events and threads of events are read of it.
+    /// Returns the parts of a space that are told: the end of its log, and the numbers of events
+    /// and of threads of events that are read of it.
     async fn told(untold: &Untold, space: &Space) -> (Seq, usize, usize) {
         let heads = untold.heads(std::slice::from_ref(space)).await.unwrap();
         let (events, threads) = (

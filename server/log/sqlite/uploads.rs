@@ -1,6 +1,7 @@
-//! Blobs on their way into the file. One connection writes, and a commit takes as long as it is large: so a large blob is written
-//! in parts, between the commits of appends, spaces in turn. It is there when its row is, which comes with its last part; what is
-//! cut off before leaves parts that belong to nothing, and a row in `uploads` that says so.
+//! Blobs on their way into the file. One connection writes, and a commit takes as long as it is
+//! large: so a large blob is written in parts, between the commits of appends, spaces in turn. It
+//! is there when its row is, which comes with its last part. One that is cut off before leaves
+//! parts that belong to nothing, and a row in `uploads` that says so.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use thinkd_words::id::Space;
 /// Most bytes of one transaction: as long as this takes, appends wait.
 const PART: usize = 256 << 10;
 
-/// What is to be stored, spaces in turn. Cheap to clone: many put in, the writer alone takes out.
+/// The blobs to be stored, spaces in turn. Cheap to clone: many put in, the writer alone takes out.
 #[derive(Clone, Default)]
 pub(super) struct Uploads(Arc<Mutex<State>>);
 
@@ -39,11 +40,13 @@ pub(super) struct Upload {
     id: Uuid,
     /// Bytes that are written.
     written: usize,
-    /// It was refused with others: it is tried alone.
+    /// True if it was refused with others: it is tried alone.
     alone: bool,
-    /// Nobody knows whether the last transaction was made: it is tried once more, and finds what there is.
+    /// True if the outcome of the last transaction is unknown: it is tried once more, and finds the
+    /// parts that there are.
     again: bool,
-    /// It cannot be stored, or nobody waits for it any more: its parts are to be removed.
+    /// True if it cannot be stored, or no caller waits for it any more: its parts are to be
+    /// removed.
     failed: bool,
     answer: Option<oneshot::Sender<Result<(), StoreError>>>,
 }
@@ -68,7 +71,7 @@ impl Upload {
             .is_some_and(|answer| !answer.is_closed())
     }
 
-    /// How many of its bytes the next transaction writes.
+    /// Returns the number of its bytes that the next transaction writes.
     pub fn bytes(&self) -> usize {
         self.rest().len()
     }
@@ -96,7 +99,7 @@ impl State {
 }
 
 impl Uploads {
-    /// Puts a blob in line; what comes of it.
+    /// Puts a blob in line; returns the receiver of its result.
     pub fn put(
         &self,
         space: &Space,
@@ -138,7 +141,7 @@ impl Uploads {
         }
     }
 
-    /// What one transaction is to write: a part of a large one, or small ones.
+    /// Returns the blobs that one transaction is to write: a part of a large one, or small ones.
     pub fn next(&self) -> Vec<Upload> {
         let mut state = self.0.lock();
         let (mut batch, mut bytes) = (Vec::<Upload>::new(), 0);
@@ -159,7 +162,7 @@ impl Uploads {
         batch
     }
 
-    /// What came of a transaction; whether there is more to write.
+    /// Takes the result of a transaction; returns true if there is more to write.
     pub fn wrote(&self, batch: Vec<Upload>, result: &Result<(), StoreError>) -> bool {
         let is_single = batch.len() == 1;
         for mut upload in batch {
@@ -269,7 +272,8 @@ async fn part(connection: &mut SqliteConnection, upload: &mut Upload) -> Result<
         .map(|_| ())
 }
 
-/// Whether its parts are what a blob is made of: a transaction of which nobody heard may have been made.
+/// Returns true if a blob is made of its parts: a transaction with an unknown outcome may have been
+/// made.
 async fn is_whole(connection: &mut SqliteConnection, upload: &Upload) -> Result<bool, sqlx::Error> {
     let text =
         "select exists (select 1 from blobs where space = $1 and sha256 = $2 and upload = $3)";
@@ -281,7 +285,7 @@ async fn is_whole(connection: &mut SqliteConnection, upload: &Upload) -> Result<
         .await
 }
 
-/// Removes the parts of what did not become a blob.
+/// Removes the parts of an upload that did not become a blob.
 async fn forget(connection: &mut SqliteConnection, id: Uuid) -> Result<(), sqlx::Error> {
     for text in [
         "delete from blob_parts where upload = $1",
@@ -292,7 +296,7 @@ async fn forget(connection: &mut SqliteConnection, id: Uuid) -> Result<(), sqlx:
     Ok(())
 }
 
-/// Removes what a former life of this store did not finish.
+/// Removes the uploads that a former life of this store did not finish.
 pub(super) async fn clear(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let ids = query_scalar("select upload from uploads");
     for id in ids.fetch_all(&mut *connection).await? {

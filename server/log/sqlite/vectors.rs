@@ -1,4 +1,5 @@
-//! Stored vectors, over a connection of their own: what they write waits for no flush of the disk, for a model makes again what a crash loses.
+//! Stored vectors, over a connection of their own: their writes wait for no flush of the disk, for
+//! a model makes again the vectors that a crash loses.
 
 use async_trait::async_trait;
 use sqlx::sqlite::{SqliteConnection, SqliteSynchronous};

@@ -16,7 +16,7 @@ use thinkd_thread::history::Clock;
 use thinkd_words::id::{Seq, Space, ThreadId};
 use thinkd_words::setting::Setting;
 
-/// Spaces whose clocks are kept; with more they are read again.
+/// Most spaces with a clock that is kept; with more they are read again.
 const KEPT_MAX: usize = 1024;
 /// Changes of settings that are read at a time.
 const PAGE: u32 = 500;

@@ -1,6 +1,6 @@
-//! Sizes that models took or refused, in memory: a thread whose view was too long for a model is
-//! asked from then on about as much as it took. A restart forgets them, and the next refusal finds
-//! them again.
+//! Sizes that models took or refused, in memory: a thread with a view too long for its model is
+//! asked from then on about as much as the model took. A restart forgets them, and the next refusal
+//! finds them again.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,7 +13,8 @@ use thinkd_event::unshown::LeftOut;
 use thinkd_log::query::Show;
 use thinkd_words::id::{Seq, Space, ThreadId};
 
-/// Most threads whose size is kept; with more, the half that was used longest ago is forgotten.
+/// Most threads with a size that is kept; with more, the half that was used longest ago is
+/// forgotten.
 const THREADS_MAX: usize = 4096;
 /// Most models of which the last request that they took is kept, and how long.
 const MODELS_MAX: usize = 1000;

@@ -1,4 +1,5 @@
-//! What a call is made of besides events (prompts, tools) is kept as blobs, each once, so that its record need only name it.
+//! The texts of a call besides its events (prompts, tools) are kept as blobs, each once, so that
+//! its record need only name them.
 
 use super::ModelClient;
 use thinkd_log::blob::Blob;
@@ -7,7 +8,7 @@ use thinkd_model::cache::Cache;
 use thinkd_words::id::Space;
 use thinkd_words::text::Text;
 
-/// Prompts whose blobs are known to be stored; more than so many and the set starts anew.
+/// Most prompts with blobs known to be stored; with more the set starts anew.
 const KNOWN_MAX: usize = 4096;
 
 /// Hashes of blobs that are known to be stored, by space.

@@ -14,7 +14,7 @@ use thinkd_words::id::Seq;
 /// Fewest characters of a word that a refusal quotes.
 const QUOTED_MIN: usize = 4;
 
-/// Parts of a view that may be what is refused.
+/// Parts of a view that may be the refused ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     NewMedia,
@@ -64,8 +64,8 @@ pub(super) fn left_out(
     Some((chosen.find(|it| !it.is_empty())?, Vec::new()))
 }
 
-/// Returns whether new words may be what is refused in words that name no cause: the request is
-/// refused, not the moment, and no voice's model judges what others are shown.
+/// Returns true if new words may be the refused part where the refusal names no cause. The request
+/// is refused, not the moment, and no voice's model judges the text that others are shown.
 fn may_be_words(view: &PromptView, failure: &Failure, ready: &Ready) -> bool {
     let fact = |key: &str| failure.detail.get(key);
     let status = fact("status").and_then(Value::as_u64);
@@ -100,8 +100,8 @@ pub(super) fn stretches(
     })
 }
 
-/// The failure without the words of what was left out: quoted in an event they would stand in the
-/// next prompts, and be refused again.
+/// Returns the failure without the words of the parts left out: quoted in an event they would stand
+/// in the next prompts, and be refused again.
 pub(super) fn unquoted(failure: &Failure, left_out: &LeftOut, view: &PromptView) -> Failure {
     let is_out = |seq: Seq| {
         let mut refused = left_out.refused.iter();
@@ -133,7 +133,7 @@ pub(super) fn unquoted(failure: &Failure, left_out: &LeftOut, view: &PromptView)
     }
 }
 
-/// Says what was left out.
+/// Returns the event that names the parts left out.
 pub(super) fn told(left_out: &LeftOut, failure: &Failure, ready: &Ready) -> Draft {
     let LeftOut {
         model,

@@ -1,4 +1,5 @@
-//! A prompt view is what a model call sees of the log: the events, read, cut to the size of a view, and written.
+//! A prompt view is the part of the log that a model call sees: the events, read, cut to the size
+//! of a view, and written.
 
 use std::sync::Arc;
 
@@ -16,13 +17,13 @@ use thinkd_words::time;
 
 /// Events that are read at a time to fill a view.
 const PAGE: u32 = 500;
-/// What is said of entries that are not held any more takes at most this part of a view, beside it.
+/// Corrections of entries that are not held any more take at most this part of a view, beside it.
 const CORRECTIONS_PART: usize = 8;
 
 /// The part of the log that a call sees.
 #[derive(Debug, Clone, Default)]
 pub struct PromptView {
-    /// What it was to see.
+    /// The scope that it was made for.
     pub scope: Scope,
     /// Most bytes of the log in it.
     pub bytes: usize,
@@ -34,19 +35,21 @@ pub struct PromptView {
     pub clock: Arc<Clock>,
     /// The thread's row when it was read.
     pub row: ThreadRow,
-    /// Which events.
+    /// The window of its events.
     pub window: Window,
     /// The events, oldest first.
     pub entries: Vec<Arc<Entry>>,
-    /// What of the window is not for this call.
+    /// Events of the window that lie between its entries and are not for this call.
     pub left_out: Vec<Seq>,
-    /// What stands between these two had no room: what the turn is about is before it, the newest is after it.
+    /// The events between these two had no room. Those that the turn is about are before them, the
+    /// newest after them.
     pub gap: Option<(Seq, Seq)>,
-    /// What is said after the transcript of entries that are not held any more; empty: nothing.
+    /// The text after the transcript about entries that are not held any more; empty: there are
+    /// none.
     pub corrections: String,
-    /// What stands for events before its entries.
+    /// The summaries of events before its entries.
     pub summaries: Vec<Arc<Summary>>,
-    /// What of its first and last entry it shows.
+    /// The part of its first and last entry that it shows.
     pub slice: Slice,
     /// The view as written.
     pub blocks: Vec<Block>,
@@ -61,7 +64,7 @@ impl PromptView {
         }
     }
 
-    /// A view without an event: what is asked says all that there is to see.
+    /// Returns a view without an event: the question says all that there is to see.
     pub fn of_nothing(row: ThreadRow) -> Self {
         let window = Window {
             show: Show::Visible,
@@ -85,16 +88,18 @@ impl PromptView {
     }
 }
 
-/// What was read of the log for a view, from the newest backwards, without a gap but for what is said here.
+/// The entries read from the log for a view, from the newest backwards, without a gap unless
+/// `is_parted`.
 #[derive(Default)]
 struct Found {
-    /// How many events, with those that are not for the call.
+    /// The number of events, with those that are not for the call.
     count: u64,
-    /// Those that are, oldest first.
+    /// The events for the call, oldest first.
     entries: Vec<Arc<Entry>>,
-    /// Those that are not.
+    /// The events that are not for the call.
     hidden: Vec<Seq>,
-    /// Between what the turn is about and what came since, more may stand than was read.
+    /// Between the events that the turn is about and those that came since, more may stand than was
+    /// read.
     is_parted: bool,
 }
 
@@ -111,7 +116,7 @@ impl Found {
 }
 
 impl ModelClient {
-    /// Reads what a view of the thread holds now.
+    /// Reads the view of the thread as it is now.
     pub async fn view(&self, place: &TurnPlace, scope: Scope) -> Result<PromptView, StoreError> {
         let bytes = self.options.bytes;
         self.look_at(place, scope, bytes, Untaken::default()).await
@@ -128,7 +133,8 @@ impl ModelClient {
         self.look_at(place, view.scope, bytes, untaken).await
     }
 
-    /// The same with at most so many bytes, and without what its model does not take.
+    /// Returns the same with at most so many bytes, and without the parts that its model does not
+    /// take.
     pub(super) async fn look_at(
         &self,
         place: &TurnPlace,
@@ -233,7 +239,8 @@ impl ModelClient {
         })
     }
 
-    /// What a view can be made of: the newest that fill `bytes`, what the turn is about, and what came between.
+    /// Returns the entries that a view can be made of: the newest that fill `bytes`, those that the
+    /// turn is about, and those that came between.
     async fn find(
         &self,
         place: &TurnPlace,
@@ -283,7 +290,8 @@ impl ModelClient {
         Ok(found)
     }
 
-    /// What the window holds, or as many of the newest as fill `bytes`. Of what was shown before, only what came since is read.
+    /// Returns the entries of the window, or as many of the newest as fill `bytes`. Where entries
+    /// were shown before, only those that came since are read.
     async fn entries(
         &self,
         place: &TurnPlace,

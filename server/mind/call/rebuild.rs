@@ -19,7 +19,7 @@ use thinkd_words::failure::{By, Who};
 use thinkd_words::id::{Name, Seq, Space, ThreadId};
 use thinkd_words::text::Text;
 
-/// What a recorded call was made of.
+/// The parts of a recorded call.
 struct Recorded {
     question: Question,
     summaries: Vec<Arc<Summary>>,
@@ -83,8 +83,10 @@ impl ModelClient {
         }))
     }
 
-    /// Makes a recorded call ready once more, with another prompt in the place of the asker's of then: of the same model, and recorded as a call of `who`. None:
-    /// its view cannot be made again, because the record is of no call that had a prompt, or because what it saw is gone.
+    /// Returns a recorded call, ready to be made once more, with another prompt in the place of the
+    /// asker's of then. It is of the same model, and recorded as a call of `who`. None: its view
+    /// cannot be made again, because the record is of no call that had a prompt, or because a part
+    /// of the view is gone.
     pub async fn prepare_again(
         &self,
         place: &TurnPlace,
@@ -127,7 +129,7 @@ impl ModelClient {
         }))
     }
 
-    /// Whether the kept texts of a view, but for the prompt, and its media are there.
+    /// Returns true if the kept texts of a view, but for the prompt, and its media are there.
     async fn is_all_there(
         &self,
         space: &Space,
@@ -331,7 +333,8 @@ fn seqs_of(view: &Value, key: &str) -> Vec<Seq> {
     list(view, key).filter_map(Value::as_i64).collect()
 }
 
-/// The summaries of a recorded view, and what it showed of its first and last entry.
+/// Returns the summaries of a recorded view, and the part that it showed of its first and last
+/// entry.
 fn noted(view: &Value) -> (Vec<Seq>, Slice) {
     let chars = |index: usize| view.get("slice")?.get(index)?.as_u64();
     let slice = Slice {
@@ -353,7 +356,7 @@ fn thread_seen(record: &Event, view: &Value) -> ThreadId {
     other.unwrap_or_else(|| record.thread.clone())
 }
 
-/// As whom a recorded call was made: the one who made it, where the view does not name another.
+/// Returns the asker of a recorded call: its maker, where the view does not name another.
 fn who(record: &Event, view: &Value) -> Who {
     let by = match record.fact() {
         Fact::Call(call) => text(view, "as").and_then(By::parse).or_else(|| call.by()),

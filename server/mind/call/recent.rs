@@ -1,5 +1,6 @@
-//! A cache of the entries that models were shown last, by thread. An event never changes, so the next view of the same thread reads only what
-//! came since. The cache has one limit in bytes for all threads; what it lacks is read from the log.
+//! A cache of the entries that models were shown last, by thread. An event never changes, so the
+//! next view of the same thread reads only newer events. The cache has one limit in bytes for all
+//! threads; entries that it lacks are read from the log.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,10 +14,11 @@ use thinkd_words::id::{Seq, Space, ThreadId};
 /// Most bytes kept in all.
 const BYTES_MAX: usize = 16 << 20;
 
-/// What an entry takes besides itself: two counts and a pointer.
+/// The bytes of an entry besides itself: two counts and a pointer.
 const SHARED: usize = 3 * size_of::<usize>();
 
-/// About what a view takes besides itself and its entries: the names of its key, and room in the map.
+/// About the bytes of a view besides itself and its entries: the names of its key, and room in the
+/// map.
 const NAMES: usize = 200;
 
 /// A reader's view of a thread, written by the clock of a change.

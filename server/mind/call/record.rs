@@ -12,7 +12,7 @@ use thinkd_log::kernel::Store;
 use thinkd_model::provider::{Prepared, ToolSpec};
 use thinkd_words::failure::{FailureKind, Who};
 
-/// A call ready to be made, with what is known of its record.
+/// A call ready to be made, with the known part of its record.
 #[derive(Debug, Clone)]
 pub struct Ready {
     pub(super) prepared: Prepared,
@@ -31,7 +31,8 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// A call that is sent as prepared, by its asker, who runs nothing of its answer. `view` is what it sees, for its record.
+    /// Returns a call that is sent as prepared, by its asker, which runs nothing of its answer.
+    /// `view` describes the part of the log that it sees, for its record.
     pub(super) fn new(
         prepared: Prepared,
         place: &TurnPlace,
@@ -75,20 +76,21 @@ impl Ready {
         &self.prepared.model
     }
 
-    /// Says that the call is under way, until what comes back is dropped.
+    /// Says that the call is under way, until the returned value is dropped.
     pub(super) fn working(&self, store: &Arc<dyn Store>, limit_ms: u64) -> Working {
         let call = (self.who.to_string(), self.purpose.clone(), self.round);
         Working::begin(store, &self.place, Some(call), Some(limit_ms))
     }
 
-    /// The record of the call, after what is told of those in its place that were refused.
+    /// Returns the record of the call, after the records and failures of the refused calls in its
+    /// place.
     pub fn records(&self, place: &TurnPlace, ended: &Ended, more: Value) -> Vec<Draft> {
         let mut records = self.before.clone();
         records.push(self.record(place, ended, more));
         records
     }
 
-    /// The event that records the call: what it saw, what it cost, and `more` of what became of it.
+    /// Returns the event that records the call: its view, its cost, and `more` of its outcome.
     pub fn record(&self, place: &TurnPlace, ended: &Ended, more: Value) -> Draft {
         let mut record = self.record.clone();
         let ms = |took: Duration| u64::try_from(took.as_millis()).unwrap_or(u64::MAX);

@@ -1,7 +1,7 @@
-//! A call about a view that its model refuses as too long: it is made again about half of what was
-//! refused, as often as needed, and never twice with the same bytes. Where the refusal says no
-//! reason, its length is tried as one. What is refused for its kind or its words is left out, and
-//! so is what is new, once, where the words of a refusal name no cause that is known.
+//! A call about a view that its model refuses as too long is made again about half of it, as often
+//! as needed, and never twice with the same bytes. Where the refusal says no reason, its length is
+//! tried as one. Parts that are refused for their kind or their words are left out. New parts are
+//! left out too, once, where the words of a refusal name no known cause.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const BYTES_LEAST: usize = 1024;
 /// Most times that less is tried after a refusal without a reason.
 const GUESSES_MAX: u32 = 3;
 
-/// Most times that a call is made again without what its model does not take.
+/// Most times that a call is made again without the parts that its model does not take.
 const WITHOUT_MAX: usize = 4;
 
 /// The refusals in the place of a call.
@@ -43,9 +43,9 @@ struct Refused {
 }
 
 impl ModelClient {
-    /// Asks about a view of the log; where the provider finds it too long, again about half of it,
-    /// until it takes one; and without what it does not take. `view` is left as the one that was
-    /// asked about last. `question` goes by the view alone.
+    /// Asks about a view of the log. Where the provider finds it too long, asks again about half of
+    /// it, until it takes one, and without the parts that it does not take. `view` is left as the
+    /// one that was asked about last. `question` goes by the view alone.
     pub async fn ask_about<F>(
         &self,
         place: &TurnPlace,
@@ -127,7 +127,7 @@ impl ModelClient {
         }
     }
 
-    /// Begins with what is known of the model that is asked: a view that it takes.
+    /// Begins with a view that the asked model is known to take. Returns the view's key.
     async fn begin(
         &self,
         place: &TurnPlace,
@@ -150,8 +150,8 @@ impl ModelClient {
         Ok(key)
     }
 
-    /// A view without what was refused for its kind or its content, ready to be asked about; none:
-    /// nothing is left to be left out.
+    /// Returns a view without the parts that were refused for their kind or their content, ready to
+    /// be asked about; none: nothing is left to be left out.
     async fn without(
         &self,
         place: &TurnPlace,
@@ -203,7 +203,7 @@ impl ModelClient {
         }
     }
 
-    /// The end of a call that came to one after refusals: they are told with it, and what the model
+    /// Returns the end of a call after refusals: they are told with it, and the size that the model
     /// took is kept.
     fn settled(
         &self,

@@ -1,4 +1,5 @@
-//! What a request is made of, piece by piece: which texts, which events, how large each is. For people; nothing is built from it.
+//! The pieces of a request: its texts, its events, the size of each. For people; nothing is built
+//! from it.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use thinkd_words::id::Seq;
 
 /// A piece of a request, in the order in which models read it, tools first, as providers cache them.
 pub(super) struct Section {
-    /// What it is.
+    /// Its kind.
     kind: &'static str,
     /// The event it is made of.
     seq: Option<Seq>,
@@ -18,9 +19,9 @@ pub(super) struct Section {
     bytes: usize,
 }
 
-/// What stands behind the transcript.
+/// The texts behind the transcript.
 pub(super) struct Around<'a> {
-    /// What of it is no longer held.
+    /// The text about entries that are no longer held.
     pub corrections: &'a str,
     /// The asker's own events.
     pub own: &'a [Arc<Entry>],

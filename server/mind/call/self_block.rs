@@ -1,5 +1,6 @@
-//! What a model is told of the mind that it is part of: who it is and its mission at the end of what it is told first, which stays the same; its task and
-//! its mood last of all, in few bytes, so that all before them can be served by a prompt cache.
+//! The self block tells a model of the mind that it is part of. Its identity and mission stand at
+//! the end of the text that it is told first, which stays the same. Its task and mood come last of
+//! all, in few bytes, so that a prompt cache can serve all before them.
 
 use serde_json::Value;
 
@@ -16,30 +17,31 @@ use thinkd_words::text::Text;
 
 /// The step of a mission that judges: it sees a task and its answer, and nothing else.
 const JUDGE: &str = "judge";
-/// Most bytes of what comes last.
+/// Most bytes of the text that comes last.
 const NOW_BYTES: usize = 200;
 
-/// Who a thread is.
+/// The identity of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// What all of it is for: the thread's own mission, or that of the space; none: nobody has said.
+    /// The purpose of the whole: the thread's own mission, or that of the space; none: none was
+    /// given.
     pub mission: Option<String>,
-    /// What the thread is for, in a line; none: nobody has said.
+    /// The purpose of the thread, in a line; none: none was given.
     pub task: Option<String>,
     /// Its mood, in a word.
     pub mood: String,
 }
 
-/// What is told of it.
+/// The texts for a model about its thread.
 pub(super) struct SelfBlock {
-    /// What the model is told first, with who it is.
+    /// The text that the model is told first, with its identity.
     pub system: Text,
-    /// What it is told last.
+    /// The text that it is told last.
     pub now: String,
 }
 
 impl ModelClient {
-    /// Who a thread is: of one that is not there, who it would be.
+    /// Returns the identity of a thread; of one that is not there, the identity that it would have.
     pub async fn identity(
         &self,
         space: &Space,
@@ -66,8 +68,9 @@ impl ModelClient {
         })
     }
 
-    /// What the asker of a question is told of itself; none: it is nobody. Who tries statements, sums up, works in a pipeline or judges an answer is an
-    /// instrument: what it says must not depend on a mood.
+    /// Returns the texts for the asker of a question about itself; none: it has no self, or models
+    /// are not told of theirs. An asker that tries statements, sums up, works in a pipeline or
+    /// judges an answer is an instrument: its words must not depend on a mood.
     pub(super) async fn self_block(
         &self,
         place: &TurnPlace,
@@ -138,7 +141,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// However long a task is, what comes last has at most 200 bytes, says the mood, and is one line.
+        /// However long a task is, the text that comes last has at most 200 bytes, says the mood,
+        /// and is one line.
         #[test]
         fn what_comes_last_is_short(task in "\\PC{0,400}|[\\n\\t a-z]{0,300}") {
             let prompts = Prompts::load(None).unwrap();

@@ -1,5 +1,5 @@
-//! The summaries of a view: which stand in it, and what is asked of a model to make the next one. What is to be summed up is read in disjoint
-//! pieces; whoever asks (`runtime/kinds/summaries.rs`) stores what came of it.
+//! The summaries that stand in a view, and the question to a model for the next one. The events to
+//! be summed up are read in disjoint pieces; the asker (`runtime/summaries.rs`) stores the result.
 
 use std::sync::Arc;
 
@@ -40,21 +40,21 @@ const KEPT_MAX: usize = 1024;
 /// Summaries that were shown last.
 pub(super) type Kept = Cache<(Space, Seq), Arc<Summary>, KEPT_MAX>;
 
-/// What a model is asked for the next summary of a thread.
+/// A question to a model for the next summary of a thread.
 pub struct Summing {
-    /// What it is shown.
+    /// The view that it is shown.
     pub view: PromptView,
-    /// What it is asked.
+    /// The question.
     pub question: Question,
-    /// What the summary will stand for.
+    /// The events that the summary will stand for.
     pub covers: Covers,
     /// The summaries that it will take the place of.
     pub joins: Vec<Seq>,
-    /// How many characters it may have.
+    /// Most characters that it may have.
     pub chars: usize,
 }
 
-/// What is to be summed up.
+/// The part of a thread that is to be summed up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToSumUp {
     /// From there.
@@ -64,7 +64,7 @@ pub struct ToSumUp {
 }
 
 impl ModelClient {
-    /// Whether what leaves views is summed up.
+    /// Returns true if events that leave views are summed up.
     pub fn sums_up(&self) -> bool {
         self.options.summaries
     }
@@ -128,14 +128,16 @@ impl ModelClient {
         Ok(Some(written))
     }
 
-    /// How far back the first summary goes: with less than a block there would be none.
+    /// Returns the number of events that the first summary goes back: with less than a block there
+    /// would be none.
     fn back(&self) -> u64 {
         let options = &self.options;
         options.summaries_back.max(options.block).max(EVENTS_MIN)
     }
 
-    /// What is to be summed up of a conversation by now: what has left the view of its decision, and the block that leaves next, so that its
-    /// summary is there when it does. `None`: nothing, or too little.
+    /// Returns the part of a conversation to be summed up by now: the events that have left the
+    /// view of its decision, and the block that leaves next. So the block's summary is there when
+    /// it leaves. `None`: nothing, or too little.
     pub async fn to_sum_up(
         &self,
         place: &TurnPlace,
@@ -161,7 +163,8 @@ impl ModelClient {
         Ok((size(&entries) > self.options.bytes / PART).then_some(due))
     }
 
-    /// How many of the first visible events of a thread are not in the view of its decision, or leave it next.
+    /// Returns the number of the first visible events of a thread that are not in the view of its
+    /// decision, or leave it next.
     async fn leaves(&self, place: &TurnPlace) -> Result<u64, StoreError> {
         let view = self.view(place, Scope::visible()).await?;
         let options = &self.options;
@@ -178,7 +181,8 @@ impl ModelClient {
         Ok(omitted.max(next))
     }
 
-    /// What a model is to be asked next, so that all before `target` is summed up; `None`: it is, and nothing is to be joined.
+    /// Returns the next question to a model, so that all before `target` is summed up; `None`: it
+    /// is, and nothing is to be joined.
     pub async fn summing(
         &self,
         place: &TurnPlace,
@@ -218,7 +222,7 @@ impl ModelClient {
         }))
     }
 
-    /// Summaries and what stands behind them, as views show them.
+    /// Returns summaries and the entries behind them, as views show them.
     pub(super) fn summed(
         &self,
         summaries: &[Arc<Summary>],

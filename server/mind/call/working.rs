@@ -1,4 +1,5 @@
-//! Hints of who is at work: a turn or a model call begins, and ends however it ends. Nothing is stored, and nothing is decided by them.
+//! Hints of work under way: a turn or a model call begins, and ends with any outcome. Nothing is
+//! stored, and nothing is decided by them.
 
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ pub struct Working {
 }
 
 impl Working {
-    /// A turn begins, or a model call in it: who asks, why, and which of its kind, from 0. `limit_ms`: how many milliseconds it waits.
+    /// A turn begins, or a model call in it: its asker, its purpose, and its number among those of
+    /// its kind, from 0. `limit_ms`: the milliseconds that it waits.
     pub fn begin(
         store: &Arc<dyn Store>,
         place: &TurnPlace,

@@ -51,8 +51,9 @@ impl Arriving {
     }
 }
 
-/// The text of a reply whose arguments are no JSON, where it is beyond doubt: the arguments are the words themselves, or they begin as
-/// they should, the text is closed, and nothing follows it but brackets, commas and white space.
+/// Returns the text of a reply with arguments that are no JSON, where it is beyond doubt. The
+/// arguments are then the words themselves; or they begin as they should, the text is closed, and
+/// only brackets, commas, semicolons and white space follow it.
 pub fn whole(arguments: &str) -> Option<String> {
     let arguments = lenient_json::visible(arguments);
     if !arguments.starts_with(['{', '[', '"', '\'', '`', '<', '(']) {
@@ -65,8 +66,9 @@ pub fn whole(arguments: &str) -> Option<String> {
     (ended && has_known_escapes(&raw[..read]) && rest.chars().all(is_plain)).then_some(text)
 }
 
-/// The text of a reply whose arguments cannot be read, for a reader who has nothing else: as far as it came, or all that stands behind
-/// the member's name, without the quotation marks and brackets around it.
+/// Returns the text of a reply with unreadable arguments, for a reader that has nothing else. It is
+/// the part that came, or all that stands behind the member's name, without the quotation marks and
+/// brackets around it.
 pub fn salvaged(arguments: &str) -> Option<String> {
     let begun = Arriving::default().read(arguments);
     let text = if begun.trim().is_empty() {
@@ -93,7 +95,7 @@ fn has_known_escapes(raw: &str) -> bool {
     true
 }
 
-/// Where the text's first character is, once `{ "text" : "` has arrived.
+/// Returns the place of the text's first character, once `{ "text" : "` has arrived.
 fn text_begin(raw: &str) -> Option<usize> {
     let begun = raw.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     let rest = begun

@@ -50,7 +50,7 @@ struct Streaming {
     event_id: Uuid,
     sent: String,
     scalars: usize,
-    /// Its beginning, for readers who come while it is streamed.
+    /// Its beginning, for readers that come while it is streamed.
     begun: Option<BegunReply>,
 }
 
@@ -134,7 +134,7 @@ impl Streamed {
         }
     }
 
-    /// Takes in a piece of the answer; what it adds to a reply is passed on.
+    /// Takes in a piece of the answer; the text that it adds to a reply is passed on.
     pub(super) fn take(&mut self, piece: &Piece) {
         match piece {
             Piece::Text(text) => {

@@ -1,5 +1,5 @@
-//! Counters of the answers of each submodule since this server started: spoken, passed, late, failed. Nothing is decided by them, and the log
-//! has what they are made of.
+//! Counters of the answers of each submodule since this server started: spoken, passed, late,
+//! failed. Nothing is decided by them, and the log has the events that they count.
 
 use super::SubmoduleAnswer;
 use thinkd_event::draft::Draft;
@@ -53,7 +53,7 @@ impl Tally {
     }
 }
 
-/// What became of an answer; nothing of one that was stopped.
+/// Returns the outcome of an answer; none for one that was stopped, or has no record of a call.
 fn became(drafts: &[Draft], late: bool) -> Option<&'static str> {
     let outcome = drafts.iter().rev().find_map(|draft| match draft.fact() {
         Fact::Call(record) => Some(record.outcome()),

@@ -29,7 +29,7 @@ use thinkd_tools::tool::{CallSite, Effect, SoFar, Typed as _};
 use thinkd_tools::toolbox::Toolbox;
 use thinkd_words::failure::{Failure, FailureKind, Who, cut_off, not_run};
 
-/// So often are calls run again whose events were overtaken.
+/// Most times that calls are run again because their events were overtaken.
 const TRIES: u32 = 16;
 
 /// The calls of an answer, as far as they have come.
@@ -38,7 +38,7 @@ struct Acts {
     /// The tools as they were when the answer came.
     tools: Toolbox,
     calls: Vec<Asked>,
-    /// How many were made in the turn before them.
+    /// The number of calls in the turn before them.
     first: u64,
     /// So many of them were begun before the server stopped: the first.
     begun: usize,
@@ -126,7 +126,8 @@ impl Driver {
         }
     }
 
-    /// Runs calls in order. What is only events is gathered and appended at once; before anything else runs, all so far is.
+    /// Runs calls in order. Calls that are only events are gathered and appended at once; before
+    /// any other call runs, all so far is appended.
     async fn act(
         &mut self,
         mut acts: Acts,
@@ -238,7 +239,7 @@ impl Driver {
         Ok(Some(ended))
     }
 
-    /// Appends what was gathered.
+    /// Appends the gathered drafts.
     async fn keep(&mut self, acts: &mut Acts) -> Result<(), Lost> {
         let stored = self.write(std::mem::take(&mut acts.drafts)).await?;
         acts.kept.extend(stored);
@@ -399,7 +400,8 @@ fn recorded(calls: &[Asked], tools: &Toolbox) -> Vec<Value> {
     calls.iter().enumerate().map(entry).collect()
 }
 
-/// What a call left: a reply that was streamed to readers has the id that it was promised under.
+/// Returns the events that a call left; a reply that was streamed to readers has the id that it was
+/// promised under.
 fn promised(done: Vec<Draft>, id: Option<Uuid>) -> Vec<Draft> {
     let named = |draft: Draft| match id {
         Some(id) if matches!(draft.fact(), Fact::Reply(_)) => draft.with_id(id),

@@ -107,7 +107,8 @@ impl Closing<'_> {
         ending(self.store, space, &end, Below::End, self.now).await
     }
 
-    /// Whether the thread that it means to wait for is still one that it knows when this turn ends.
+    /// Returns true if the thread that it means to wait for is still one that it knows when this
+    /// turn ends.
     async fn reaches(&self, intents: &[Intent], from: &ThreadId) -> Result<bool, StoreError> {
         // It was one when it was named.
         let changes =
@@ -121,7 +122,8 @@ impl Closing<'_> {
         Ok(contacts.values().any(|contact| contact.target == *from))
     }
 
-    /// Nothing that was only intended happens. A process whose turn failed does not try again by itself.
+    /// Returns the end of a turn that was cut short: none of its intentions happens. A process with
+    /// a failed turn does not try again by itself.
     async fn cut_short(&self, turn: &Turn, outcome: TurnOutcome) -> Result<Closed, StoreError> {
         if outcome == TurnOutcome::Interrupted {
             return Ok((Vec::new(), None));

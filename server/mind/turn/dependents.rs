@@ -15,8 +15,10 @@ use thinkd_words::id::{Space, ThreadId};
 /// Most that are told in one append.
 const ROWS: u32 = 256;
 
-/// The thread is stuck: its turn failed for good, or a budget put it to sleep. The events that tell those who depend on it: its
-/// parent, for which it is a failed part if it was gathered, and whoever waits for it. To be appended with what puts it to sleep.
+/// Returns the events for those that depend on a stuck thread: its turn failed for good, or a
+/// budget put it to sleep. They go to each thread that waits for it, and to the parent of a
+/// process, for which it is a failed part if it was gathered. To be appended with the event that
+/// puts it to sleep.
 pub async fn stuck(
     store: &Arc<dyn Store>,
     space: &Space,
@@ -47,8 +49,9 @@ pub async fn stuck(
     Ok(drafts)
 }
 
-/// What is told of a thread that the holder gathers is a part of that gathering: the holder is not woken by it, and told with the
-/// rest what the thread came to, unless it waits for this one.
+/// Returns the draft as a part of the holder's gathering, where the holder gathers the thread. The
+/// holder is not woken by it, and told the thread's result with the rest, unless it waits for this
+/// one.
 pub(super) fn counted(
     draft: Draft,
     row: &ThreadRow,

@@ -1,4 +1,5 @@
-//! The driver does what the turn machine says and appends the result. It makes no choice of its own.
+//! The driver does the steps that the turn machine names and appends the results. It makes no
+//! choice of its own.
 
 use std::sync::Arc;
 
@@ -43,28 +44,28 @@ use thinkd_words::id::{Space, ThreadId};
 mod asking;
 mod recall;
 
-/// What all turns share.
+/// The parts that all turns share.
 #[derive(Clone)]
 pub struct Mind {
-    /// Who asks the model.
+    /// The client that asks the model.
     pub client: Arc<ModelClient>,
-    /// The tools there are, by who has them.
+    /// The tools there are, by their callers.
     pub tools: Arc<Tools>,
-    /// How turns go.
+    /// The options of turns.
     pub options: TurnOptions,
-    /// What may be used up.
+    /// The budget.
     pub budget: Arc<Budget>,
-    /// What turns recall, and whether they do.
+    /// The finder and the limits of recalls in turns; these may be off.
     pub recalling: Recalling,
     /// The processors, which spaces share.
     pub processors: Processors,
-    /// What became of the submodules that were asked.
+    /// The counts of answers of the submodules that were asked.
     pub tally: Arc<Tally>,
-    /// Where late submodules and follow-ups run on after their turn.
+    /// The tracker of late submodules and follow-ups, which run on after their turn.
     pub beside: TaskTracker,
-    /// How moods move.
+    /// The options of moods.
     pub mood: mood::Options,
-    /// Who sees to it that what an event asks for of others happens.
+    /// Sees to it that the demands of an event on others are met.
     pub on_stored: OnStored,
 }
 
@@ -73,23 +74,23 @@ pub type OnStored = Arc<dyn Fn(&Space, &Event) + Send + Sync>;
 
 /// One turn under way.
 pub struct Driver {
-    /// What all turns share.
+    /// The parts that all turns share.
     pub mind: Mind,
     /// The turn's writer.
     pub writer: Arc<TurnWriter>,
-    /// Where.
+    /// The place.
     pub place: TurnPlace,
     /// The machine.
     pub turn: Turn,
     /// The submodules there are.
     pub submodules: Vec<SubmoduleRow>,
-    /// What the thread was created with.
+    /// The settings that the thread was created with.
     pub settings: Settings,
     /// The thread above.
     pub parent: Option<ThreadId>,
     /// Stops it.
     pub stop: Arc<Stop>,
-    /// What the thread comes to when it ends.
+    /// The status of the thread when the turn ends.
     pub status: Status,
     /// The mood in which the thread is.
     pub mood: Mood,
@@ -135,8 +136,8 @@ impl Driver {
         }
     }
 
-    /// Says why the turn cannot go on, and ends it. A process that cannot be understood ends with it; whoever talks with a
-    /// conversation, or to the main thread of a space, can say something else.
+    /// Says why the turn cannot go on, and ends it. A process that cannot be understood ends with
+    /// it; the partner of a conversation, or of the main thread of a space, can say something else.
     async fn give_up(&mut self, failure: &Failure) -> Result<TurnOutcome, Lost> {
         let mut drafts = self.unheard().await?;
         drafts.push(self.failure(&Who::Decision, failure));
@@ -167,7 +168,7 @@ impl Driver {
         self.mind.client.store()
     }
 
-    /// How the decision says what it wants done.
+    /// Returns the language in which the decision acts.
     pub(super) fn language(&self) -> Language {
         self.settings.language(self.mind.options.language)
     }
@@ -226,7 +227,7 @@ impl Driver {
         outcome.map(Some)
     }
 
-    /// What kind of decision is to be made.
+    /// Returns the kind of decision that is to be made.
     async fn manner(&self, repair: bool) -> Result<Manner, StoreError> {
         if !self.settings.is_process() {
             let last = self.turn.is_last_round();
@@ -257,7 +258,8 @@ impl Driver {
         })
     }
 
-    /// The tools that there are now. What went wrong with those of others is told here, once.
+    /// Returns the tools that there are now. Failures of tools that come and go are told here,
+    /// once.
     pub(super) async fn toolbox(&mut self) -> Result<Toolbox, Lost> {
         let all = self.mind.tools.clone();
         let shelf = all.of(&self.settings);
@@ -273,7 +275,7 @@ impl Driver {
         Ok(most.map_or_else(|| shelf.now(&space), |most| shelf.within(&space, most)))
     }
 
-    /// ③ ④ The end of the turn with what it leads to, and beside it the submodules hear what was decided.
+    /// ③ ④ Ends the turn with its consequences; beside it the submodules hear the decision.
     pub(super) async fn end(
         &mut self,
         drafts: Vec<Draft>,
@@ -290,7 +292,7 @@ impl Driver {
         ahead
     }
 
-    /// The same end, of a turn that is so far ahead with what is stored with it.
+    /// Ends the turn in the same way, ahead by the drafts that are stored with its end.
     pub(super) async fn end_ahead(
         &mut self,
         ahead: &Turn,
@@ -345,7 +347,8 @@ impl Driver {
         Ok(outcome)
     }
 
-    /// The mood in which the turn leaves the thread, with what is stored with its end; none: moods are off.
+    /// Returns the mood in which the turn leaves the thread, with the drafts stored with its end;
+    /// none: moods are off.
     fn mood_after(&self, drafts: &[Draft], outcome: TurnOutcome) -> Option<Mood> {
         let options = &self.mind.mood;
         if !options.enabled {
@@ -372,7 +375,8 @@ impl Driver {
         closing.drafts(ahead, outcome).await
     }
 
-    /// Takes in what was stored, and wakes other threads that it woke.
+    /// Takes in the stored events. Passes on those of other threads, and those of its own that do
+    /// not wake.
     fn stored(&mut self, stored: &[Arc<Shown>]) {
         for shown in stored {
             let event = &shown.event;

@@ -1,5 +1,6 @@
-//! The end of a thread: its events, and one for each thread that knows it, append by append where they are many. A timer of the thread carries
-//! what does not fit into the first append (`event/rest.rs`), so that any server can go on with it.
+//! The end of a thread: its events, and one for each thread that knows it, append by append where
+//! they are many. A timer of the thread carries the rest that does not fit into the first append
+//! (`event/rest.rs`), so that any server can go on with it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,21 +25,23 @@ use word::Word;
 
 mod word;
 
-/// Most events that are appended together where threads end: nobody else's append waits for more of them.
+/// Most events that are appended together where threads end: no other append waits for more of
+/// them.
 const AT_ONCE: usize = 256;
 /// The same, of rows.
 const ROWS: u32 = 256;
-/// Most of those who know threads that are read together.
+/// Most knowers of threads that are read together.
 const PAGE: u32 = 1024;
-/// Most threads below one whose gathering is looked through.
+/// Most threads below one that are looked through for a gathering.
 const MANY: u32 = 10_000;
-/// Whoever does the rest of an end shows after each append that it does. When it has not for so long (10 s), somebody else may.
+/// The microseconds for which a server has the rest of an end (10 s). It shows after each append
+/// that it goes on; when it has not for so long, another server may.
 const TAKEN_MICROS: i64 = 10_000_000;
 
 /// Why a thread ends that is below one that ended.
 pub const PARENT_ENDED: &str = "parent-ended";
 
-/// What becomes of the threads below one that ends.
+/// The fate of the threads below one that ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Below {
     /// They end with it.
@@ -47,10 +50,12 @@ pub enum Below {
     Stay,
 }
 
-/// The events with which a thread ends: its own, and one for its parent, whoever waits for it and each thread that has it among
-/// its contacts. Those below it end with it, or are told, and get another parent. Nothing, if it has ended already. What there is no
-/// room for is left to `rest_of_end`: the thread has ended, so nothing is made below it any more, and whoever lives there, or knows it,
-/// has its turn, whatever becomes of this server.
+/// Returns the events with which a thread ends: its own, and one for its parent, for each thread
+/// that waits for it, and for each with it among its contacts. Threads below it end with it, or are
+/// told, and get another parent. Nothing, if it has ended already.
+///
+/// Events without room are left to `rest_of_end`. The thread has ended, so nothing is made below it
+/// any more. Each thread that lives there, or knows it, has its turn, even if this server stops.
 pub async fn ending(
     store: &Arc<dyn Store>,
     space: &Space,
@@ -119,7 +124,8 @@ impl<'a> Ends<'a> {
         }
     }
 
-    /// These, and the timer that stands for the rest, if there is one: then whoever was told is not told again.
+    /// Returns these, and the timer that stands for the rest, if there is one: then threads that
+    /// were told are not told again.
     fn with_rest(self, drafts: Vec<Draft>, thread: &ThreadId, rest: &Rest) -> Vec<Draft> {
         if rest.is_nothing() {
             return drafts;
@@ -207,9 +213,10 @@ fn once(ended: &ThreadId, draft: Draft) -> Draft {
     }
 }
 
-/// What comes next where a thread has ended and not all that follows is done: some of those below it end, those above first, so that
-/// nothing is made below them, or get another parent; or some who know it are told. The timer that stands for the rest moves on with
-/// every append, and goes with the last: of several who do this one does it.
+/// Returns the next events where a thread has ended and not all that follows is done. Some of those
+/// below it end, those above first, so that nothing is made below them, or get another parent; or
+/// some that know it are told. The timer that stands for the rest moves on with every append, and
+/// goes with the last: of several servers that do this one does it.
 pub async fn rest_of_end(
     store: &Arc<dyn Store>,
     space: &Space,
@@ -260,12 +267,12 @@ pub async fn rest_of_end(
     Ok(drafts.map(|draft| draft.rooted(timer.root)).collect())
 }
 
-/// Until when nobody else does the rest of an end.
+/// Returns the time until which no other server does the rest of an end.
 pub fn taken(now: Timestamp) -> Timestamp {
     Timestamp::from_micros(now.micros() + TAKEN_MICROS)
 }
 
-/// How a thread ends that is below one that ended.
+/// Returns the end of a thread below one that ended.
 fn end_of(row: &ThreadRow) -> Ending<'_> {
     Ending {
         thread: &row.thread,

@@ -1,5 +1,6 @@
-//! Calls that a person granted: what the machine knows of them, and how the driver runs one. The start of a call with an effect outside
-//! is stored before the call runs, so that after a crash nobody takes it for one that did not happen.
+//! Calls that a person granted: the machine's knowledge of them, and the driver's run of one. The
+//! start of a call with an effect outside is stored before the call runs, so that after a crash no
+//! server takes it for one that did not happen.
 
 use tokio::pin;
 
@@ -23,24 +24,24 @@ use thinkd_tools::toolbox::Toolbox;
 use thinkd_words::failure::Who;
 use thinkd_words::id::Seq;
 
-/// So often is a call run again whose events were overtaken; it is only events then.
+/// Most runs of a call that is overtaken; it is only events then.
 const TRIES: u32 = 16;
 
 /// A call that a verdict in the turn's batch lets run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Granted {
-    /// What it may run by.
+    /// The grant by which it may run.
     pub grant: Grant,
-    /// What it runs with.
+    /// The arguments that it runs with.
     pub arguments: Value,
     /// The seq of the verdict.
     pub verdict: Seq,
-    /// It was started before, and nobody knows how that ended.
+    /// Started before; its end is unknown.
     pub started: bool,
 }
 
 impl Granted {
-    /// What an event grants, if it is a verdict that grants something.
+    /// Returns the call that an event grants, if it is a verdict that grants one.
     pub fn by(event: &Event) -> Option<Self> {
         let Fact::ApprovalVerdict(Verdict {
             approval,
@@ -143,7 +144,8 @@ impl Driver {
         Err(Lost::Store(StoreError::Broken(why)))
     }
 
-    /// Writes what is only so as long as nobody else has settled the approval: whoever has, ended the thread.
+    /// Writes a draft that holds only as long as no other writer has settled the approval: one that
+    /// has, ended the thread.
     async fn settle(&mut self, draft: Draft) -> Result<Option<TurnOutcome>, Lost> {
         match self.write(vec![draft]).await {
             Err(Lost::Store(StoreError::Unmet(Condition::Request { .. }))) => Err(Lost::Stale),
@@ -151,7 +153,8 @@ impl Driver {
         }
     }
 
-    /// What the call leaves; none: it was stopped. Newer input waits for it: it was a person who wanted it.
+    /// Returns the events that the call leaves; none: it was stopped. Newer input waits for it: a
+    /// person wanted it.
     async fn run_to_end(
         &self,
         tools: &Toolbox,
@@ -172,7 +175,8 @@ impl Driver {
         }
     }
 
-    /// What a call left, with a result in any case, which says by which approval it ran.
+    /// Returns the events that a call left, with a result in any case, which says by which approval
+    /// it ran.
     fn with_result(
         &self,
         mut done: Vec<Draft>,

@@ -27,7 +27,7 @@ pub(super) struct Meant {
     pub is_from_text: bool,
     /// The words that became its reply.
     pub reply: Option<String>,
-    /// The words that reach nobody.
+    /// The words that reach no reader.
     pub thinking: String,
     /// A sentence for each element that could not be read.
     pub unreadable: Vec<String>,
@@ -107,7 +107,8 @@ impl Driver {
         self.language() == Language::Tools && self.is_answered_by_words(false)
     }
 
-    /// A reply from words that reached nobody, where the turn gives up without an answer: as far as they came, if they were cut off.
+    /// Returns a reply from words that reached no reader, where the turn gives up without an
+    /// answer: as far as they came, if they were cut off.
     pub(super) async fn unheard(&mut self) -> Result<Vec<Draft>, Lost> {
         let Some((text, is_cut)) = self.turn.unheard() else {
             return Ok(Vec::new());
@@ -119,8 +120,8 @@ impl Driver {
         self.partial_reply(text, is_cut).await
     }
 
-    /// A reply from the words of an answer that broke off, which nobody was shown a part of. What the provider withheld,
-    /// or called failed, stays so.
+    /// Returns a reply from the words of an answer that broke off, where no reader was shown a part
+    /// of it. Words that the provider withheld, or called failed, stay so.
     pub(super) async fn unshown(
         &mut self,
         streamed: &Streamed,
@@ -211,7 +212,8 @@ fn not_whole(is_cut: bool) -> String {
     }
 }
 
-/// A reply whose arguments are no JSON object, or are one in a text, where the text that it says is beyond doubt.
+/// Returns a reply with mended arguments: they are no JSON object, or are one in a text, and the
+/// text that it says is beyond doubt.
 pub(super) fn mended(call: Asked) -> Asked {
     if call.tool != REPLY {
         return call;
@@ -250,7 +252,8 @@ const WRAPPERS: [&str; 7] = [
     "text",
 ];
 
-/// The text of a reply whose arguments have more members than `text`, or stand inside of others.
+/// Returns the text of a reply with arguments that have more members than `text`, or stand inside
+/// of others.
 fn spoken(value: &Value, depth: usize) -> Option<String> {
     if depth == 0 {
         return None;

@@ -1,4 +1,5 @@
-//! The phase of a turn, computed from what the machine has folded, and the table from phase to what is to be done.
+//! The phase of a turn, computed from the events that the machine has folded, and the table from
+//! phase to next step.
 
 use std::fmt;
 
@@ -16,13 +17,13 @@ use thinkd_thread::settings::Language;
 use thinkd_words::failure::{Failure, FailureKind};
 use thinkd_words::id::{Name, Seq};
 
-/// Where a turn is. A turn moves down this table and never up, but that `Deciding`, `Acting` and `Answering` come anew with each round of the
-/// decision:
+/// The phase of a turn. A turn moves down this table and never up, but that `Deciding`, `Acting`
+/// and `Answering` come anew with each round of the decision:
 ///
 /// | phase | the log has | next |
 /// | --- | --- | --- |
 /// | `Granted` | no answer of the decision; calls that people let run, without result | `Run`: run the first |
-/// | `Recalling` | no answer of the decision; nothing that says what was recalled, where the turn is to recall | `Recall`: recall what is held |
+/// | `Recalling` | no answer of the decision; no recall yet, where one is due | `Recall`: recall |
 /// | `Listening` | no answer of the decision; submodules that have neither answered nor failed | `Listen`: ask them |
 /// | `Deciding` | all that this round of the decision builds on | `Decide`: ask the decision |
 /// | `Acting` | the round's answer, with calls without result | `Act`: run these calls |
@@ -36,16 +37,16 @@ pub enum Phase {
         /// The calls, in the order of their verdicts.
         calls: Vec<Granted>,
     },
-    /// What is held is to be recalled before anybody thinks.
+    /// A recall is due before any model thinks.
     Recalling,
     /// The decision waits for submodules.
     Listening {
-        /// Those who are awaited.
+        /// The submodules that are awaited.
         silent: Vec<Name>,
     },
     /// The decision is to be asked.
     Deciding {
-        /// Which round, from 0.
+        /// The round, from 0.
         round: u64,
         /// Its last answer was text that does nothing: only `reply` is open to it.
         repair: bool,
@@ -68,7 +69,7 @@ pub enum Phase {
     },
     /// The turn is to end.
     Closing {
-        /// How.
+        /// The outcome.
         outcome: TurnOutcome,
         /// Why, where the log does not say so yet: a limit is reached, or nothing usable came.
         failure: Option<Failure>,
@@ -77,12 +78,12 @@ pub enum Phase {
     Over(Option<TurnOutcome>),
 }
 
-/// What is to be done next.
+/// The next step of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     /// Run this call, which a person let run.
     Run(Granted),
-    /// Recall what is held and relevant to the batch.
+    /// Recall the statements that are held and relevant to the batch.
     Recall,
     /// Ask these submodules, all at once.
     Listen(Vec<Name>),
@@ -92,7 +93,7 @@ pub enum Next {
     Act(Vec<Pending>),
     /// Ask the decision.
     Decide {
-        /// Which call, from 0.
+        /// The round of the call, from 0.
         round: u64,
         /// Only `reply` is open to it.
         repair: bool,
@@ -101,7 +102,7 @@ pub enum Next {
     GiveUp(Failure),
     /// All is done: end.
     End(TurnOutcome),
-    /// It has ended.
+    /// The turn has ended.
     Over,
 }
 
@@ -166,12 +167,12 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 impl Turn {
-    /// What is to be done now: see the table of `Phase`.
+    /// Returns the next step now: see the table of `Phase`.
     pub fn next(&self) -> Next {
         self.phase().into()
     }
 
-    /// Where the turn is.
+    /// Returns the phase of the turn.
     pub fn phase(&self) -> Phase {
         match &self.halt {
             Some(Halt::Over(outcome)) => return Phase::Over(*outcome),
@@ -252,7 +253,8 @@ impl Turn {
         giving_up(mute(plain_text, self.language, last.text.is_some()))
     }
 
-    /// True if the decision is asked for the last time in a turn whose user has no answer yet.
+    /// Returns true if the decision is asked for the last time in a turn with no answer for its
+    /// user yet.
     pub(super) fn is_last_round(&self) -> bool {
         let made = self.rounds.len() as u64;
         let is_last_round = made.saturating_sub(self.repairs) + 1 >= self.limits.rounds;
@@ -345,7 +347,8 @@ fn unreadable_answers(limit: u64) -> Failure {
     failure.with(json!({ "limit": limit, "key": key }))
 }
 
-/// Why a conversation whose decision did nothing gives up. The advice names nothing that is set already.
+/// Returns the failure with which a conversation gives up after a decision that did nothing. The
+/// advice names nothing that is set already.
 fn mute(plain_text: PlainText, language: Language, said: bool) -> Failure {
     let often = match plain_text {
         PlainText::Refuse => "",

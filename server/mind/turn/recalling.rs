@@ -1,4 +1,5 @@
-//! What a turn recalls before anybody thinks: whether, how much, and what asks for it. How a turn does it is in `turn/driver/recall.rs`.
+//! The settings of the recall in a turn before any model thinks: on or off, its size, and the
+//! events that ask for it. The recall itself is in `turn/driver/recall.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,25 +7,26 @@ use std::time::Duration;
 use thinkd_event::envelope::Event;
 use thinkd_recall::finder::Recall;
 
-/// How turns recall.
+/// The settings of recalls in turns.
 #[derive(Clone)]
 pub struct Recalling {
-    /// Finds what is held.
+    /// Finds statements that are held.
     pub finder: Arc<Recall>,
-    /// Most tokens of what is found, as it is shown; 0: turns do not recall.
+    /// Most tokens of the found statements, as they are shown; 0: turns do not recall.
     pub tokens: u32,
-    /// How long it may take.
+    /// The longest that it may take.
     pub limit: Duration,
 }
 
 impl Recalling {
-    /// Whether turns recall at all.
+    /// Returns true if turns recall at all.
     pub fn is_on(&self) -> bool {
         self.tokens > 0
     }
 }
 
-/// Whether an event of a batch asks for something that could be held: what a thread tells itself to go on does not.
+/// Returns true if an event of a batch asks for something that could be held: words of a thread to
+/// itself, to go on, do not.
 pub fn asks(event: &Event) -> bool {
     event.is_visible() && !event.is_thought() && !event.text().trim().is_empty()
 }

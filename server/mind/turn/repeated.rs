@@ -10,8 +10,9 @@ use thinkd_log::query::Query;
 use thinkd_model::answer::said;
 
 impl Driver {
-    /// Returns whether a reply says what its reader has read: earlier in the turn, or in the reply
-    /// before a turn that a thought of the thread began. `drafts` are about to be appended before it.
+    /// Returns true if a reply says a text that its reader has read: earlier in the turn, or in the
+    /// reply before a turn begun by a thought of the thread. `drafts` are about to be appended
+    /// before it.
     pub(super) async fn has_said(&self, call: &Asked, drafts: &[Draft]) -> Result<bool, Lost> {
         let arguments = call.arguments.as_ref().ok();
         let Some(text) = arguments.and_then(|it| it["text"].as_str()).map(said) else {

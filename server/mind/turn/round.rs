@@ -15,7 +15,7 @@ pub struct Pending {
     pub call_id: String,
     /// The tool.
     pub tool: String,
-    /// What was written where its name should be.
+    /// The words in the place of its name.
     pub written: Option<String>,
     /// Its arguments.
     pub arguments: Value,
@@ -23,17 +23,17 @@ pub struct Pending {
     pub is_from_text: bool,
     /// Its action is in the log: it may have run before a crash.
     pub begun: bool,
-    /// Which of the turn's calls it is, from 0.
+    /// Its number among the turn's calls, from 0.
     pub number: u64,
 }
 
-/// A tool call, and what came of it.
+/// A tool call, and its outcome so far.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Call {
     pub pending: Pending,
     /// Its result is in the log.
     pub done: bool,
-    /// The decision should read what it brings back.
+    /// The decision should read its result.
     pub back: bool,
     /// True if it failed by unreadable arguments, or by the name of no tool.
     pub unread: bool,
@@ -100,7 +100,7 @@ impl Round {
     }
 }
 
-/// How much a turn may do.
+/// The limits of a turn.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Limits {
     pub rounds: u64,

@@ -8,19 +8,19 @@ use thinkd_words::id::{Name, ThreadId};
 /// The state of a step. It begins with nothing decided.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Step {
-    /// What is being done now, if the thread said so.
+    /// The operation that is under way, if the thread said so.
     pub operation: Option<Operation>,
     /// Messages to be sent.
     pub sends: Vec<Send>,
-    /// Those are all.
+    /// All messages are named.
     pub sends_done: bool,
     /// Contacts to add.
     pub connect: Vec<Name>,
     /// Contacts to remove.
     pub disconnect: Vec<Name>,
-    /// Those are all.
+    /// All contacts are named.
     pub contacts_done: bool,
-    /// Whether to wait before the next step, and for whom.
+    /// The choice to wait before the next step or not, and for which thread.
     pub wait: Option<Wait>,
 }
 
@@ -29,11 +29,11 @@ pub struct Step {
 pub struct Send {
     /// The recipients.
     pub to: Vec<ThreadId>,
-    /// What is said.
+    /// Its text.
     pub text: String,
 }
 
-/// What comes after the step.
+/// The course after the step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Wait {
     /// False: the next step, at once.
@@ -71,12 +71,13 @@ impl Step {
         }
     }
 
-    /// Whether everything is decided.
+    /// Returns true if everything is decided.
     pub fn is_complete(&self) -> bool {
         self.sends_done && self.contacts_done && self.wait.is_some()
     }
 
-    /// What to ask for next: what the thread wants to do, or else the first that is open.
+    /// Returns the operation to ask for next: the one that the thread wants, or else the first that
+    /// is open.
     pub fn asks_for(&self) -> Operation {
         let is_open = |operation: &Operation| match operation {
             Operation::Sends => !self.sends_done,

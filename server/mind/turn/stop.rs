@@ -10,11 +10,12 @@ use thinkd_event::envelope::TurnOutcome;
 /// Why a turn is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// Somebody asked for it.
+    /// A caller asked for it.
     Cancel,
     /// Newer input replaces it.
     Interrupt,
-    /// The server goes, or has lost the thread's lease: the turn is left for whoever takes it up.
+    /// The server goes, or has lost the thread's lease: the turn is left for the server that takes
+    /// it up.
     Leave,
 }
 
@@ -47,8 +48,9 @@ impl Stop {
         }
     }
 
-    /// Stops the turn. The first reason counts. A turn that is over cannot be stopped, nor what goes on beside it: its
-    /// lease is given back with its end, and must not be taken for lost.
+    /// Stops the turn. The first reason counts. A turn that is over cannot be stopped, nor the work
+    /// that goes on beside it. Its lease is given back with its end, and must not be taken for
+    /// lost.
     pub fn stop(&self, why: Why) {
         if self.over.load(Ordering::Acquire) {
             return;

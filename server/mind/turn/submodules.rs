@@ -45,7 +45,8 @@ impl SubmoduleTasks {
         self.names.insert(task.id(), name);
     }
 
-    /// The next to have answered, which is counted; of a submodule whose task died, the failure. Cancel safe.
+    /// Returns the next answer, which is counted; of a submodule with a task that died, the
+    /// failure. Cancel safe.
     pub async fn next(&mut self, is_late: bool) -> Option<SubmoduleAnswer> {
         match self.tasks.join_next_with_id().await? {
             Ok((id, answer)) => {
@@ -69,7 +70,7 @@ impl SubmoduleTasks {
     }
 }
 
-/// What comes after the deadline is appended as late.
+/// Appends answers after the deadline as late.
 pub(super) async fn late_submodules(mut asked: SubmoduleTasks, writer: Arc<TurnWriter>) {
     while let Some(answer) = asked.next(true).await {
         // That it was not heard in time stands in the log already; that it never came is in the record of its call.

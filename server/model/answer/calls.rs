@@ -116,7 +116,7 @@ impl Calls {
         self.list.is_empty()
     }
 
-    /// The number of calls, and of those the number whose arguments are whole.
+    /// Returns the number of calls, and the number of those with whole arguments.
     pub fn counts(&self) -> (usize, usize) {
         let whole = self.list.iter().filter(|it| it.is_whole() || it.is_blank());
         (self.list.len(), whole.count())

@@ -39,8 +39,9 @@ const FAILED: &str = "error|failed|failure|abort|aborted|cancelled|canceled|time
     unexpected_tool_call|too_many_tool_calls";
 
 impl Ending {
-    /// Reads a provider's word, in any case. One of several parts, such as `content_filter: RECITATION`, means what
-    /// its last part does, or the one before, where that is not known.
+    /// Reads a provider's word, in any case. One of several parts, such as
+    /// `content_filter: RECITATION`, means the same as its last part, or as the one before, where that
+    /// is not known.
     pub fn of(word: &str) -> Self {
         let is_told = |ending: &Self| *ending != Self::Unknown;
         let parts = word

@@ -1,10 +1,10 @@
-//! An error that stands in an answer whose status promised a success. Pure.
+//! An error that stands in an answer with a status that promised a success. Pure.
 
 use serde_json::Value;
 
 use super::members::{as_text, choices, is_something, number_at, text_at};
 
-/// An error that the provider wrote into an answer whose status promised a success.
+/// An error that the provider wrote into an answer with a status that promised a success.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reported {
     /// The provider's words.
@@ -15,8 +15,9 @@ pub struct Reported {
     pub status: Option<u16>,
 }
 
-/// The error in an answer, whatever its shape: `{"error": {…}}`, `{"error": "…"}`, `{"object": "error", …}`,
-/// `{"detail": "…"}`, `{"base_resp": {"status_code": 1008, …}}`, `{"error_code": 18, …}`, `{"success": false, …}`.
+/// Returns the error in an answer of any shape: `{"error": {…}}`, `{"error": "…"}`,
+/// `{"object": "error", …}`, `{"detail": "…"}`, `{"base_resp": {"status_code": 1008, …}}`,
+/// `{"error_code": 18, …}`, `{"success": false, …}`.
 pub fn reported(answer: &Value) -> Option<Reported> {
     if let Some(reported) = answer
         .as_array()

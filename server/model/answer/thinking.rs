@@ -22,7 +22,7 @@ pub(super) struct Thinking {
     held: String,
     /// `<thought>` is an element of the thinking language here.
     keeps_thought: bool,
-    /// The closing tag of what is around the whole answer.
+    /// The closing tag of the element around the whole answer.
     wrapper: Option<&'static str>,
     /// Closing tags of calls are held back, too: the words are an argument.
     is_argument: bool,
@@ -79,7 +79,7 @@ impl Thinking {
         rest
     }
 
-    /// One step through what is held. False: nothing more can be told apart now.
+    /// One step through the held text. False: nothing more can be told apart now.
     fn step(&mut self) -> bool {
         match self.at {
             At::Words => false,
@@ -184,12 +184,12 @@ impl Default for Said {
 }
 
 impl Said {
-    /// Takes up more of the text; returns what is certain.
+    /// Takes up more of the text; returns the part that is certain.
     pub fn push(&mut self, more: &str) -> String {
         self.filter.push(more)
     }
 
-    /// The rest, at the end of the text: without what may be closing tags of a template.
+    /// Returns the rest, at the end of the text: without closing tags that may be a template's.
     pub fn finish(&mut self) -> String {
         let rest = self.filter.finish();
         match marks(Place::Closing)

@@ -250,7 +250,8 @@ fn is_json(text: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// A plain answer: one JSON text, several, or a list of them. What follows these is of no concern.
+/// A plain answer: one JSON text, several, or a list of them. The text behind these is of no
+/// concern.
 fn plain(text: &str, events: &mut Vec<u8>) {
     let mut texts = serde_json::Deserializer::from_str(text).into_iter::<Box<RawValue>>();
     let mut is_read = false;

@@ -59,7 +59,7 @@ enum State {
     Over,
 }
 
-/// What one step of a call yields, and where it stands then.
+/// The pieces of one step of a call, and its state then.
 type Step = (Vec<Result<Piece, Failure>>, State);
 
 impl State {
@@ -172,7 +172,8 @@ impl Call {
         until.min(self.deadline)
     }
 
-    /// Changes the request by what a refusal says of one of its members. False: it is about something else.
+    /// Changes the request by the words of a refusal on one of its members. False: it is about
+    /// something else.
     fn adjust(&mut self, trouble: &Trouble) -> bool {
         let Some(words) = &trouble.refused else {
             return false;

@@ -52,7 +52,7 @@ fn is_sentence(quoted: &str) -> bool {
     quoted.len() >= QUOTED_MIN && quoted.trim().contains(char::is_whitespace)
 }
 
-/// The places of what stands in quotation marks; the end of the text ends one that is not closed.
+/// The places of the text in quotation marks; the end of the text ends one that is not closed.
 fn quotations(said: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {

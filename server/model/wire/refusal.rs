@@ -136,7 +136,7 @@ impl Said {
     }
 }
 
-/// Limits over time, and money: the same request passes later, or never, whatever its length.
+/// Limits over time, and money: the same request passes later, or never, at any length.
 const RATES: &str = "per minute|per min|per second|per hour|per day|per month|(tpm|(tpd|(rpm|rate limit|\
     rate_limit|ratelimit|quota|monthly|daily|try again in|please wait|throttl|credit|\
     billing|balance|afford|access token|auth token|api token";
@@ -165,7 +165,7 @@ const TOO_MUCH: &str = "exceed|too long|too large|too big|too many|longer than|l
     less than|up to|range of|reduce|shorten|shorter|overflow|not fit|beyond| > |over the|超过|\
     超出|超长|过长|太长|过大|最大|上限";
 
-/// Parts of a request whose length says nothing of the view's.
+/// Parts of a request with a length that says nothing of the view's.
 const OTHER_PARTS: &str = "image|picture|photo|audio|video|file|pdf|document|attachment|media|tool|function|schema|\
     description|enum|header|cookie|uri|url|stop|took too long|taking too long|timed out|\
     timeout|time out|time limit|deadline|canceled|cancelled|queue|batch|metadata|user id|\
@@ -253,8 +253,8 @@ fn is_of_media(said: &Said) -> bool {
 /// Most parts of a sentence that are looked at by themselves.
 const PARTS_MAX: usize = 8;
 
-/// Returns whether a sentence says that the prompt is too long: all of it, or a part about the prompt
-/// behind the name of what failed.
+/// Returns true if a sentence says that the prompt is too long: all of it, or a part about the
+/// prompt behind the name of the thing that failed.
 fn is_too_much(sentence: &str) -> bool {
     let subjects = ["prompt", "input", "context"];
     let parts = sentence.split(": ").skip(1).take(PARTS_MAX);

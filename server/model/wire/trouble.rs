@@ -1,4 +1,5 @@
-//! What goes wrong in an exchange, in our words: an endpoint that cannot be reached, refuses, or answers what cannot be read.
+//! The failures of an exchange, in our words: an endpoint that cannot be reached, refuses, or gives
+//! an answer that cannot be read.
 
 use std::time::Duration;
 
@@ -18,14 +19,15 @@ use crate::refusal_text::has_any;
 use thinkd_words::failure::{Failure, FailureKind};
 use thinkd_words::time::Timestamp;
 
-/// How much of a refusal is read, and for how long.
+/// Most bytes of a refusal that are read, and the longest time for that.
 const REFUSAL_MAX: usize = 64 << 10;
 const REFUSAL_WAIT: Duration = Duration::from_secs(5);
 
 /// The shortest time until a quota is new that is waited for: that of a day, not of a minute.
 const RESET_MIN: Duration = Duration::from_mins(10);
 
-/// How much of a provider's words is repeated in a failure, and read for that.
+/// Most characters of a provider's words that are repeated in a failure, and most bytes that are
+/// read for that.
 const QUOTE_MAX: usize = 300;
 const QUOTE_FROM: usize = 4096;
 
@@ -63,7 +65,7 @@ impl From<Failure> for Trouble {
 }
 
 impl Endpoint {
-    /// What async-openai says went wrong, in our words.
+    /// Returns the failure that async-openai reports, in our words.
     pub fn trouble(&self, error: OpenAIError, seen: &Mutex<Seen>) -> Trouble {
         if let Some((broke, passing)) = &seen.lock().broke {
             let mut failure = self.failure(format_args!("{broke}"));
@@ -157,7 +159,7 @@ impl Endpoint {
     }
 }
 
-/// Whether the same request may succeed later.
+/// Returns true if the same request may succeed later.
 fn is_passing(status: StatusCode, reported: &Reported) -> bool {
     let passing = matches!(status.as_u16(), 408 | 409 | 425 | 429) || status.is_server_error();
     let said = format!("{} {}", reported.code, reported.message).to_lowercase();
@@ -185,7 +187,7 @@ const ABOUT_THE_ANSWER: &str = "tool_use_failed|failed to call a function|tool c
     output_parse_failed|model generated output that could not be parsed|\
     json_validate_failed|error parsing tool call|failed to parse tool call";
 
-/// Refusals until somebody pays, or until another day.
+/// Refusals until a payment, or until another day.
 const SPENT: &str = "no available channel|per_day|per-day|perday|monthly quota|insufficient_quota|\
     exceeded_current_quota|billing_hard_limit|billing_not_active|insufficient balance|\
     insufficient_balance|insufficient account balance|insufficient credit|\
@@ -245,7 +247,7 @@ fn length(text: &str) -> Option<Duration> {
     }
 }
 
-/// What the operator can do about it, where that is known.
+/// Returns the remedy for the operator, where it is known.
 fn hint(status: StatusCode, message: &str) -> &'static str {
     match status.as_u16() {
         401 | 403 => " (check api_key)",
@@ -260,7 +262,7 @@ fn hint(status: StatusCode, message: &str) -> &'static str {
     }
 }
 
-/// What a response that is no success comes to.
+/// Returns the trouble of a response that is no success.
 pub async fn refused(endpoint: &Endpoint, response: Response, asked: &str) -> Trouble {
     let (status, pause) = (response.status(), retry_after(response.headers()));
     let location = response.headers().get(LOCATION);

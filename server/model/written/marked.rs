@@ -139,7 +139,7 @@ pub(super) fn harmony(rest: &mut Rest<'_>) -> Option<Vec<Written>> {
     Some(vec![call])
 }
 
-/// A call whose arguments are an object here.
+/// A call with arguments that are an object here.
 fn with_object(name: &str, rest: &mut Rest<'_>) -> Option<Written> {
     Some(Written {
         name: name.to_owned(),

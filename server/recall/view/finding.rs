@@ -1,4 +1,4 @@
-//! Hits of a question among the statements of a view, each with what shows why it is found.
+//! Hits of a question among the statements of a view, each with the reason for which it is found.
 
 use serde::Serialize;
 
@@ -22,7 +22,8 @@ const RANKED_MAX: usize = 500;
 /// Most names along the way to a hit.
 const WAY_MAX: usize = 3;
 
-/// What the legs say of each statement by its number; none: it is no candidate. An array, since a common word makes candidates of most statements.
+/// The scores by the legs of each statement, by its number; none: it is no candidate. An array,
+/// since a common word makes candidates of most statements.
 type ByDoc = Vec<Option<Scores>>;
 
 /// A statement that is relevant and held, or recalled on a person's word. Nothing is ever proven: a held one is a hypothesis
@@ -72,7 +73,8 @@ impl Hit {
 }
 
 impl View {
-    /// What is relevant to a question, best first; at most so many. Without vectors.
+    /// Returns statements that are relevant to a question, best first; at most so many. Without
+    /// vectors.
     pub fn find(&self, question: &str, limit: usize) -> Vec<Hit> {
         self.find_meant(question, None, limit)
     }
@@ -85,7 +87,8 @@ impl View {
         self.hits(candidates, limit, &asked, &names)
     }
 
-    /// What each leg says of all that may be relevant, in no order: nothing, where the question is not answered.
+    /// Returns the scores by each leg of all statements that may be relevant, in no order: nothing,
+    /// where the question is not answered.
     pub fn scored(&self, question: &str, vector: Option<&Vector>) -> Vec<(&Held, Scores)> {
         let (asked, names) = self.asked(question);
         let candidates = self.candidates(vector, &asked, &names).into_iter();
@@ -144,7 +147,8 @@ impl View {
         (0..).zip(scores).filter_map(candidate).collect()
     }
 
-    /// Returns what a walk over the graph finds from the names in the question and the best hits of the other legs.
+    /// Returns the statements that a walk over the graph finds from the names in the question and
+    /// the best hits of the other legs.
     fn walked(&self, names: &[Node], least: f32, scores: &ByDoc) -> Vec<(Doc, f32)> {
         let alone =
             |(doc, scores): (Doc, &Option<Scores>)| Some((doc, scores.as_ref()?.without_graph()));

@@ -31,7 +31,8 @@ enum Standing {
 }
 
 thread_local! {
-    /// A task of a space is being worked on this thread: what it contains needs no place of its own.
+    /// True while a task of a space is worked on this thread: tasks inside it need no place of
+    /// their own.
     static WORKING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -108,7 +109,7 @@ impl Drop for Working<'_> {
 }
 
 impl Gate {
-    /// Whether the task may be worked now; else it is woken when it may.
+    /// Returns true if the task may be worked now; else it is woken when it may.
     fn enter(&self, context: &Context<'_>) -> bool {
         let mut standing = self.ticket.0.lock();
         match &mut *standing {
@@ -143,7 +144,7 @@ impl Drop for Gate {
 }
 
 impl Inner {
-    /// Gives a processor back, and to who is next.
+    /// Gives a processor back, and to the next task in line.
     fn give_back(&self, space: &Space) {
         // The lock is free again before a ticket's is taken: who begins to wait locks the two the other way round.
         let mut next = self.pass_on(space);
@@ -156,7 +157,7 @@ impl Inner {
         }
     }
 
-    /// Gives a processor back and takes it for who is next.
+    /// Gives a processor back and takes it for the next task in line.
     fn pass_on(&self, space: &Space) -> Option<(Space, Arc<Ticket>)> {
         let mut state = self.0.lock();
         state.give_back(space);

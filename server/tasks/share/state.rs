@@ -16,7 +16,7 @@ pub(super) struct State<W> {
     pub(super) spaces: HashMap<Space, Held<W>>,
     /// Spaces that have nothing are kept: they are few, and come again soon.
     keeps: bool,
-    /// The spaces in which somebody waits; the first is served next.
+    /// The spaces with waiting tasks; the first is served next.
     round: VecDeque<Space>,
 }
 

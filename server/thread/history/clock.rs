@@ -1,6 +1,6 @@
-//! The clock of views says in which zone it shows a time. A space may set its zone; an entry has the
-//! zone that was set when its event was stored, so that it is always written the same way, and a new
-//! zone changes nothing of what models have seen.
+//! The clock of views says in which zone it shows a time. A space may set its zone; an entry has
+//! the zone that was set when its event was stored. So it is always written the same way, and a new
+//! zone changes nothing that models have seen.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use thinkd_event::envelope::Event;
 use thinkd_words::id::Seq;
 use thinkd_words::time::zone;
 
-/// The renderer whose entries named no zone, and those before it.
+/// The last renderer that named no zone in entries; those before it named none either.
 const UNNAMED: u64 = 3;
 
 /// The clock of a space that has set no zone.

@@ -1,5 +1,7 @@
-//! The corrections of a view: after the transcript a line for each of its entries, or of those that its summaries stand for, from which a statement
-//! came, or that returned one, that is not held any more, or never was. They move, so they stand behind what is a prefix of the next view.
+//! The corrections of a view: lines after the transcript about statements that are not held any
+//! more, or never were. Each stands for an entry, or one that a summary stands for, from which the
+//! statement came, or that returned it. The lines move, so they stand behind the prefix of the next
+//! view.
 
 use std::sync::Arc;
 

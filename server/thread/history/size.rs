@@ -6,10 +6,11 @@ use super::{Entry, Lengths, Options};
 use thinkd_event::envelope::Event;
 use thinkd_model::prompt::Prompts;
 
-/// An entry is not made shorter than this, whatever must fit.
+/// Fewest bytes that an entry is shortened to, however little room there is.
 const ENTRY_MIN: usize = 256;
 
-/// How many bytes of a view an event takes at least, with these settings: as short as it is ever made.
+/// Returns the fewest bytes of a view that an event takes with these settings: as short as it is
+/// ever made.
 pub fn least(event: &Event, options: &Options, prompts: &Prompts) -> usize {
     let lengths = Lengths {
         event_chars: options.event_chars,
@@ -18,9 +19,12 @@ pub fn least(event: &Event, options: &Options, prompts: &Prompts) -> usize {
     Entry::of(event, lengths, prompts).written()
 }
 
-/// Which of these entries, by their sizes, a view begins with that may take `bytes`; the first stands at `position` in its thread.
-/// It is filled from the newest backwards, and begins at the roundest position at which it is at least half full: there it
-/// stays, turn after turn, until it is full. What begins at `kept` is never left out.
+/// Returns the entry, by the sizes of all, with which a view begins that may take `bytes`. The
+/// first entry stands at `position` in its thread.
+///
+/// A view is filled from the newest backwards, and begins at the roundest position at which it is
+/// at least half full. There it stays, turn after turn, until it is full. Entries from `kept` on
+/// are never left out.
 pub fn begin(sizes: &[usize], position: u64, block: u64, bytes: usize, kept: usize) -> usize {
     let holds = |most: usize| sizes.len() - newest(sizes.iter().copied(), most);
     let full = holds(bytes);
@@ -38,7 +42,7 @@ pub fn begin(sizes: &[usize], position: u64, block: u64, bytes: usize, kept: usi
         .unwrap_or(full)
 }
 
-/// How many of these sizes, from the last backwards, take at most `most` together.
+/// Returns how many of these sizes, from the last backwards, take at most `most` together.
 pub(super) fn newest(sizes: impl DoubleEndedIterator<Item = usize>, most: usize) -> usize {
     let mut sum = 0;
     let fits = sizes.rev().take_while(|size| {
@@ -48,18 +52,19 @@ pub(super) fn newest(sizes: impl DoubleEndedIterator<Item = usize>, most: usize)
     fits.count()
 }
 
-/// What a view holds that has no room for all of what it is about and of what came since.
+/// The contents of a view that has no room for all that it is about and all that came since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fit {
     /// So many of the newest.
     pub newest: usize,
-    /// How long entries may be.
+    /// The limits of entries.
     pub lengths: Lengths,
 }
 
-/// Fits what a view is about, and the newest of what came since, into `bytes`. What it is about is all there, shortened where it
-/// must be, and has half of the view if it needs so much; more only where its entries are too many for that at their shortest.
-/// The newest entry is there whatever has room.
+/// Fits the entries that a view is about, and the newest of those since, into `bytes`. The entries
+/// that it is about are all there, shortened if they must be, and have half of the view if they
+/// need so much. They have more only if they are too many for half at their shortest. The newest
+/// entry is always there.
 pub fn fit(about: &[Arc<Entry>], since: &[Arc<Entry>], lengths: Lengths, bytes: usize) -> Fit {
     let at_most = |entries: &[Arc<Entry>], most: usize| {
         entries.iter().map(|it| it.at_most(most)).sum::<usize>()

@@ -12,17 +12,18 @@ use thinkd_event::summary::{Covers, Place};
 use thinkd_model::prompt::Prompts;
 use thinkd_words::id::Seq;
 
-/// What of its entries a view shows: of the first not so many characters, of the last only up to there.
+/// The part of its entries that a view shows: the first without some characters, the last only up
+/// to a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Slice {
     /// Characters of the first entry that are left out.
     pub skip: u64,
-    /// Where the last entry is cut off; none: it is whole.
+    /// The character at which the last entry is cut off; none: the entry is whole.
     pub upto: Option<u64>,
 }
 
 impl Slice {
-    /// Whether it leaves something out.
+    /// Returns true if it leaves nothing out.
     pub fn is_whole(self) -> bool {
         self == Self::default()
     }
@@ -53,8 +54,9 @@ fn at(text: &str, char: u64) -> usize {
     at.map_or(text.len(), |(at, _)| at)
 }
 
-/// The next piece of these entries, of which `skip` characters were read already: how many of them it holds, at most `events` and of `bytes`,
-/// and where it cuts off the last one. What is longer by itself is read in several.
+/// Returns the number of entries in the next piece, at most `events` and of `bytes`, and the
+/// character at which it cuts off the last one. Of the first entry `skip` characters were read
+/// already. An entry that is longer by itself is read in several pieces.
 pub fn piece(
     entries: &[Arc<Entry>],
     skip: u64,
@@ -84,7 +86,7 @@ pub fn piece(
 pub struct Summary {
     /// Its position.
     pub seq: Seq,
-    /// What it stands for.
+    /// The events that it stands for.
     pub covers: Covers,
     line: String,
 }
@@ -114,7 +116,7 @@ impl Summary {
         })
     }
 
-    /// How many bytes of a view it takes.
+    /// Returns the bytes of a view that it takes.
     pub fn written(&self) -> usize {
         self.line.len()
     }
@@ -126,7 +128,8 @@ pub fn fitting(summaries: Vec<Arc<Summary>>, bytes: usize) -> Vec<Arc<Summary>> 
     summaries[summaries.len() - fits..].to_vec()
 }
 
-/// A transcript after the summaries of what stands before it. What neither has is said where it is missing.
+/// Returns a transcript after the summaries of the events before it. Events that neither has are
+/// mentioned at the place where they are missing.
 pub fn summed(
     summaries: &[Arc<Summary>],
     entries: &[Arc<Entry>],

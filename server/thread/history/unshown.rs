@@ -26,7 +26,8 @@ impl Entry {
         self.is_refused
     }
 
-    /// The same without what a provider refused: its image or sound, or else its text.
+    /// Returns the same without the part that a provider refused: its image or sound, or else its
+    /// text.
     fn refused(&self, prompts: &Prompts) -> Self {
         let head = if self.media.is_some() {
             self.line.len()

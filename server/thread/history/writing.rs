@@ -1,5 +1,5 @@
-//! The writer of one entry of a view. It escapes and indents what models, users and threads wrote, so that no text can forge an entry or its
-//! speaker.
+//! The writer of one entry of a view. It escapes and indents the text of models, users and threads,
+//! so that no text can forge an entry or its speaker.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -15,10 +15,11 @@ use thinkd_words::id::Seq;
 use thinkd_words::text::breaks;
 use thinkd_words::unseen::{first_unseen, in_json};
 
-/// What stands before every further line of an entry.
+/// The beginning of every further line of an entry.
 const INDENT: &str = "    ";
 
-/// Whether it is not seen, but changes what is seen: control characters, and what turns the direction of writing around.
+/// Returns true if a character is not seen, but changes the text that is: a control character other
+/// than a tab, or one that turns the direction of writing around.
 fn hides(c: char) -> bool {
     (c.is_control() && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -29,7 +30,7 @@ fn show(c: char, to: &mut String) {
     let _ = write!(to, "\\u{:04x}", u32::from(c));
 }
 
-/// How far a text may be written.
+/// The most that may be written of a text.
 #[derive(Debug, Clone, Copy)]
 struct Most {
     chars: usize,
@@ -109,7 +110,7 @@ pub(super) fn write_indented(text: &str, to: &mut String) {
     write_lines(text, INDENT, Most::ALL, to);
 }
 
-/// A text in one line: breaks and what hides are written so that they can be seen.
+/// Returns a text in one line: breaks and hidden characters are written so that they can be seen.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| breaks(c) || hides(c)) {
         return Cow::Borrowed(text);
@@ -163,8 +164,9 @@ pub(super) fn quoted(text: &str) -> String {
     in_json(&one_line(&Value::from(text).to_string()))
 }
 
-/// One event: `#<seq> [<time> <zone>] <who>: <text>`, further lines indented, so that no text can pass for another entry. And what of it
-/// is not text: none is longer than `lengths` say by more than that, its head and the mark that it was shortened.
+/// Returns one event as `#<seq> [<time> <zone>] <who>: <text>`, further lines indented, so that no
+/// text can pass for another entry. Also returns the bytes of its head and of the mark that it was
+/// shortened: no entry is longer than `lengths` by more than them.
 pub(super) fn line<'e>(
     event: &'e Event,
     fact: &Fact<'e>,
@@ -190,10 +192,10 @@ pub(super) fn line<'e>(
     (line, around)
 }
 
-/// What came back of a gathering, where it is too long as a whole: of each part as much as of the others. `None`: it is not, or
-/// they are too many for that.
+/// Returns the results of a gathering that is too long as a whole, with as much of each part as of
+/// the others. `None`: it is not too long, or its parts are too many for that.
 fn gathered(event: &Event, fact: &Fact<'_>, lengths: Lengths, prompts: &Prompts) -> Option<String> {
-    /// What a part has before its text, at most.
+    /// Most bytes of a part before its text.
     const HEAD: usize = 48;
     let text = event.text();
     let Fact::Told(Told {
@@ -225,7 +227,7 @@ fn gathered(event: &Event, fact: &Fact<'_>, lengths: Lengths, prompts: &Prompts)
     Some(line)
 }
 
-/// How long a mark and the line's end may be: that of the template, with numbers in it.
+/// Returns the most bytes of a mark and the line's end: those of the template, with numbers in it.
 pub(super) fn mark_max(prompts: &Prompts) -> usize {
     prompts.view_cut.source().as_str().len() + 64
 }

@@ -1,4 +1,4 @@
-//! What a client says of calls that wait for people, and answers to questions.
+//! A client's decisions on calls that wait for people, and answers to questions.
 
 use super::{Client, Done, End};
 use crate::ack::Ack;

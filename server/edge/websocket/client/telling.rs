@@ -1,4 +1,5 @@
-//! What a client is told: the hello, acknowledgements, events and hints, what is wrong with its frames.
+//! The frames to a client: the hello, acknowledgements, events and hints, the problems with its own
+//! frames.
 
 use std::time::Duration;
 
@@ -111,7 +112,7 @@ impl Client {
         self.notify(None, Problem::new(Slug::TooManyRequests, detail))
     }
 
-    /// Says what is wrong with a frame, to the client and (at most once a second) in the log.
+    /// Reports the problem with a frame, to the client and (at most once a second) in the log.
     pub fn refuse(&mut self, id: Option<String>, problem: Problem) -> Result<(), End> {
         let now = Instant::now();
         if self.next_failure <= now && self.work.is_none() {

@@ -1,4 +1,5 @@
-//! How statements are derived from each other, and whether something came to be held that may stand on one, or contradict it.
+//! Derivations of statements from each other, and the test whether a statement came to be held that
+//! may stand on one, or contradict it.
 
 use std::collections::BTreeSet;
 
@@ -18,12 +19,13 @@ const LINKS: u32 = 1000;
 /// The normal forms of a subject's names, and a relation.
 type About<'a> = Option<&'a (BTreeSet<String>, String)>;
 
-/// What an append has to read to know which statements changed behind an event.
+/// Returns the rows that an append has to read to know which statements changed behind an event.
 pub(crate) fn changed_behind(space: &Space, seq: Seq) -> Select {
     Select::of(&TABLE, space).after("changed", seq)
 }
 
-/// Whether nothing changed behind an event and is held that is derived from others, or is about these.
+/// Returns true if no statement changed behind an event and is held that is derived from others, or
+/// is about these.
 pub(crate) fn is_quiet(seen: Seen<'_>, space: &Space, seq: Seq, about: About<'_>) -> bool {
     let about = about.map(|(forms, relation)| {
         let subjects: Vec<Cell> = forms.iter().map(|form| key(form).into()).collect();
@@ -49,7 +51,8 @@ pub(crate) fn is_quiet(seen: Seen<'_>, space: &Space, seq: Seq, about: About<'_>
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
-    /// How the statements of a space are derived from each other: a link for each that is derived from others.
+    /// Returns the derivations of a space's statements from each other: a link for each that is
+    /// derived from others.
     pub async fn derivations(&self, space: &Space) -> Result<Vec<Link>, StoreError> {
         let (mut links, mut after) = (Vec::new(), 0);
         loop {

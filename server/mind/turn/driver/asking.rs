@@ -1,4 +1,5 @@
-//! What a turn asks of its submodules: all of them at once, one of them, and whether they add something to what was decided.
+//! The questions of a turn to its submodules: to all of them at once, to one of them, and for
+//! additions to the decision.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,7 @@ use thinkd_words::id::Name;
 const TOGETHER: Duration = Duration::from_millis(1);
 
 impl Driver {
-    /// ① All submodules at once, until the deadline; what comes is appended as it comes.
+    /// ① Asks all submodules at once, until the deadline; answers are appended as they come.
     pub async fn listen(&mut self, names: Vec<Name>) -> Result<Option<TurnOutcome>, Lost> {
         let begin = Instant::now();
         let options = &self.mind.options;
@@ -70,7 +71,7 @@ impl Driver {
         SubmoduleTasks::new(processors, tally, self.place.clone(), when)
     }
 
-    /// Writes down what submodules said.
+    /// Writes down the words of submodules.
     async fn hear(&mut self, drafts: Vec<Draft>) -> Result<(), Lost> {
         let drafts = submodule::dated(&self.mind.client, &self.place.space, drafts).await;
         self.write(drafts).await.map(drop)
@@ -180,7 +181,7 @@ impl Driver {
         })
     }
 
-    /// The same, asked something else than what the turn is about.
+    /// Returns the same, for a question about another matter than the turn's.
     fn submodule_anew(&self, name: &Name) -> Option<Submodule> {
         let row = self.submodules.iter().find(|row| row.name == *name)?;
         Some(Submodule {

@@ -1,5 +1,6 @@
-//! What a turn recalls before anybody thinks: the text of its batch is the question. What was found is an event, which all models of the turn are
-//! shown, so that a turn that is taken up again does not recall again. Whatever goes wrong is said in the log, and the turn goes on.
+//! The recall of a turn before any model thinks: the text of its batch is the question. The result
+//! is an event, which all models of the turn are shown, so that a turn that is taken up again does
+//! not recall again. Any failure is said in the log, and the turn goes on.
 
 use std::time::Duration;
 
@@ -24,11 +25,12 @@ use thinkd_words::failure::{Failure, FailureKind, Who};
 const HITS: usize = 8;
 /// Most events of a batch that are part of the question, the newest.
 const EVENTS: u32 = 32;
-/// So often is a recall begun again because something became of what it found before that was stored.
+/// Most tries of a recall: it begins again where a statement that it found changed before that was
+/// stored.
 const TRIES: usize = 3;
 
 impl Driver {
-    /// What is held and relevant to the batch, before anybody thinks.
+    /// Recalls the statements that are held and relevant to the batch, before any model thinks.
     pub(super) async fn recall(&mut self) -> Result<Option<TurnOutcome>, Lost> {
         let is_bare = self.mind.recalling.finder.is_bare(&self.place.space).await;
         if is_bare? {
@@ -105,7 +107,8 @@ impl Driver {
         Ok(texts.join("\n").trim().to_owned())
     }
 
-    /// What was found, as far as it has room. It is stored only while all of it is held.
+    /// Returns the event of the found statements, as far as they have room. It is stored only while
+    /// all of them are held.
     fn recalled(&self, mut found: Found, most: usize) -> Draft {
         let head = self.mind.client.prompts().recalled.source();
         let head = head.as_str().trim().to_owned();

@@ -1,4 +1,5 @@
-//! The word of a thread's end: who knows the thread that ended, and what each of them is told.
+//! The word of a thread's end: the threads that know the one that ended, and the events that tell
+//! each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,7 @@ use thinkd_log::status::Status;
 use thinkd_log::thread_row::ThreadRow;
 use thinkd_words::id::ThreadId;
 
-/// Those who know threads, by these threads' ids, as many as are read together.
+/// The threads that know others, by the ids of these others, as many as are read together.
 #[derive(Default)]
 pub struct Knowers {
     pub by_thread: BTreeMap<ThreadId, Vec<ThreadId>>,
@@ -40,20 +41,21 @@ impl Knowers {
         self.cut.as_ref().is_none_or(|cut| thread <= cut)
     }
 
-    /// Those of one thread, and whether there may be more.
+    /// Returns the knowers of one thread, and whether there may be more.
     pub fn take(&mut self, thread: &ThreadId) -> (Vec<ThreadId>, bool) {
         let knowers = self.by_thread.remove(thread).unwrap_or_default();
         (knowers, self.cut.as_ref() == Some(thread))
     }
 }
 
-/// Who waits for a thread, and who has it as a contact, in the order of their ids; and whether there may be more.
+/// The threads that wait for a thread, and those that have it as a contact, in the order of their
+/// ids; and whether there may be more.
 pub struct Knowing {
     pub waiting: (Vec<ThreadId>, bool),
     pub holders: (Vec<ThreadId>, bool),
 }
 
-/// What there is around threads that end, by their ids: read for many at once.
+/// The timers and knowers of threads that end, by their ids: read for many at once.
 #[derive(Default)]
 pub struct Around {
     /// The names of their timers.
@@ -97,20 +99,21 @@ impl Ends<'_> {
 }
 
 impl Around {
-    /// Whether that of this thread was read: always so of the first.
+    /// Returns true if the knowers of this thread were read: always so of the first.
     pub fn knows(&self, thread: &ThreadId) -> bool {
         self.waiting.knows(thread) && self.holders.knows(thread)
     }
 }
 
-/// The word of a thread's end, for those who know it, but not for those that are gone with it.
+/// The word of a thread's end, for the threads that know it, but not for those that are gone with
+/// it.
 pub struct Word<'a> {
     pub ends: Ends<'a>,
     pub row: &'a ThreadRow,
     pub end: &'a Ending<'a>,
     /// This one ends, too, and all within it.
     pub gone: Option<&'a ThreadId>,
-    /// It has ended in an earlier append: some were told.
+    /// The thread has ended in an earlier append: some were told.
     pub again: bool,
 }
 
@@ -153,7 +156,8 @@ impl Word<'_> {
         Ok((drafts, tell))
     }
 
-    /// Tells those who know it as far as there is room, first those who wait. And behind whom it goes on, if these were not all.
+    /// Tells the threads that know it as far as there is room, first those that wait. And behind
+    /// whom it goes on, if these were not all.
     pub async fn tell(
         &self,
         Knowing {

@@ -1,4 +1,4 @@
-//! Bodies that are packed although nobody asked for it. Pure.
+//! Bodies that are packed without a request for it. Pure.
 
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
 

@@ -1,4 +1,4 @@
-//! Frames whose bytes are no text, which the files of habits cannot hold.
+//! Frames with bytes that are no text, which the files of habits cannot hold.
 
 use super::Frame;
 
