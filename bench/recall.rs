@@ -1,4 +1,4 @@
-//! Recall among many statements, as the first time (all are loaded) and warm: the time of a
+//! Recall among many statements, as the first time (all are loaded) and warm. Measures the time of a
 //! question, beside the least code that could answer it, and the memory of a statement. In this
 //! process; then the same questions to a server over HTTP, and the time until it acknowledges a
 //! claim, beside a message.

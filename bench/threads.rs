@@ -202,9 +202,8 @@ async fn timers(arguments: &Arguments, stub: &Stub, folder: &Folder) {
 }
 
 /// Ten thousand schedules of which none is due, beside as many that are paused, which are never
-/// looked at; and a thousand that fire once a second each, into a thread each. The latter with as
-/// many places for turns as there are by default, and with so few that turns leave the machine to
-/// the firing.
+/// looked at. Then a thousand that fire once a second each, into a thread each: with as many places
+/// for turns as there are by default, and with so few that turns leave the machine to the firing.
 async fn schedules(stub: &Stub, folder: &Folder) {
     let mut cpu = [0.0; 2];
     for (cpu, paused) in cpu.iter_mut().zip([false, true]) {

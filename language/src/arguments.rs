@@ -124,8 +124,8 @@ impl Arguments {
     }
 }
 
-/// Returns one step of a plan, with its text and true if it is done, and a report on a fault in
-/// that.
+/// Returns one step of a plan as JSON: its text, and true if it is done. Also returns a report if
+/// `done` cannot be read.
 pub fn step(text: String, done: Option<Option<&str>>) -> (Value, Option<String>) {
     let (done, wrong) = match done.map(|written| parse(Kind::Flag, written)) {
         None => (false, None),

@@ -50,8 +50,8 @@ impl Arguments {
             .collect()
     }
 
-    /// Returns the arguments with another name of the module, where `name` has one for it: code moves, and
-    /// its records stay.
+    /// Returns the arguments with another name of the module, where `name` has one for it: code
+    /// moves, and its records stay.
     #[must_use]
     pub fn with_module(mut self, name: impl FnOnce(&str) -> Option<String>) -> Self {
         if let Some(module) = self.0.get_mut(MODULE)

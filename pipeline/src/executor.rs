@@ -98,7 +98,7 @@ pub(crate) fn pending(target: &Arc<Node>) -> Walk<Arc<Node>> {
 struct Read {
     here: Here,
     at_once: usize,
-    /// Returns true if a failure is that of its branch alone.
+    /// True if a failure is that of its branch alone.
     to_the_end: bool,
     /// The nodes to be run; none, where another reader was quicker.
     steps: Vec<Step>,
@@ -237,7 +237,7 @@ impl Read {
         self.failure.get_or_insert((i, cause));
     }
 
-    /// Marks this step and all that need it as failed: they will not be run.
+    /// Marks this step and all that need it as failed, with the same failure: they will not be run.
     fn lose(&mut self, i: usize, failure: NodeExecutionError) {
         let mut lost = vec![i];
         while let Some(i) = lost.pop() {

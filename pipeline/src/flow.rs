@@ -21,7 +21,7 @@ impl Run {
         within(scope, pipeline).await
     }
 
-    /// Returns a flow of the current run, under a name of its own: its calls are numbered by
+    /// Returns a flow of the current run, under a name of its own. Its calls are numbered by
     /// themselves, so that flows side by side do not change each other's
     /// [places](crate::Call::place), in any timing.
     ///

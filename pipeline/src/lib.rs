@@ -50,7 +50,7 @@
 //!   [`Run::branch`] and [`Run::spawn`] give flows side by side names of their own.
 //!   [`Spans`], [`Stats`], the [`Cache`] and the [`Journal`] are hooks. By the journal a run that was cut off goes on where it was.
 //! - *Replicas.* [`macro@replica`] declares a service. [`Replica::get`] hands out its instances in
-//!   turn; [`runtime`] has all of them ready for a block of code; [`Config`] chooses their place:
+//!   turn; [`runtime`] has all of them ready for a block of code. [`Config`] chooses their place:
 //!   in this process, or (feature `grpc`) with a `ReplicaServer` in another. Pipelines do not
 //!   notice.
 //!

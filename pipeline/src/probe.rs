@@ -45,8 +45,8 @@ impl<T> Returned<false> for T {
 }
 
 /// Finds out about a type, without a bound on it. The members for a `Result` here come before those
-/// that [`Infallibly`] has for all types. `(&Probe::<T>::new()).kind()` is the kind of its record,
-/// by the first of two that fits.
+/// that [`Infallibly`] has for all types. `(&Probe::<T>::new()).kind()` has a codec if the type can
+/// be recorded: the first of two methods that fits is called.
 pub struct Probe<T: ?Sized>(PhantomData<T>);
 
 impl<T, E> Probe<Result<T, E>> {

@@ -166,8 +166,8 @@ impl Call {
     }
 
     /// Returns the place in the run of the call: `2` for the second call of the run, `2.1` for the
-    /// first in its body, `/apples.1` for the first in the [branch](crate::Run::branch) `apples`.
-    /// The same in every run that takes the same way, in any timing. None if it was called outside
+    /// first in its body. In the [branch](crate::Run::branch) `apples` the first is `/apples.1`. The
+    /// place is the same in every run that takes the same way, in any timing. None if it was called outside
     /// of the run.
     pub fn place(&self) -> Option<&str> {
         self.place.as_deref()

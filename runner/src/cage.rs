@@ -1,6 +1,6 @@
 //! The cage takes rights from a process before it reads untrusted code: new files, sockets,
-//! processes, memory beyond its share, and on Linux every system call that an engine does not need.
-//! None of it can be taken back.
+//! processes, and memory beyond its share. On Linux it also takes every system call that an engine
+//! does not need. None of it can be taken back.
 
 use std::fmt::Display;
 use std::time::Duration;

@@ -192,7 +192,7 @@ pub mod tag {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(i16)]
 pub enum Visibility {
-    /// Of modality `state`: readers.
+    /// Tagged `debug`: only readers that ask for it.
     Debug = 0,
     /// Of modality `state`: readers.
     State = 1,

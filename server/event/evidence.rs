@@ -37,9 +37,9 @@ pub fn is_quote(text: &str, quote: &str) -> bool {
     text.chars().count() >= REPEATED_MIN && text == folded(quote)
 }
 
-/// Returns the words of an event that a claim rests on by its quote: the event's text, the arguments
-/// of its tool call, and words of the tool's output. Of that they are the innermost object that has
-/// the quote, such as one passage of ten.
+/// Returns the words of an event that a claim rests on by its quote: the event's text, the
+/// arguments of its tool call, and words of the tool's output. The last are those of the innermost
+/// object that has the quote, such as one passage of ten.
 pub fn rests_on(event: &Event, quote: Option<&str>) -> Vec<String> {
     let mut said = vec![event.text().to_owned()];
     said.extend(event.payload.get("arguments").into_iter().flat_map(strings));

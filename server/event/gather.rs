@@ -98,8 +98,8 @@ impl Gather {
             .map(|step| (index as u64, step.as_str()))
     }
 
-    /// Returns its figures: the results in all, the good ones, the missing ones, and the step that
-    /// failed, counted from 1, if they go in order.
+    /// Returns its figures: the most results there will be, the good ones so far, the missing ones,
+    /// and the step that failed, counted from 1, if they go in order.
     pub fn report(&self) -> Vec<(&'static str, Value)> {
         let well = self.results.values().filter(|back| back.ok).count();
         let failed = self

@@ -1,5 +1,5 @@
 //! A trial is a fold over the events of its statement: `apply` takes one in, `next` says the next
-//! step, `judged` the verdict. Pure; `memory/trials.rs` reads instruments and appends,
+//! step, `judged` the verdict. Pure; `memory/trying.rs` reads instruments and appends,
 //! `event/method.rs` compares statements with each other.
 
 use std::collections::BTreeSet;
@@ -386,8 +386,8 @@ impl Trial {
         !self.carried().is_empty() && !self.readings.iter().any(is_read)
     }
 
-    /// The instruments for a prediction: one that did not answer is not asked again in the same
-    /// trial. People that do not know are not asked before they may have learned.
+    /// Returns the instruments for a prediction. People that did not answer are not asked again in
+    /// the same trial. People that do not know are not asked before they may have learned.
     fn available(&self, prediction: usize, rules: &Rules) -> BTreeSet<Instrument> {
         let is_unanswered = |it: &Reading| it.prediction == prediction && it.is_unanswered();
         let mut available = rules.available.clone();

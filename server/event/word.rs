@@ -67,8 +67,8 @@ fn begins_with(text: &str, name: &str) -> bool {
     }
 }
 
-/// Returns the person that a statement is recalled on the word of: it is held and no instrument
-/// carries it, or nothing has tested it yet. `carried`: the instruments that carry it.
+/// Returns the person that gave the word on which a statement is recalled: it is held and no
+/// instrument carries it, or nothing has tested it yet. `carried`: the instruments that carry it.
 pub fn word_of<'a>(
     status: Status,
     carried: &[Instrument],

@@ -21,7 +21,7 @@ pub struct Worked {
     before: i64,
 }
 
-/// The word of a run's event on work on it.
+/// The sign of work, or of rest, in an event of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     /// The run is worked on.
@@ -33,7 +33,7 @@ pub enum Sign {
 }
 
 impl Sign {
-    /// Reads the sign of a fact; none: another than the worker of the run wrote it.
+    /// Reads the sign of a fact; none: the fact is not of the server that works on the run.
     pub fn of(fact: &Fact<'_>) -> Option<Self> {
         let Fact::Run(run) = fact else {
             return Some(Self::Works);

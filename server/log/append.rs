@@ -1,8 +1,8 @@
 //! The one writer: gathers the appends of many tasks into one transaction (group commit), tells the
 //! feed, answers. It is a task of its own, so that no commit lives in a future that a disconnect or
-//! a time limit can drop. `Backend` is the part of a database; the steps of a transaction are here,
-//! once; its writes are in `append/plan.rs`. Long because the writer is one protocol: the part of a
-//! database, the right to append, and the retries of a group that fails.
+//! a time limit can drop. `Backend` is the work of a database for it; the steps of a transaction
+//! are here, once; its writes are in `append/plan.rs`. Long because the writer is one protocol: the
+//! work of a database, the right to append, and the retries of a group that fails.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::future::Future;

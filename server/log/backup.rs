@@ -174,8 +174,8 @@ async fn begin_sqlite(connection: &mut SqliteConnection) -> Result<(), StoreErro
     Ok(())
 }
 
-/// Checks that a backup can be read into a database. Nothing is changed yet: opened as a database a
-/// backup is none any more.
+/// Checks, as far as the two paths tell, that a backup can be read into a database. Nothing is
+/// changed yet: opened as a database a backup is none any more.
 fn check(file: &Path, log: Option<&Path>) -> Result<(), NotCopied> {
     let shown = file.display();
     let why = if file.is_dir() {

@@ -148,8 +148,8 @@ async fn tell(
     Ok(late)
 }
 
-/// Tells of events in order. An event that cannot be read is said, once, and does not hide those
-/// behind it. False: the tail has a gap before them.
+/// Tells of events in order. An event that cannot be read is reported, once, and does not hide
+/// those behind it. False: the tail has a gap before them.
 fn tell_of(feed: &Feed, space: &Space, events: Vec<Next>) -> Result<bool, StoreError> {
     let mut readable = Vec::new();
     for event in events {

@@ -73,7 +73,7 @@ struct Memory {
     closed: AtomicBool,
 }
 
-/// Opens a store in memory, for tests and simulations: its data is as long as its disk is. Fails
+/// Opens a store in memory, for tests and simulations: its data lives as long as its disk. Fails
 /// with [`StoreError::Unavailable`] where another store uses the disk.
 pub fn open(
     disk: &Disk,

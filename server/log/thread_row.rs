@@ -107,8 +107,8 @@ impl ThreadRow {
         waiting.reason.as_deref()
     }
 
-    /// Returns the failure of its last turn, if it did not end well and nothing has come since:
-    /// nothing happens in it until something does.
+    /// Returns the end of its last turn, if that failed or was cancelled, and nothing has come
+    /// since: nothing happens in it until something does.
     pub fn failed(&self) -> Option<&str> {
         let idle =
             matches!(self.status, Status::Idle | Status::Waiting) && self.woken <= self.handled;

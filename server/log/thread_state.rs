@@ -30,7 +30,7 @@ pub struct ThreadState {
     /// Of a mission that has ended: its tasks, counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<Counts>,
-    /// The failure of its last turn, if it did not end well.
+    /// The end of its last turn, if that failed or was cancelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
     /// Messages sent to other threads, since something came from outside.
@@ -61,7 +61,7 @@ pub struct ThreadState {
     /// more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
-    /// True if another party wants it to rest: nothing but the word of that party ends it.
+    /// True if a person paused it: only a person's word to go on, or a cancel, ends that.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
     /// The last event that the running turn is about: events up to here wait no longer. 0: none

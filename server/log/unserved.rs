@@ -14,7 +14,7 @@ words! {
     /// The work that is done for a space.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Work {
-        /// Opens the space for a request.
+        /// The space is opened for a request.
         Opening = "opening",
         /// Its index is gone on with.
         Index = "index",

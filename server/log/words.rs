@@ -10,8 +10,8 @@ use unicode_normalization::char::is_combining_mark;
 
 mod fold;
 
-/// The version of the words by which a text is stored to be found. Another one has the indexes made
-/// anew.
+/// The version of the words that are stored of a text, to find it by. Another one has the indexes
+/// made anew.
 pub const VERSION: i64 = 3;
 /// Longer words are known by their first characters.
 const WORD_MAX: usize = 64;

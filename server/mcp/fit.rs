@@ -1,5 +1,5 @@
-//! The check of a schema of another server before a model or a person sees it. All its characters
-//! are visible, and its size does no harm.
+//! Checks a schema of another server before a model or a person sees it: all its characters are
+//! visible, and its size does no harm.
 
 use serde_json::Value;
 

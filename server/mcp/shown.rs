@@ -153,7 +153,7 @@ pub async fn providers(
     Ok(all)
 }
 
-/// Returns true for a server that can be called, with the part of its list that is not taken.
+/// Returns true for a server that can be called, with the lacks of its list, if there are any.
 /// Returns false with the reason for any other.
 fn connection(server: &Server) -> (bool, Option<String>) {
     match &*server.line.phase.borrow() {

@@ -86,8 +86,9 @@ async fn joined(
     Ok(drafts)
 }
 
-/// Tries a statement again that is not tried any more, because it is claimed again. One that has
-/// lost its ground is tried only on ground that stands: its own again, or that of the new claim.
+/// Returns the words by which a statement that is not tried any more is tried again, because it is
+/// claimed again; none: it is not. One that has lost its ground is tried only on ground that
+/// stands: its own again, or that of the new claim.
 async fn reopened(
     journal: Journal<'_>,
     claim: &StatementRow,

@@ -170,9 +170,7 @@ impl Draftlike {
         }
     }
 
-    /// Returns the usable part of it, with an instrument for each prediction.
-    ///
-    /// `time`, `known`: the time that they are about, and the held statements against them.
+    /// `time`, `known`: the time that they are about, and the held values that contradict them.
     pub fn derived(
         self,
         statement: &str,

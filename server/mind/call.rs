@@ -97,7 +97,7 @@ pub struct Question {
     pub own: Vec<Event>,
     /// The tools.
     pub tools: ToolSpecs,
-    /// The choice of tools.
+    /// The tools that the model may or must call.
     pub choice: ToolChoice,
     /// The tier.
     pub tier: Tier,

@@ -76,8 +76,8 @@ pub(super) async fn propose(nothing: (), desk: Desk) -> Came<Json> {
     Came::To(json!(plan))
 }
 
-/// Puts a plan before people, and waits for their verdict. No verdict in time counts as a
-/// rejection.
+/// Puts a plan before people, and waits for their verdict. If none comes in time, the plan is
+/// rejected.
 #[node]
 pub(super) async fn approve(plan: Json, desk: Desk) -> Approved {
     let (mission, tool) = (&desk.journal.mission, MissionPlan::NAME);

@@ -1,7 +1,7 @@
 //! Making of frameworks: from a task that nothing solved, not even the high tier, and from the
-//! calls of tools by which one was solved. For the first a rule decides whether, and a model writes
-//! it or declines. Its program is run and mended, and of several values of its parameters the best
-//! are kept. Nodes of the pipeline in `missions/flow.rs`.
+//! calls of tools by which one was solved. For the first a rule decides if one is made, and a model
+//! writes it or declines. Its program is run and mended, and of several values of its parameters
+//! the best are kept. Nodes of the pipeline in `missions/flow.rs`.
 
 use runner::request::Language;
 use serde::{Deserialize, Serialize};

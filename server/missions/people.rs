@@ -1,5 +1,5 @@
-//! Questions of a mission to people, and their changes: a request is put before them once, also
-//! over crashes, and each flow that waits for it is counted as waiting.
+//! Questions of a mission to people, and the changes that people make to its tasks. A request is
+//! put before them once, also over crashes, and each flow that waits for it is counted as waiting.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -124,7 +124,8 @@ pub(super) async fn follow(desk: &Desk, mut follower: Follower, mut seen: Seq) -
     }
 }
 
-/// Hears the same of the events after `seen`, as the log has them now. Returns the last one.
+/// Hears the same of the events after `seen`, as the log has them now. Returns the position up to
+/// which they were read.
 async fn hear_behind(desk: &Desk, seen: Seq) -> Result<Seq, StoreError> {
     let (store, space) = (&*desk.ground.store, &desk.space);
     let head = store.head(space).await?.seq;

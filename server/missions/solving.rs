@@ -18,8 +18,8 @@ use thinkd_event::mission::{ANSWER_MAX, Route, Step, TEXT_MAX, TaskId, sameness}
 use thinkd_event::statement::cut;
 use thinkd_model::provider::Tier;
 
-/// Most requests for one answer if its program ends in an error, or has to be looked up first: of
-/// the ordinary model, and of the high tier.
+/// Most requests for one answer where its program ends in an error, or where words have to be
+/// looked up first: of the ordinary model, and of the high tier.
 pub(super) const PROGRAMS: usize = 3;
 const PROGRAMS_HIGH: usize = 6;
 

@@ -231,7 +231,8 @@ async fn park(key: &RunKey, desk: &Desk, stands: Vec<Condition>) -> Result<Looke
     }
 }
 
-/// Ends a mission: first the end of each task left without a result, then the answer, and the end.
+/// Ends a mission: writes the ends of the tasks that it leaves behind, then the answer, and its own
+/// end.
 async fn close(key: &RunKey, desk: &Desk, outcome: RunOutcome) -> Result<Status, Lost> {
     let (status, why, answer) = match &outcome {
         RunOutcome::Done(Held::Here(done)) => (Status::Done, None, done["answer"].as_str()),

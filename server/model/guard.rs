@@ -41,8 +41,8 @@ pub(super) struct Seen {
     pub heard: Option<Instant>,
 }
 
-/// Returns the same response as server-sent events, one JSON text each, with any header. Its body
-/// ends in an error where it becomes larger than it may.
+/// Returns the same response as server-sent events, one JSON text each, whichever type its header
+/// named. Its body ends in an error where it becomes larger than it may.
 pub(super) fn guarded(response: Response, seen: Arc<Mutex<Seen>>) -> Response {
     let mut envelope = http::Response::new(());
     *envelope.status_mut() = response.status();

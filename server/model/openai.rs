@@ -30,8 +30,8 @@ pub(super) use course::backoff;
 
 mod course;
 
-/// The filter that keeps the client library out of the log: it writes whole answers that it cannot
-/// read; we say it shortly, as a failure event.
+/// The filter that keeps the client library out of the log. The library writes whole answers that
+/// it cannot read; the server reports them shortly, as a failure event.
 pub const QUIET: &str = "async_openai=off";
 
 impl Options {

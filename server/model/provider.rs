@@ -128,7 +128,7 @@ pub struct Request {
     pub messages: Vec<Message>,
     /// The tools that it may call.
     pub tools: Arc<[ToolSpec]>,
-    /// The tools that it must call.
+    /// The tool that it must call, if there is one.
     pub choice: ToolChoice,
     /// The manner in which their schemas are sent.
     pub schemas: Schemas,

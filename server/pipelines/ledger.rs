@@ -242,8 +242,8 @@ impl Ledger {
     }
 }
 
-/// Crates of nodes, and the modules that records name in their place, from before they were crates. A
-/// run that began before goes on, also on an older server.
+/// Crates of nodes, and the modules that records name in their place, from before they were crates.
+/// A run that began before goes on, also on an older server.
 const MOVED: [(&str, &str); 2] = [
     ("thinkd_missions", "thinkd::runtime::kinds::missions"),
     ("thinkd_pipelines", "thinkd::pipelines"),

@@ -1,6 +1,7 @@
 //! All settings, with their defaults and the forbidden combinations. Their sources are in
-//! `program/settings/sources.rs`: defaults < `thinkd.toml` < environment < flags. An unknown key
-//! refuses to start. Long because all keys stand in one type, and their checks stand beside it.
+//! `program/settings/sources.rs`: defaults < `thinkd.toml` < environment < flags. With an unknown
+//! key the program does not start. Long because all keys stand in one type, and their checks stand
+//! beside it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -198,7 +199,7 @@ with_defaults! {
     pub struct Log {
         /// Lines for people (`pretty`) or JSON objects (`json`).
         pub format: LogFormat = LogFormat::Pretty,
-        /// The lines that are written: `info`, `debug`, `thinkd=debug,warn`, `thinkd_log=debug` for one floor, … A release has none of level `trace`.
+        /// The lines that are written: `info`, `debug`, `thinkd=debug,warn`, `thinkd_log=debug` for one crate, … A release has none of level `trace`.
         pub level: String = "info".into(),
     }
 }

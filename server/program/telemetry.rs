@@ -34,10 +34,8 @@ const LINES: usize = 4096;
 /// Longest wait for the last lines.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
-/// Starts logging. A level that cannot be read is the caller's configuration error.
-///
-/// Lines are written by a thread of their own: a full disk, a pipe without a reader or with one
-/// that is gone costs lines, never the work that they are about.
+/// Lines are written by a thread of their own. A full disk, or a pipe that is not read any more,
+/// costs lines, never the work that they are about.
 pub fn start_log(log: &Log, secrets: Vec<SecretString>) -> Result<Logging, Invalid> {
     let levels: Targets = format!("{},{},{FRAMES},{}", openai::QUIET, wire::QUIET, log.level)
         .parse()

@@ -32,7 +32,7 @@ impl Choices {
         Some((self.begin(&mut all, of, with), why))
     }
 
-    /// Returns a task that goes on: its choice is in the log.
+    /// Returns the choice for a task that goes on, as the log has it, and counts it.
     pub fn goes_on(&self, space: &Space, framework: &str, with: bool) -> Chosen {
         let of = (space.clone(), framework.to_owned());
         self.begin(&mut lock(&self.0), of, with)

@@ -18,8 +18,8 @@ const TASK_MAX: usize = 1024;
 pub struct Likely {
     /// The framework.
     pub row: FrameworkRow,
-    /// The choice to solve the task with it; else it is solved without it, to compare, and its
-    /// outcome is told, too. Kept until that is told, so that choices beside it count it.
+    /// The choice for the task: with the framework, or without it, to compare. Its outcome is told
+    /// either way. Kept until then, so that choices beside it count it.
     pub chosen: Chosen,
     /// Why it is, or is not, in a sentence: how like the task is, and how the framework stands.
     pub reason: String,

@@ -110,8 +110,8 @@ impl Graph {
         keys.iter().flatten().find_map(|key| self.of_key(key))
     }
 
-    /// Returns the node of a key. A name that statements have is itself, even if another one is
-    /// called so: only a name that stands nowhere else is another name.
+    /// Returns the node of a key; none: the key is no name here. A name that statements have is its
+    /// own node. Only a key that no statement has is looked up among the other names.
     fn of_key(&self, key: &str) -> Option<Node> {
         let node = self
             .names

@@ -116,7 +116,7 @@ impl Meaning {
         self.partly(slot, self.in_time(until, self.filled(slot)).await)
     }
 
-    /// Returns the result of work that is done until then.
+    /// Returns the result of work that ends by `until`; otherwise an error that names the limit.
     async fn in_time<T>(
         &self,
         until: Instant,

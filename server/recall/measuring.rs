@@ -17,8 +17,8 @@ const LEAST: f32 = 0.01;
 const SAME: f32 = 0.99;
 
 impl Meaning {
-    /// Returns the scale of the model, measured once. Vectors of the same model with other
-    /// dimensions are in the way.
+    /// Returns the scale of the model, measured once. Fails if vectors of the same model with other
+    /// dimensions are stored.
     pub(super) async fn scale(&self) -> Result<Scale, Why> {
         if let Some(known) = &*self.scale.read().await {
             return Ok(known.clone());

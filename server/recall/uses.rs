@@ -74,7 +74,8 @@ impl Counted {
 }
 
 impl Uses {
-    /// Returns the statements that were recalled of late in a space, as the log has it now.
+    /// Returns the counts of the statements that minds recalled of late in a space, brought up to
+    /// date from the log.
     pub async fn counted(
         &self,
         store: &dyn Store,

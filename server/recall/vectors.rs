@@ -82,8 +82,8 @@ impl Scale {
         vector.without(&common.statements)
     }
 
-    /// Returns how near two statements are at least that may say the same: half way from a question
-    /// and its answer to the very same text. Of letters alone a fixed part.
+    /// Returns the least cosine of two statements that may say the same: half way from that of a
+    /// question and its answer to that of equal texts. Of letters alone it is a fixed number.
     pub fn alike(&self) -> f32 {
         if *self == Self::LETTERS {
             0.8

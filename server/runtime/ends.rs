@@ -78,9 +78,9 @@ impl Ends {
         }
     }
 
-    /// Does the rest of the end of a thread, step by step: until no thread below it is left that
-    /// ends with it. Then it begins the next part, which brings the others with it (`told`). `due`:
-    /// the time of the timer that stands for it.
+    /// Does the rest of the end of a thread. While threads below it are left that end with it, it
+    /// goes on append by append; else it makes one append. The last event that it stores starts the
+    /// next part (`tell_of_ends`). `due`: the time of the timer that stands for the rest.
     pub async fn do_rest_of_end(
         &self,
         space: &Space,
@@ -115,7 +115,7 @@ impl Ends {
     }
 
     /// Sees to the consequences of events that end threads. Returns the time of the timer for the
-    /// threads below this one that have not ended.
+    /// threads below this one that have not ended; none: there are none.
     async fn tell_of_ends(
         &self,
         space: &Space,

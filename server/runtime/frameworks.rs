@@ -123,7 +123,8 @@ async fn expected(
     }
 }
 
-/// Returns the event with the new state of a framework; without one, that it is gone.
+/// Returns the event with the new state of a framework; without one it says that the framework is
+/// gone.
 fn set(id: &str, framework: Option<&Framework>) -> Draft {
     let framework = framework.cloned().map(Box::new);
     Draft::set(&ThreadId::default(), id, Change::Framework(framework))

@@ -59,7 +59,7 @@ pub struct Ground {
 
 impl Ground {
     /// Returns the ground from the supplies of the composition root. To be called inside of a tokio
-    /// runtime, on the threads that spaces share.
+    /// runtime: spaces share its threads.
     pub fn new(
         supplies: Supplies,
         tools: Arc<Tools>,
@@ -146,7 +146,7 @@ impl Ground {
 pub trait Wakes: Send + Sync {
     /// Has a thread looked after, at this place if it has one already.
     fn wake(&self, key: ThreadKey, place: Option<Place>);
-    /// Has the requests of a stored event done.
+    /// Does the work that a stored event asks for.
     fn on_stored(&self, space: &Space, event: &Event);
 }
 

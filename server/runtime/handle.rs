@@ -224,8 +224,8 @@ impl Wakes for Inner {
         self.lease_loop.wake(key, place);
     }
 
-    /// Looks after a thread that the event wakes, waits for a timer that it sets, and does the
-    /// consequences of an end.
+    /// Has a thread looked after that the event wakes, wakes the timers if it sets a time, and
+    /// starts the rest of an end. Settles the requests to people that it leaves.
     fn on_stored(&self, space: &Space, event: &Event) {
         let (running, key) = (&self.ground.running, || {
             (space.clone(), event.thread.clone())

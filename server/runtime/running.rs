@@ -35,7 +35,7 @@ struct Active {
     cancel: Option<Seq>,
     /// The turn that runs.
     stop: Option<Arc<Stop>>,
-    /// End of the events that the turn is about; 0: it has not begun.
+    /// The last event that the turn is about; 0: it has not begun.
     taken: Seq,
     /// True: it was ended from here, and that was shown.
     ended: bool,
@@ -136,8 +136,8 @@ impl Running {
         stop.inspect(|stop| stop.stop(why)).is_some()
     }
 
-    /// Cancels the work on a thread, or the work about to begin, with messages up to `head`. False: the
-    /// thread is not run here.
+    /// Cancels the work on a thread, or the work about to begin, with messages up to `head`. False:
+    /// the thread is not run here.
     pub fn cancel(&self, key: &ThreadKey, head: Seq) -> bool {
         self.change(key, |active| match &active.stop {
             Some(stop) => stop.stop(Why::Cancel),
@@ -176,10 +176,10 @@ impl Running {
         Ok(mail.saturating_sub(withdrawn))
     }
 
-    /// Shows the status of a thread now that its turn is over. One that has ended stays ended, with
-    /// any status of its last turn. Returns whether it has more to do, by the append that ended the
-    /// turn. The lease was given back in it, so that events that another server has stored since
-    /// are looked after there.
+    /// Shows the status of a thread now that its turn is over. One that has ended stays ended,
+    /// regardless of the status of its last turn. Returns whether it has more to do, by the append
+    /// that ended the turn. The lease was given back in it, so that events that another server has
+    /// stored since are looked after there.
     pub async fn show(&self, key: &ThreadKey, status: Status, queued: u32) -> bool {
         let (space, thread) = key;
         let Ok(row) = self.store.thread_lately(space, thread).await else {
@@ -197,7 +197,7 @@ impl Running {
         row.as_ref().is_some_and(ThreadRow::has_work)
     }
 
-    /// Shows that a thread was ended from here, with any later status of its last turn.
+    /// Shows that a thread was ended from here, regardless of any later status of its last turn.
     pub fn show_end(&self, key: &ThreadKey, status: Status) {
         let mut active = self.active.lock();
         if let Some(active) = active.get_mut(key) {

@@ -152,8 +152,8 @@ impl Runtime {
         Err(overtaken(name))
     }
 
-    /// Returns the first due time after a moment. The error: the schedule recurs too often, or none
-    /// is to come.
+    /// Returns the first due time after a moment. The error: the recurrence is not valid, it is too
+    /// frequent (`limits.schedule_interval_ms`), or no due time is to come.
     pub(super) fn first_due(
         &self,
         schedule: &Schedule,

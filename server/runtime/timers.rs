@@ -172,7 +172,8 @@ impl Timers {
         }
     }
 
-    /// Fires the timers that are due now, or some of them where they are very many.
+    /// Fires the timers and schedules that are due now, or some of them where they are very many.
+    /// Returns false if there were none.
     async fn fire_some(&self, space: &Space) -> Result<bool, StoreError> {
         let now = time::now();
         let timers = self.store.due(space, now, AT_ONCE).await?;

@@ -339,7 +339,7 @@ impl Turns {
         })
     }
 
-    /// Has the requests of a stored event to others done.
+    /// Passes a stored event on, so that the work that it asks of others is done.
     fn tell(&self, space: &Space, event: &Event) {
         (self.ground.mind.on_stored)(space, event);
     }

@@ -40,8 +40,8 @@ impl Pieces {
         self.has_subscribed = true;
     }
 
-    /// Returns the part of a hint that is yet to be sent, and takes it as sent. A piece behind a hole
-    /// comes with all that is missing before it; of a reply that is over it does not come.
+    /// Returns the part of a hint that is yet to be sent, and takes it as sent. A piece behind a
+    /// hole comes with all that is missing before it. If its reply is over, it does not come.
     pub fn unsent(&mut self, hint: Arc<Hint>) -> Option<Arc<Hint>> {
         let delta = match &*hint {
             Hint::Delta(delta) => delta,

@@ -8,11 +8,11 @@ pub enum Right {
     /// To read the space: its log with `debug`, prompt views, threads, submodules, settings, state, blobs and runs.
     Read,
     /// To speak in the space: inputs, blobs and answers to questions. To create, end and cancel
-    /// threads and runs of pipelines. To take back inputs of the same name.
+    /// threads and runs of pipelines. To take back inputs of the same user.
     Speak,
     /// To change the mind, its behaviour, its waking by the clock and its world model: submodules,
     /// settings, schedules, frameworks, the withdrawal of statements, the merging of names. To take
-    /// back inputs of any name.
+    /// back inputs of any user.
     Shape,
     /// To say of tool calls whether they may run.
     Judge,

@@ -1,6 +1,6 @@
 //! Supervision of background tasks: the search for work, the renewal of leases, timers, the index,
 //! the writer. They are not awaited, so an end would go unseen; the supervisor keeps the name of
-//! the first that does, and why.
+//! the first that ends, and why.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;

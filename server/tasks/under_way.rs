@@ -10,10 +10,9 @@ use std::future::Future;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
-/// Futures under way. They go on only while they are polled. A thing that one of them holds
-/// meanwhile (a connection of the store, a lock) is lost to all others. An owner that awaited the
-/// same thing on its own would wait for itself. So the owner awaits everything
-/// [`beside`](Self::beside) them.
+/// Futures under way. They go on only while they are polled. No other task gets a thing that one of
+/// them holds meanwhile (a connection of the store, a lock). An owner that awaited the same thing
+/// on its own would wait for itself. So the owner awaits everything [`beside`](Self::beside) them.
 pub struct UnderWay<F: Future> {
     futures: FuturesUnordered<F>,
     /// The outputs of the futures that ended while their owner awaited something else, in the order
@@ -41,7 +40,7 @@ impl<F: Future> UnderWay<F> {
         self.futures.len() + self.ended.len()
     }
 
-    /// Returns true if none is under way.
+    /// Returns true if none is under way, and none ended that was not asked for.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -7,7 +7,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use thinkd_words::text::unmarked;
 
-/// The values and those of a file, which has one a line.
+/// Returns these values and those of a file, which has one a line: a name, `sign`, and the value.
+/// The error: the file cannot be read, or a line has no `sign`.
 pub fn with_file(
     values: &BTreeMap<String, SecretString>,
     file: Option<&Path>,

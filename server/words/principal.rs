@@ -69,7 +69,7 @@ pub struct Principal {
     pub space: Space,
     /// The name they go by, when they said one.
     pub user: Option<String>,
-    /// The credential that let them in.
+    /// The credential that let the caller in.
     pub credential: Credential,
     /// Their role.
     pub role: Role,

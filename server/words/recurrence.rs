@@ -1,6 +1,6 @@
 //! Recurrence: the moments at which something is due, once, every so many seconds, or on days at a
 //! local time. Pure: the time is an argument. The rules of time zones come with the program, so
-//! that every server of a build has the same ones, in spite of those installed on its machine.
+//! that every server of a build has the same ones, regardless of those installed on its machine.
 //! Long because the rules of the calendar are one table: the next due time, the missed ones, and
 //! the refused values, for each kind.
 

@@ -46,8 +46,8 @@ pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
     })
 }
 
-/// Returns the lint against calls without a use: an unused call does nothing. Said of the function
-/// and not of `Context`, for `context.run().await?;` is fine.
+/// Returns `#[must_use]` for the node: an unused call does nothing. None: the function has one.
+/// Said of the function and not of `Context`, for `context.run().await?;` is fine.
 fn unused(attrs: &[Attribute]) -> Option<TokenStream> {
     let said = attrs
         .iter()

@@ -303,8 +303,8 @@ impl Service {
 }
 
 impl Method {
-    /// Replaces `Self` by `replica`: in the code made of the method, `Self` would mean another
-    /// type.
+    /// Returns the method with `replica` in the place of `Self`: in the code made of it, `Self`
+    /// would mean another type. Refuses type parameters, and parameters that are no data.
     fn of(method: &ImplItemFn, replica: &Ident) -> Result<Self> {
         let named = |span| Ident::new(&replica.to_string(), span).into_token_stream();
         let signature = replaced(method.sig.to_token_stream(), "Self", &named);

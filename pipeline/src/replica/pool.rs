@@ -213,8 +213,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Returns false if the built instances were forgotten meanwhile, with the backend they live
-    /// by.
+    /// Brings the replica to `n` instances. Returns false if they were forgotten while they were
+    /// built, and their backend with them.
     async fn try_bring_to(&'static self, n: usize) -> Result<bool, ReplicaError> {
         self.deployed.with(|deployed| {
             // Begun by a backend that is not configured any more, and never finished.

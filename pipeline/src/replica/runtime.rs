@@ -60,8 +60,8 @@ impl Manager {
         result
     }
 
-    /// Runs `work` with every replica of this manager deployed by `config`, and ends them all when
-    /// it is over: by a result, an error, a panic or because it is dropped. Then the former backend
+    /// Runs `work` with every replica of this manager deployed by `config`. Ends them all when it
+    /// is over: by a result, an error, a panic or because it is dropped. Then the former backend
     /// is back. See [`runtime`].
     pub async fn runtime<F: Future>(
         &'static self,
@@ -85,8 +85,8 @@ fn names(pools: &[&Pool]) -> Vec<String> {
 
 /// Runs `work` with every replica of the standard manager deployed first and shut down always.
 ///
-/// One such block at a time has a manager; a second one is refused. Earlier deployments are shut
-/// down first, so that inside all replicas are where `config` puts them.
+/// A manager has one such block at a time; a second one is refused. Earlier deployments are shut
+/// down first, so that within the block all replicas are where `config` puts them.
 ///
 /// ```standalone_crate
 /// use unhurried::{Config, Context, Replica, ReplicaError, node, replica, runtime};

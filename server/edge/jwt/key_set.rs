@@ -34,7 +34,7 @@ pub struct Key {
     material: Material,
     /// The key itself.
     pub decoding: DecodingKey,
-    /// The checks that a token has to pass that it has signed.
+    /// The checks for a token that this key has signed.
     pub validation: Validation,
     /// Cancelled when the issuer does not have it any more.
     pub gone: CancellationToken,

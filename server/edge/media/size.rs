@@ -73,7 +73,7 @@ fn jpeg(bytes: &[u8]) -> Option<Size> {
     }
 }
 
-/// Returns the next marker, past bytes that are none and bytes that fill up before it.
+/// Returns the next marker. Skips other bytes before it, and bytes that fill up.
 fn marker(bytes: &[u8], at: &mut usize) -> Option<u8> {
     *at += bytes.get(*at..)?.iter().position(|byte| *byte == 0xff)?;
     *at += bytes.get(*at..)?.iter().position(|byte| *byte != 0xff)?;

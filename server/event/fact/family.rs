@@ -141,8 +141,8 @@ pub(super) trait Family<'a>: Declared {
         false
     }
 
-    /// Returns true if others go by the event from outside that it goes back to. Such are the input
-    /// of a call, the cause of a thread, and an event that wakes another thread, or this one later.
+    /// Returns true if others go by the event from outside that it goes back to: for the usage of a
+    /// call, the cause of a thread, or an event that wakes another thread, or this one later.
     fn has_root(&self) -> bool {
         false
     }

@@ -1,6 +1,6 @@
 //! The facts of pipeline runs: a run begins and ends, its nodes start and end. All but failures are
-//! of modality `state`, so that no model is shown them. `pipelines/registry.rs` has the parts of a
-//! run.
+//! of modality `state`, so that no model is shown them. `pipelines/host.rs` has the means of a run,
+//! `pipelines/ledger.rs` its events.
 //! Long because a family of facts is one file: its types, how each is written and read, the answers
 //! to readers, examples.
 

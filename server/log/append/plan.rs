@@ -1,6 +1,6 @@
 //! The writes of one transaction. Drafts become events, at their places in the log, and rows; a
-//! draft that is known, stale or in conflict is answered as such. Pure: `append.rs` and the
-//! databases have the time and the way of the write.
+//! draft that is known, stale or in conflict is answered as such. Pure: `append.rs` decides the
+//! time of the write, and the databases do it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;

@@ -94,7 +94,8 @@ impl Queue {
         self.filled.notify_one();
     }
 
-    /// Ends all waits for items in here: the writer takes out no more.
+    /// Drops all items and probes, so that their callers wait no longer: the writer takes out no
+    /// more.
     pub fn end(&self) {
         *self.state.lock() = State {
             closed: true,

@@ -69,8 +69,8 @@ pub struct StatementRow {
 }
 
 impl StatementRow {
-    /// Returns the person that carries it alone, held or recalled without being held, by word;
-    /// none: it is on no word, or an instrument carries it.
+    /// Returns the person with the word on which it is held, or recalled without being held; others
+    /// may have said it, too. None: it is on no word, or an instrument carries it.
     pub fn word(&self) -> Option<&Claimant> {
         let judged = self.judged.as_ref().map(|judged| judged.carried.as_slice());
         let carried = judged.or_else(|| (!self.status.is_held()).then_some([].as_slice()))?;
@@ -343,7 +343,7 @@ pub(crate) fn waiting(space: &Space, most: u32) -> Select {
         .first(most)
 }
 
-/// Returns true if fewer are to be tried; one of which only the new part is known counts.
+/// Returns true if fewer than `most` are to be tried; one that is known in part counts.
 pub(crate) fn has_room(seen: Seen<'_>, space: &Space, most: u32) -> bool {
     let is_waiting = |row: &Cow<'_, Row>| !row.has("due") || *row.cell("due") != Cell::Null;
     let waiting = seen.rows(&TABLE, space).filter(is_waiting);
@@ -455,7 +455,8 @@ impl dyn Store + '_ {
         self.read(select, read).await
     }
 
-    /// Returns statements of a status that were tested at this time or later, the first test first.
+    /// Returns statements of a status that were tested at this time or later, the earliest test
+    /// first; at most `limit`.
     pub async fn statements_by_age(
         &self,
         space: &Space,
@@ -471,7 +472,7 @@ impl dyn Store + '_ {
         self.read(select, read).await
     }
 
-    /// Returns the room for one more claim where at most `most` wait. It reads two rows.
+    /// Returns the room for one more claim where at most `most` wait, by two rows.
     pub async fn room_for_claim(&self, space: &Space, most: u32) -> Result<Room, StoreError> {
         let waiting = Select::of(&TABLE, space)
             .at_least("due", 0)

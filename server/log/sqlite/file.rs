@@ -82,9 +82,9 @@ pub(super) fn private(path: &Path) -> std::io::Result<File> {
         .open(path)
 }
 
-/// Keeps every other process (and a second store in this one) away. It is kept from the file under
-/// any name (`file`), and from the name with any file (`name`), for SQLite has files beside it that
-/// are found by name.
+/// Keeps every other process (and a second store in this one) away: from the file under any name
+/// (`file`), and from the name with any file (`name`). SQLite has files beside it that are found by
+/// name.
 pub(crate) struct Lock {
     name: File,
     file: File,

@@ -29,9 +29,9 @@ const COPIED: usize = 1 << 20;
 /// Longest time for work under way to end.
 const ROLLBACK: Duration = Duration::from_secs(1);
 
-/// Set when the disk did not confirm a write: its content is unknown then, and a second question
-/// may be answered wrongly. And when a file is not any more where it was opened: the next start
-/// would not find its writes. Nothing more is appended until the process starts anew.
+/// Set when the disk did not confirm a write: the content of the disk is unknown then, and a second
+/// question may be answered wrongly. Also set when a file is not any more where it was opened: the
+/// next start would not find its writes. Nothing more is appended until the process starts anew.
 #[derive(Clone, Default)]
 pub(super) struct Broken(Arc<OnceLock<String>>);
 

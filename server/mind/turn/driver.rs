@@ -292,7 +292,8 @@ impl Driver {
         ahead
     }
 
-    /// Ends the turn in the same way, ahead by the drafts that are stored with its end.
+    /// Ends the turn in the same way. `ahead`: the machine after the drafts that are stored with
+    /// the end.
     pub(super) async fn end_ahead(
         &mut self,
         ahead: &Turn,

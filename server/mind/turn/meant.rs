@@ -212,8 +212,8 @@ fn not_whole(is_cut: bool) -> String {
     }
 }
 
-/// Returns a reply with mended arguments: they are no JSON object, or are one in a text, and the
-/// text that it says is beyond doubt.
+/// Returns a reply with mended arguments where these were no JSON object, or one in a text, and its
+/// text is beyond doubt; else the call as it is.
 pub(super) fn mended(call: Asked) -> Asked {
     if call.tool != REPLY {
         return call;

@@ -10,7 +10,7 @@ use thinkd_log::query::Query;
 use thinkd_model::answer::said;
 
 impl Driver {
-    /// Returns true if a reply says a text that its reader has read: earlier in the turn, or in the
+    /// Returns true if the reader of a reply has read its text: earlier in the turn, or in the
     /// reply before a turn begun by a thought of the thread. `drafts` are about to be appended
     /// before it.
     pub(super) async fn has_said(&self, call: &Asked, drafts: &[Draft]) -> Result<bool, Lost> {

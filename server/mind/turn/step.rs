@@ -12,13 +12,13 @@ pub struct Step {
     pub operation: Option<Operation>,
     /// Messages to be sent.
     pub sends: Vec<Send>,
-    /// All messages are named.
+    /// No more messages are to come.
     pub sends_done: bool,
     /// Contacts to add.
     pub connect: Vec<Name>,
     /// Contacts to remove.
     pub disconnect: Vec<Name>,
-    /// All contacts are named.
+    /// No more changes of contacts are to come.
     pub contacts_done: bool,
     /// The choice to wait before the next step or not, and for which thread.
     pub wait: Option<Wait>,

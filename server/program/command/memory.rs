@@ -133,7 +133,7 @@ impl Audit {
         self.statements.values().sum()
     }
 
-    /// Returns the number of refuting trials, and of all that had an outcome.
+    /// Returns the number of falsified statements, and of all statements with a trial that ended.
     fn falsified(&self) -> (u64, u64) {
         let of = |status: &str| self.statements.get(status).copied().unwrap_or(0);
         let tried = ["surviving", "contested", "untested", "falsified", "ended"];

@@ -207,7 +207,7 @@ impl Rows {
     }
 }
 
-/// Returns the columns of a text.
+/// Returns the number of columns that a text takes.
 pub fn columns(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }

@@ -61,7 +61,7 @@ fn words(it: &Unread) -> String {
     )
 }
 
-/// Logs its unreadable parts, once.
+/// Stores a failure in the log for each change that could not be read, once.
 async fn tell(store: &Arc<dyn Store>, unreadable: &[Unread]) -> Result<(), StoreError> {
     for it in unreadable {
         let detail = json!({ "seq": it.seq, "kind": it.kind, "key": it.key });

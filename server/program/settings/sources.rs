@@ -275,8 +275,8 @@ fn variable(name: &str) -> String {
 /// Names that are not settings of the server: the clients' and the tests' own.
 const OTHERS: [&str; 3] = ["THINKD_CONFIG", "THINKD_URL", "THINKD_USER"];
 
-/// Returns true for a key with a secret: a text, of any form, never quoted in an error, with a
-/// `…_FILE` variant.
+/// Returns true for the key of a secret. Its value is text even if it looks like a number; an error
+/// never quotes it; it has a `…_FILE` variant.
 fn is_secret(path: &str) -> bool {
     let is_one = |name| matches!(name, "token" | "api_key" | "key");
     path.starts_with("database") || path.rsplit('.').next().is_some_and(is_one)

@@ -94,7 +94,8 @@ impl Tools {
             .try_for_each(|(name, options)| options.check(name))
     }
 
-    /// Checks the names that are marked for approval; the error names the fault.
+    /// Checks the names that are marked for approval, the times of approvals and `open_requests`;
+    /// the error names the fault.
     pub(super) fn check_approvals(&self, tools: &Catalogue) -> Result<(), String> {
         if self.approvals().marks(decision::REPLY) {
             return Err(

@@ -66,7 +66,8 @@ impl Repeats {
         Some(line)
     }
 
-    /// Returns the lines of periods that are over. A period begins anew for those that go on.
+    /// Returns a line for each period that is over and left lines out: the last of them, with their
+    /// number. A period begins anew for those that go on.
     pub fn due(&mut self, now: Instant) -> Vec<Vec<u8>> {
         if now.duration_since(self.looked) < LOOK {
             return Vec::new();
@@ -75,7 +76,7 @@ impl Repeats {
         self.told(|said| now.duration_since(said.since) >= PERIOD, now)
     }
 
-    /// Returns the lines of all that were left out.
+    /// Returns a line with the number of left-out lines for each period that has some, over or not.
     pub fn rest_of_all(&mut self, now: Instant) -> Vec<Vec<u8>> {
         self.told(|_| true, now)
     }

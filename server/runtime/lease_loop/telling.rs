@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::LeaseLoop;
 use thinkd_log::presence::{Doing, Presence};
 
-/// Time in which news for other servers are gathered into one.
+/// Time in which the news for other servers is gathered into one message.
 const GATHER: Duration = Duration::from_millis(10);
 
 impl LeaseLoop {

@@ -205,7 +205,7 @@ impl Inbox {
 
     /// Returns the question that an input answers: the only open one of its thread. The input has
     /// to be a message of a user that may answer, in words that can be its answer. Most threads
-    /// have none: their row says so.
+    /// have no open question: their row says so.
     async fn answers(
         &self,
         input: &Input,

@@ -34,7 +34,8 @@ pub(super) struct Settled {
 }
 
 impl Turns {
-    /// Returns the events that this batch brings with it.
+    /// Returns the events that this batch brings with it, and whether a model has to think about
+    /// it.
     pub(super) async fn settle(
         &self,
         space: &Space,
@@ -142,7 +143,8 @@ fn unread(failure: Failure) -> StoreError {
     StoreError::Unavailable(failure.text)
 }
 
-/// Tells watches of their event once, and marks them, so that the reminder stays.
+/// Tells the thread once of each watch with an event that has come, and marks the watch, so that
+/// the reminder stays.
 fn raise(row: &ThreadRow, turn: u64, batch: &[Event], drafts: &mut Vec<Draft>) {
     for (id, watch) in row.state.watches.iter().filter(|(_, watch)| !watch.raised) {
         let Some(event) = batch.iter().find(|event| watch.matches(event)) else {

@@ -1,5 +1,5 @@
 //! The corrections of a view: lines after the transcript about statements that are not held any
-//! more, or never were. Each stands for an entry, or one that a summary stands for, from which the
+//! more, or never were. Each names an entry, or one that a summary stands for, from which the
 //! statement came, or that returned it. The lines move, so they stand behind the prefix of the next
 //! view.
 

@@ -19,12 +19,8 @@ pub fn least(event: &Event, options: &Options, prompts: &Prompts) -> usize {
     Entry::of(event, lengths, prompts).written()
 }
 
-/// Returns the entry, by the sizes of all, with which a view begins that may take `bytes`. The
-/// first entry stands at `position` in its thread.
-///
-/// A view is filled from the newest backwards, and begins at the roundest position at which it is
-/// at least half full. There it stays, turn after turn, until it is full. Entries from `kept` on
-/// are never left out.
+/// Returns the index of the entry with which a view begins that may take `bytes`, by the sizes of
+/// all entries. The first of them stands at `position` in its thread.
 pub fn begin(sizes: &[usize], position: u64, block: u64, bytes: usize, kept: usize) -> usize {
     let holds = |most: usize| sizes.len() - newest(sizes.iter().copied(), most);
     let full = holds(bytes);

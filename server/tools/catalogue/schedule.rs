@@ -1,5 +1,5 @@
 //! `schedule`: wakes the thread by the clock again and again, also after restarts; lists and
-//! removes schedules.
+//! removes the schedules of the thread.
 
 use std::time::Duration;
 

@@ -22,8 +22,8 @@ const ON_THE_WAY: Duration = Duration::from_secs(20);
 /// The replicas that a process may offer to others.
 pub static REPLICAS: Manager = Manager::new();
 
-/// The one pool of a process that serves others: the limits of all together are said there, for any
-/// request of each.
+/// The one pool of a process that serves others. Its limits are for all of them together, and count
+/// regardless of the limits that each asks for.
 static SHARED: OnceLock<Pool> = OnceLock::new();
 
 /// The number of these that there were: two servers may each have a space of the same name, and

@@ -118,7 +118,8 @@ pub struct Word<'a> {
 }
 
 impl Word<'_> {
-    /// The end of the thread, told as far as there is room; its parent always is. And behind whom it goes on, if not all were told.
+    /// Returns the events that tell the threads that know it, as far as there is room, first those
+    /// that wait. Also returns the holder behind which it goes on, if these were not all.
     pub async fn first(
         &self,
         around: &mut Around,

@@ -54,7 +54,7 @@ impl Chat {
         Ok(())
     }
 
-    /// Shows the voices that comment, and the events on which they comment.
+    /// Shows the voices, each with its prompt.
     pub(super) async fn submodules(&mut self) -> anyhow::Result<()> {
         let page: Option<Page<Submodule>> = self.answer("/submodules", &[]).await?;
         let Some(Page { items, .. }) = page else {

@@ -1,5 +1,5 @@
-//! The predicted cost of a turn: seconds, calls and tokens, from the one call that the model was
-//! tried with; and the part of this setup that a turn waits for most. All is computed from
+//! The predicted cost of a turn in seconds, calls and tokens, from the one call that the model was
+//! tried with. Also the part of this setup that a turn waits for most. All is computed from
 //! measurements.
 
 use std::net::IpAddr;

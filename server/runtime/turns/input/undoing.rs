@@ -95,7 +95,8 @@ impl Turns {
     }
 }
 
-/// Returns true for a failure by which a call reached no tool. Other such failures count as a run.
+/// Returns true for a failure of a call that did not run its tool. Any other result counts as a
+/// run.
 fn was_not_run(came: &Came<'_>) -> bool {
     let Came::Failed(problem) = came else {
         return false;
