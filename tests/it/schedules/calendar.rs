@@ -382,7 +382,7 @@ fn what_cannot_be_is_named_member_by_member() {
         (
             json!({ "kind": "every", "seconds": -5 }),
             "seconds",
-            "above 0",
+            "from 0.001",
         ),
         (
             json!({ "kind": "every", "seconds": 1e300 }),
