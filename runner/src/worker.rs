@@ -12,7 +12,7 @@ use crate::request::{Language, Limits, Request};
 /// was started by a [`crate::pool::Pool`].
 ///
 /// # Errors
-/// Where the input is no frame, or the server is gone.
+/// Fails if the input is no frame, or the server is gone.
 pub fn main() -> io::Result<()> {
     let ToWorker::Limits(limits) = frame::read(&mut stdin())? else {
         return Err(io::Error::other("a worker wants its limits first"));

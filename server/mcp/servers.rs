@@ -206,7 +206,7 @@ impl Mcp {
         {
             let text = format!("the server of tools {name} is away ({why}); it is tried again");
             news.push((
-                who(&format!("{}{name}", PREFIX)),
+                who(&format!("{PREFIX}{name}")),
                 failure(text, "server_away").retryable(),
             ));
         }

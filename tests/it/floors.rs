@@ -367,8 +367,11 @@ fn circles_of_scripts_are_found() {
 fn one_floor_depends_on_each_library_that_is_kept_apart() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("server");
     for (library, floor) in [("sqlx", "log"), ("async-openai", "model"), ("rmcp", "mcp")] {
-        let line = format!("\n{library}.workspace = true\n");
-        let depends = |file: &Path| std::fs::read_to_string(file).unwrap().contains(&line);
+        let names = |line: &str| {
+            let rest = line.strip_prefix(library);
+            rest.is_some_and(|rest| rest.starts_with(['.', ' ', '=']))
+        };
+        let depends = |file: &Path| std::fs::read_to_string(file).unwrap().lines().any(names);
         let manifests = files(&root, "toml")
             .into_iter()
             .filter(|file| depends(file));

@@ -1,5 +1,5 @@
 //! Reads events from the file that followers were not told of, and leaves out the commit under way.
-//! That one is in the file a moment before it is in the write cache. A follower that was told of it
+//! The file has that commit a moment before the write cache has it: a follower that was told of it
 //! then, and read a row, would get the row of before. The writer tells of it.
 
 use std::sync::Arc;
