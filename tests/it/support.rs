@@ -161,7 +161,7 @@ macro_rules! on_both {
 
             #[tokio::test]
             async fn postgres() {
-                if let Some(medium) = $crate::support::Medium::postgres().await {
+                if let Some(medium) = $crate::support::Medium::migrated().await {
                     run(medium).await;
                 }
             }

@@ -16,7 +16,7 @@ use thinkd::log::memory::Disk;
 use tokio::sync::OnceCell;
 
 use super::pooler::{self, IGNORES, Pooler};
-use super::{ms, watchdog, within};
+use super::{app, ms, watchdog, within};
 
 /// A folder that is removed when the value is dropped.
 pub struct Folder(PathBuf);
@@ -68,24 +68,46 @@ impl Medium {
 
     /// An empty database on Postgres; `None` (said once) where there is no Postgres.
     pub async fn postgres() -> Option<Self> {
+        Some(Self::created(server().await?, "template1").await)
+    }
+
+    /// A database on Postgres with tables and no log, as `thinkd migrate` leaves it: a copy of one
+    /// that the run makes. On a server that the run did not start it is empty: no copy is left there.
+    pub async fn migrated() -> Option<Self> {
+        static TEMPLATE: OnceCell<Option<Medium>> = OnceCell::const_new();
+        if std::env::var_os("TEST_DATABASE_URL").is_some() {
+            return Self::postgres().await;
+        }
+        let make = || async {
+            let medium = Self::postgres().await?;
+            let env = [("DATABASE_URL", medium.url())];
+            let (code, said) = app::ran(medium.folder(), &env, &["migrate"]).await;
+            assert_eq!(code, Some(0), "{said}");
+            Some(medium)
+        };
+        let (_, template) = TEMPLATE.get_or_init(make).await.as_ref()?.admin()?;
+        Some(Self::created(server().await?, template).await)
+    }
+
+    /// A database that is a copy of this one.
+    async fn created(server: &Server, template: &str) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let server = server().await?;
         let name = format!(
             "thinkd_test_{}_{}",
             std::process::id(),
             NEXT.fetch_add(1, Ordering::Relaxed)
         );
-        let mut admin = PgConnection::connect(&server.url("postgres"))
+        let create = format!("CREATE DATABASE {name} TEMPLATE {template}");
+        let admin = server.url("postgres");
+        let mut connection = PgConnection::connect(&admin).await.unwrap();
+        connection
+            .execute(sqlx::AssertSqlSafe(create))
             .await
             .unwrap();
-        admin
-            .execute(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}")))
-            .await
-            .unwrap();
-        admin.close().await.unwrap();
+        connection.close().await.unwrap();
         let mut medium = Self::of(server.url(&name));
-        medium.drop_on = Some((server.url("postgres"), name));
-        Some(medium)
+        medium.drop_on = Some((admin, name));
+        medium
     }
 
     /// The same behind PgBouncer: by transaction where it keeps prepared statements, else by session.
@@ -279,8 +301,8 @@ pub fn binaries() -> Option<PathBuf> {
 /// Makes a cluster in a fresh folder and starts it under a shell that ends it, folder and all, when this process is gone.
 async fn start(bin: &Path) -> Server {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    let folder = FOLDER
-        .get_or_init(|| std::env::temp_dir().join(format!("thinkd-pg-{}", std::process::id())));
+    let folder =
+        FOLDER.get_or_init(|| of_clusters().join(format!("thinkd-pg-{}", std::process::id())));
     owned(folder);
     initdb(bin, folder);
     let script = r#"
@@ -315,6 +337,17 @@ async fn start(bin: &Path) -> Server {
     )
     .await;
     server
+}
+
+/// The folder for clusters: in memory where there is room, since each test makes and drops a database
+/// of a thousand files.
+fn of_clusters() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    let room = rustix::fs::statvfs(memory).map_or(0, |it| it.f_bavail.saturating_mul(it.f_frsize));
+    match room >= 4 << 30 {
+        true => memory.into(),
+        false => std::env::temp_dir(),
+    }
 }
 
 /// Makes an empty folder for the user of Postgres.
