@@ -10,14 +10,18 @@
 //!
 //! - a pipeline is a function, added to [`pipelines::registry::built_in`]; it reads and asks through a [`pipelines::host::Host`];
 //! - a tool is a type that implements [`tools::tool::Typed`] (or [`tools::tool::Tool`], where its arguments are no type), added to
-//!   [`tools::catalogue::built_in`]; it fails with a [`words::failure::Failure`].
+//!   [`tools::catalogue::built_in`]; it fails with a [`words::failure::Failure`];
+//! - a feature is a [`program::feature::Feature`], with events, tables and addresses as well: [`program::command::Program::with`] adds it.
 //!
 //! These are the paths for programs like that; the other modules are open because tests and benches use them, and may move.
-//! `examples/own_pipeline.rs` and `examples/own_tool.rs` are such programs; this is the second one:
+//! `examples/own_pipeline.rs`, `examples/own_tool.rs` and `examples/own_feature.rs` are such programs; this is the second one:
 //!
 //! ```no_run
 #![doc = include_str!("../examples/own_tool.rs")]
 //! ```
+
+/// `#[derive(Fact)]`: kinds of events from their declarations.
+pub use thinkd_facts as facts;
 
 /// Values: ids, time, text, failures, budgets, secrets.
 pub use thinkd_words as words;
@@ -72,6 +76,7 @@ pub mod program {
     pub mod app;
     pub mod command;
     mod descriptors;
+    pub mod feature;
     mod greeting;
     mod jwks;
     mod key_files;

@@ -45,6 +45,9 @@ fn patterns(tags: &[Tag]) -> Vec<&str> {
 
 /// The answers that every family gives, and where it has no others, that.
 fn answers(item: &DeriveInput, settings: &Settings, kind: &TokenStream) -> Result<TokenStream> {
+    if settings.home.is_some() {
+        return Ok(quote!());
+    }
     let (name, (generics, arguments, bounds)) = (&item.ident, item.generics.split_for_impl());
     settings.needed(name, "visibility")?;
     let visibility = settings.variant("visibility", "Visibility", "Heard");
@@ -78,33 +81,38 @@ pub fn of_struct(item: &DeriveInput, data: &DataStruct) -> Result<TokenStream> {
     let inner = parts.iter().find(|part| part.has("kinds"));
     let (kind, spec) = match inner {
         Some(Part { bound, kind, .. }) => (
-            quote!(crate::spec::Kinds::kind(&self.#bound)),
-            quote!(<#kind as crate::spec::Kinds>::specs(&[#(#patterns),*], &members)),
+            quote!(thinkd_event::spec::Kinds::kind(&self.#bound)),
+            quote!(<#kind as thinkd_event::spec::Kinds>::specs(&[#(#patterns),*], &members)),
         ),
         None => {
             let kind = settings.needed(name, "name")?;
             let tags = quote!(vec![#(#patterns),*]);
             let rest = quote!(name: #kind, about: #about, tags: #tags, members, open: false);
-            (quote!(#kind), quote!(vec![crate::spec::Spec { #rest }]))
+            (
+                quote!(#kind),
+                quote!(vec![thinkd_event::spec::Spec { #rest }]),
+            )
         }
     };
     let (head, answers) = (head(&settings, inner), answers(item, &settings, &kind)?);
     let life = lifetime(item);
     Ok(quote! {
         impl #generics #name #arguments #bounds {
-            pub(super) fn specs() -> Vec<crate::spec::Spec> {
-                let mut members = vec![crate::spec::TEXT];
+            /// Returns its kinds, as the catalogue shows them.
+            pub fn specs() -> Vec<thinkd_event::spec::Spec> {
+                let mut members = vec![thinkd_event::spec::TEXT];
                 #(#specs)*
                 #spec
             }
 
-            pub(super) fn decode(raw: crate::raw::Raw<#life>) -> Option<Self> {
+            /// Reads the fact; none where a member is missing, or of another type.
+            pub fn decode(raw: thinkd_event::raw::Raw<#life>) -> Option<Self> {
                 Some(Self { #(#reads),* })
             }
 
             /// Returns the event to be.
             #[allow(unused_variables)]
-            pub fn encode(self, thread: &thinkd_words::id::ThreadId) -> crate::draft::Draft {
+            pub fn encode(self, thread: &thinkd_words::id::ThreadId) -> thinkd_event::draft::Draft {
                 let draft = {
                     let Self { #(#bound),* } = &self;
                     #head
@@ -126,18 +134,18 @@ pub fn members(item: &DeriveInput, data: &DataStruct) -> Result<TokenStream> {
     let (writes, life) = (parts.iter().map(Part::write), lifetime(item));
     Ok(quote! {
         #[allow(unused_variables)]
-        impl #generics crate::spec::Flat<#life> for #name #arguments #bounds {
-            fn members() -> Vec<crate::spec::Member> {
+        impl #generics thinkd_event::spec::Flat<#life> for #name #arguments #bounds {
+            fn members() -> Vec<thinkd_event::spec::Member> {
                 let mut members = Vec::new();
                 #(#specs)*
                 members
             }
 
-            fn read(raw: crate::raw::Raw<#life>) -> Option<Self> {
+            fn read(raw: thinkd_event::raw::Raw<#life>) -> Option<Self> {
                 Some(Self { #(#reads),* })
             }
 
-            fn write(self, draft: crate::draft::Draft) -> crate::draft::Draft {
+            fn write(self, draft: thinkd_event::draft::Draft) -> thinkd_event::draft::Draft {
                 let Self { #(#bound),* } = self;
                 #(#writes)*
                 draft
@@ -155,17 +163,17 @@ fn head(settings: &Settings, inner: Option<&Part>) -> TokenStream {
         return quote! {
             let mut tags: Vec<String> = Vec::new();
             #tags
-            crate::draft::Draft::empty(thread, #own, #modality, tags)
+            thinkd_event::draft::Draft::empty(thread, #own, #modality, tags)
                 #(.payload("text", #text))*
         };
     };
     let of = settings.get("text_of").cloned().unwrap_or(parse_quote!(""));
     quote! {
-        let mut head = crate::spec::Kinds::head(#bound, #of);
+        let mut head = thinkd_event::spec::Kinds::head(#bound, #of);
         let mut tags: Vec<String> = Vec::new();
         #tags
         tags.append(&mut head.tags);
-        crate::draft::Draft::empty(thread, head.source, #modality, tags)
+        thinkd_event::draft::Draft::empty(thread, head.source, #modality, tags)
             .payload("text", head.text) #(.payload("text", #text))*
     }
 }
@@ -208,7 +216,7 @@ impl<'v> Variant<'v> {
 
     fn kind(&self) -> Result<TokenStream> {
         if self.is_others() {
-            return Ok(quote!(crate::spec::Kinds::kind(&**it0)));
+            return Ok(quote!(thinkd_event::spec::Kinds::kind(&**it0)));
         }
         let kind = self.settings.needed(self.name, "name")?;
         Ok(quote!(#kind))
@@ -218,7 +226,7 @@ impl<'v> Variant<'v> {
     fn specs(&self) -> Result<TokenStream> {
         if let (true, Some(part)) = (self.is_others(), self.parts.first()) {
             let inner = inside(&part.kind, "Box");
-            return Ok(quote!(<#inner as crate::spec::Kinds>::specs(tags, shared)));
+            return Ok(quote!(<#inner as thinkd_event::spec::Kinds>::specs(tags, shared)));
         }
         if self.settings.has("hidden") {
             return Ok(quote!(Vec::new()));
@@ -230,15 +238,15 @@ impl<'v> Variant<'v> {
             let mut members = shared.to_vec();
             #(#members)*
             #(members.extend(#tail);)*
-            let tags = crate::spec::of_kind(tags, &[#(#tags),*]);
-            vec![crate::spec::Spec { name: #kind, about: #about, tags, members, open: false }]
+            let tags = thinkd_event::spec::of_kind(tags, &[#(#tags),*]);
+            vec![thinkd_event::spec::Spec { name: #kind, about: #about, tags, members, open: false }]
         }})
     }
 
     fn read(&self) -> TokenStream {
         let name = self.name;
         if self.is_others() {
-            let read = quote!(crate::spec::Kinds::read(raw));
+            let read = quote!(thinkd_event::spec::Kinds::read(raw));
             return quote!(_ => #read.map(|it| Self::#name(Box::new(it))));
         }
         let word = self.settings.tags.first().map(|tag| &tag.pattern);
@@ -249,7 +257,7 @@ impl<'v> Variant<'v> {
 
     fn head(&self, all: &Settings) -> TokenStream {
         if self.is_others() {
-            return quote!(crate::spec::Kinds::head(&**it0, of));
+            return quote!(thinkd_event::spec::Kinds::head(&**it0, of));
         }
         let tags = write_tags(&self.settings.tags);
         // What the enum makes the text of, where the variant does not.
@@ -263,13 +271,13 @@ impl<'v> Variant<'v> {
         quote! {{
             let mut tags: Vec<String> = Vec::new();
             #tags
-            crate::spec::Head { tags, source: #source, text: String::new() #(+ &#text)* #element }
+            thinkd_event::spec::Head { tags, source: #source, text: String::new() #(+ &#text)* #element }
         }}
     }
 
     fn write(&self) -> TokenStream {
         if self.is_others() {
-            return quote!(crate::spec::Kinds::write(*it0, draft));
+            return quote!(thinkd_event::spec::Kinds::write(*it0, draft));
         }
         let writes = self.parts.iter().map(Part::write);
         let put = self.settings.get("put").into_iter();
@@ -292,21 +300,20 @@ pub fn of_enum(item: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     let heads = variants.iter().map(|variant| variant.head(&settings));
     let writes = variants.iter().map(Variant::write);
     let life = lifetime(item);
-    let alone = settings
-        .has("visibility")
+    let alone = (settings.has("visibility") || settings.home.is_some())
         .then(|| alone(item, &settings))
         .transpose()?;
     Ok(quote! {
         #[allow(unused_variables)]
-        impl #generics crate::spec::Kinds<#life> for #name #arguments #bounds {
+        impl #generics thinkd_event::spec::Kinds<#life> for #name #arguments #bounds {
             fn specs(
                 tags: &[&'static str],
-                shared: &[crate::spec::Member],
-            ) -> Vec<crate::spec::Spec> {
+                shared: &[thinkd_event::spec::Member],
+            ) -> Vec<thinkd_event::spec::Spec> {
                 [#(#specs),*].concat()
             }
 
-            fn read(raw: crate::raw::Raw<#life>) -> Option<Self> {
+            fn read(raw: thinkd_event::raw::Raw<#life>) -> Option<Self> {
                 match raw.tags.get(1).map(String::as_str) { #(#reads,)* #last }
             }
 
@@ -314,11 +321,11 @@ pub fn of_enum(item: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
                 match self { #(#patterns => #kinds),* }
             }
 
-            fn head(&self, of: &str) -> crate::spec::Head {
+            fn head(&self, of: &str) -> thinkd_event::spec::Head {
                 match self { #(#patterns => #heads),* }
             }
 
-            fn write(self, draft: crate::draft::Draft) -> crate::draft::Draft {
+            fn write(self, draft: thinkd_event::draft::Draft) -> thinkd_event::draft::Draft {
                 match self { #(#patterns => #writes),* }
             }
         }
@@ -331,22 +338,28 @@ fn alone(item: &DeriveInput, settings: &Settings) -> Result<TokenStream> {
     let (name, (generics, arguments, bounds)) = (&item.ident, item.generics.split_for_impl());
     let (patterns, life) = (patterns(&settings.tags), lifetime(item));
     let first = patterns.first();
-    let answers = answers(item, settings, &quote!(crate::spec::Kinds::kind(self)))?;
+    let answers = answers(
+        item,
+        settings,
+        &quote!(thinkd_event::spec::Kinds::kind(self)),
+    )?;
     Ok(quote! {
         impl #generics #name #arguments #bounds {
-            pub(super) fn specs() -> Vec<crate::spec::Spec> {
-                let shared = [crate::spec::TEXT];
-                <Self as crate::spec::Kinds>::specs(&[#(#patterns),*], &shared)
+            /// Returns its kinds, as the catalogue shows them.
+            pub fn specs() -> Vec<thinkd_event::spec::Spec> {
+                let shared = [thinkd_event::spec::TEXT];
+                <Self as thinkd_event::spec::Kinds>::specs(&[#(#patterns),*], &shared)
             }
 
-            pub(super) fn decode(raw: crate::raw::Raw<#life>) -> Option<Self> {
-                crate::spec::Kinds::read(raw)
+            /// Reads the fact; none where a member is missing, or of another type.
+            pub fn decode(raw: thinkd_event::raw::Raw<#life>) -> Option<Self> {
+                thinkd_event::spec::Kinds::read(raw)
             }
 
             /// Returns the event to be.
-            pub fn encode(self, thread: &thinkd_words::id::ThreadId) -> crate::draft::Draft {
-                let head = crate::spec::Kinds::head(&self, "");
-                crate::spec::Kinds::write(self, head.draft(thread, #first))
+            pub fn encode(self, thread: &thinkd_words::id::ThreadId) -> thinkd_event::draft::Draft {
+                let head = thinkd_event::spec::Kinds::head(&self, "");
+                thinkd_event::spec::Kinds::write(self, head.draft(thread, #first))
             }
         }
         #answers

@@ -65,9 +65,9 @@ impl Part {
         let (Self { key, bound, .. }, (_, is_option)) = (self, self.inner());
         let value = match is_option {
             true => {
-                quote!(Clone::clone(#bound).map(crate::raw::Field::value).unwrap_or_default())
+                quote!(Clone::clone(#bound).map(thinkd_event::raw::Field::value).unwrap_or_default())
             }
-            false => quote!(crate::raw::Field::value(Clone::clone(#bound))),
+            false => quote!(thinkd_event::raw::Field::value(Clone::clone(#bound))),
         };
         let is_one = self.is_member() && !self.has("json");
         is_one.then(|| quote!((#key, #value)))
@@ -103,7 +103,7 @@ impl Part {
         let (kind, key, about) = (&self.kind, &self.key, &self.about);
         let (inner, is_option) = self.inner();
         if self.has("flat") {
-            return quote!(members.extend(<#kind as crate::spec::Flat>::members()););
+            return quote!(members.extend(<#kind as thinkd_event::spec::Flat>::members()););
         }
         if !self.is_member() || key == "text" {
             return quote!();
@@ -112,9 +112,9 @@ impl Part {
             Some(kind) => quote!(#kind),
             None if self.has("json") => quote!("object"),
             None if self.has("or_null") => {
-                quote!(crate::spec::or_null(<#inner as crate::raw::Field>::KIND))
+                quote!(thinkd_event::spec::or_null(<#inner as thinkd_event::raw::Field>::KIND))
             }
-            None => quote!(<#inner as crate::raw::Field>::KIND),
+            None => quote!(<#inner as thinkd_event::raw::Field>::KIND),
         };
         let is_there = self.has("required") || self.has("or_null");
         let may_miss = (is_option && !is_there) || self.has("optional") || self.has("missing");
@@ -132,10 +132,10 @@ impl Part {
             return quote!(#read);
         }
         if self.has("flat") {
-            return quote!(<#kind as crate::spec::Flat>::read(raw)?);
+            return quote!(<#kind as thinkd_event::spec::Flat>::read(raw)?);
         }
         if self.has("kinds") {
-            return quote!(crate::spec::Kinds::read(raw)?);
+            return quote!(thinkd_event::spec::Kinds::read(raw)?);
         }
         if let Some(word) = settings.get("flag") {
             return quote!(raw.has(#word));
@@ -162,10 +162,10 @@ impl Part {
     pub fn write(&self) -> TokenStream {
         let (bound, key, kind) = (&self.bound, &self.key, &self.kind);
         if self.has("flat") {
-            return quote!(let draft = crate::spec::Flat::write(#bound, draft););
+            return quote!(let draft = thinkd_event::spec::Flat::write(#bound, draft););
         }
         if self.has("kinds") {
-            return quote!(let draft = crate::spec::Kinds::write(#bound, draft););
+            return quote!(let draft = thinkd_event::spec::Kinds::write(#bound, draft););
         }
         if let Some(put) = self.settings.get("put") {
             return quote!(let draft = #put;);
@@ -178,7 +178,7 @@ impl Part {
         }
         let put = |it: TokenStream| match self.has("json") {
             true => quote!(draft.payload(#key, ::serde_json::to_value(#it).unwrap_or_default())),
-            false => quote!(draft.payload(#key, crate::raw::Field::value(#it))),
+            false => quote!(draft.payload(#key, thinkd_event::raw::Field::value(#it))),
         };
         let (some, whole) = (put(quote!(it)), put(quote!(#bound)));
         if self.inner().1 {

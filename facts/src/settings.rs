@@ -27,6 +27,8 @@
 //!
 //! # Of a kind of fact: a struct, or a variant of an enum of kinds
 //!
+//! - `crate = thinkd`: the fact is a feature's, outside of the crate `thinkd_event`. It has no plain
+//!   answers: readers go by its modality and its tags.
 //! - `name = "turn-ended"`: the kind's name in the catalogue. Every struct and variant has one, but
 //!   a struct with `kinds` and a variant with `others`.
 //! - `tags("turn", "ended", "turn:<number>" = turn)`: the tags, in order. Each is written as the
@@ -141,7 +143,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::meta::ParseNestedMeta;
 use syn::{
-    Attribute, Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Result, Token, parenthesized,
+    Attribute, Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Path, Result, Token, parenthesized,
     parse_quote,
 };
 
@@ -159,6 +161,8 @@ pub struct Tag {
 #[derive(Default)]
 pub struct Settings {
     pub tags: Vec<Tag>,
+    /// The crate that it names.
+    pub home: Option<Path>,
     values: BTreeMap<String, Expr>,
 }
 
@@ -173,6 +177,10 @@ impl Settings {
     }
 
     fn add(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        if meta.path.is_ident("crate") {
+            self.home = Some(meta.value()?.parse()?);
+            return Ok(());
+        }
         let name = meta.path.require_ident()?.to_string();
         if name == "tags" {
             self.tags = tags(meta)?;
@@ -213,9 +221,9 @@ impl Settings {
         let [of, default] = [of, default].map(|name| Ident::new(name, Span::call_site()));
         let is_name = |it: &Ident| it.to_string().starts_with(char::is_uppercase);
         match self.get(name) {
-            None => quote!(crate::envelope::#of::#default),
+            None => quote!(thinkd_event::envelope::#of::#default),
             Some(Expr::Path(path)) if path.path.get_ident().is_some_and(is_name) => {
-                quote!(crate::envelope::#of::#path)
+                quote!(thinkd_event::envelope::#of::#path)
             }
             Some(value) => quote!(#value),
         }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use axum::Router;
 use metrics_exporter_prometheus::PrometheusHandle;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
@@ -81,6 +82,8 @@ pub struct Parts {
     pub metrics: PrometheusHandle,
     /// For `/metadata`: database, models and pipelines, one line each, without secrets.
     pub about: Vec<(&'static str, String)>,
+    /// The addresses of features, for clients with credentials.
+    pub routes: Router<Arc<Edge>>,
 }
 
 /// The boundary's parts, shared by all tasks that serve a client.

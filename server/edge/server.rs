@@ -55,8 +55,9 @@ pub async fn serve(
     parts: Parts,
     shutdown: CancellationToken,
 ) -> Result<(), String> {
+    let routes = http::router().merge(parts.routes.clone());
     let edge = Arc::new(Edge::new(options, parts, shutdown.clone())?);
-    let router = router(edge.clone());
+    let router = router(edge.clone(), &routes);
     let tasks = edge.tasks.clone();
     let accepting = accept_all(listener, &edge, &router);
     let drained = async {
@@ -157,9 +158,10 @@ async fn answer(router: Router, request: Request) -> Response {
     }
 }
 
-fn router(edge: Arc<Edge>) -> Router {
+/// Returns the whole server; `requests` are the routes that need credentials.
+fn router(edge: Arc<Edge>, requests: &Router<Arc<Edge>>) -> Router {
     // Inside, so that the work counts for the space that has it done.
-    let protected = http::router()
+    let protected = (requests.clone())
         .layer(middleware::from_fn(compress))
         .layer(middleware::from_fn_with_state(edge.clone(), authenticate));
     let origins = edge.clone();
@@ -177,7 +179,7 @@ fn router(edge: Arc<Edge>) -> Router {
         ])
         .expose_headers([header::RETRY_AFTER, header::LOCATION, header::ALLOW])
         .max_age(Duration::from_secs(600));
-    let bare = routes(&edge, http::router()).with_state(edge.clone());
+    let bare = routes(&edge, requests.clone()).with_state(edge.clone());
     routes(&edge, protected)
         .fallback(async || {
             Problem::not_found("there is nothing at this address; /docs says what there is")

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::draft::Draft;
 use super::envelope::Visibility;
 use super::fact::{Kind, examples};
+use super::raw::Raw;
 use super::spec::{Spec, optional};
 
 const HEAD: &str = "\
@@ -51,13 +52,22 @@ interface Of<Tags extends string[], Payload> {
 }
 ";
 
+/// The kinds of facts of features, with examples of them.
+#[derive(Default)]
+pub struct Facts {
+    /// Their kinds.
+    pub specs: Vec<Spec>,
+    /// An example of each.
+    pub examples: Vec<Draft>,
+}
+
 /// A kind with its examples.
-struct Entry {
-    spec: &'static Spec,
+struct Entry<'s> {
+    spec: &'s Spec,
     examples: Vec<Draft>,
 }
 
-fn entries() -> Vec<Entry> {
+fn entries(more: &Facts) -> Vec<Entry<'_>> {
     let examples = examples();
     let of = |kind: Kind| {
         let examples = examples
@@ -70,13 +80,19 @@ fn entries() -> Vec<Entry> {
             examples,
         }
     };
-    Kind::all().into_iter().map(of).collect()
+    let added = |spec| {
+        let is_one = |draft: &&Draft| Spec::faults(spec, Raw::from(*draft)).is_empty();
+        let examples = more.examples.iter().filter(is_one).cloned().collect();
+        Entry { spec, examples }
+    };
+    let kernel = Kind::all().into_iter().map(of);
+    kernel.chain(more.specs.iter().map(added)).collect()
 }
 
-/// `docs/events.md`.
-pub fn markdown() -> String {
+/// Returns `docs/events.md`, with these kinds behind the kernel's.
+pub fn markdown(more: &Facts) -> String {
     let mut text = HEAD.to_owned();
-    for Entry { spec, examples } in entries() {
+    for Entry { spec, examples } in entries(more) {
         // Writing to a String cannot fail.
         let _ = write!(text, "\n## {}\n\n{}\n\n", spec.name, spec.about);
         let tags = spec
@@ -147,10 +163,10 @@ fn seen_by(visibility: Visibility) -> &'static str {
     }
 }
 
-/// `docs/events.d.ts`.
-pub fn typescript() -> String {
+/// Returns `docs/events.d.ts`, with these kinds behind the kernel's.
+pub fn typescript(more: &Facts) -> String {
     let mut text = TYPES_HEAD.to_owned();
-    let entries = entries();
+    let entries = entries(more);
     for Entry { spec, .. } in &entries {
         let tags = tags(&spec.tags);
         let mut members = String::new();

@@ -155,12 +155,7 @@ impl Draft {
     }
 
     /// One without a payload.
-    pub(super) fn empty(
-        thread: &ThreadId,
-        source: Source,
-        modality: Modality,
-        tags: Vec<String>,
-    ) -> Self {
+    pub fn empty(thread: &ThreadId, source: Source, modality: Modality, tags: Vec<String>) -> Self {
         Self::new(thread, source, modality, tags, Value::Object(Map::new()))
     }
 
@@ -183,12 +178,16 @@ impl Draft {
         self
     }
 
-    pub(super) fn payload(mut self, key: &str, value: impl Into<Value>) -> Self {
+    /// The same, with this member.
+    #[must_use]
+    pub fn payload(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.payload.insert(key.to_owned(), value.into());
         self
     }
 
-    pub(super) fn payload_some(self, key: &str, value: Option<impl Into<Value>>) -> Self {
+    /// The same, with this member where it has a value.
+    #[must_use]
+    pub fn payload_some(self, key: &str, value: Option<impl Into<Value>>) -> Self {
         match value {
             Some(value) => self.payload(key, value),
             None => self,

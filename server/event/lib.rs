@@ -1,5 +1,8 @@
 //! Events: the record of the mind, in one closed envelope.
 
+// The code that `#[derive(Fact)]` writes names this crate.
+extern crate self as thinkd_event;
+
 pub mod agreement;
 pub mod catalogue;
 pub mod condition;

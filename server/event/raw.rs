@@ -108,7 +108,7 @@ impl<'a> Raw<'a> {
     }
 
     /// A member of this type.
-    pub(super) fn field<T: Field<'a>>(&self, key: &str) -> Option<T> {
+    pub fn field<T: Field<'a>>(&self, key: &str) -> Option<T> {
         T::of(self.get(key)?)
     }
 
@@ -129,7 +129,7 @@ impl<'a> Raw<'a> {
 }
 
 /// A type that a member of a payload has.
-pub(super) trait Field<'a>: Sized {
+pub trait Field<'a>: Sized {
     /// As TypeScript writes it.
     const KIND: &'static str;
 

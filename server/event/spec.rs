@@ -53,7 +53,7 @@ macro_rules! spec {
 pub(super) use spec;
 
 /// `text` of every fact that has one.
-pub(super) const TEXT: Member = ("text", "string", "the same for people and models");
+pub const TEXT: Member = ("text", "string", "the same for people and models");
 /// The turn that produced it.
 pub(super) const TURN: Member = ("turn", "number", "the turn");
 /// The turn, of events that may come outside of turns, too.
@@ -68,7 +68,7 @@ pub(super) const ROOT: Member = (
 );
 
 /// A type that has several members of a payload.
-pub(super) trait Flat<'a>: Sized {
+pub trait Flat<'a>: Sized {
     /// As the documents name them.
     fn members() -> Vec<Member>;
 
@@ -97,7 +97,7 @@ impl<'a, T: Flat<'a>> Flat<'a> for Option<T> {
 }
 
 /// An enum of kinds: each variant is one, named by the second tag.
-pub(super) trait Kinds<'a>: Sized {
+pub trait Kinds<'a>: Sized {
     /// The specs, each with these tags (`<kind>` stands for its own) and members before its own.
     fn specs(tags: &[&'static str], shared: &[Member]) -> Vec<Spec>;
 
@@ -115,7 +115,7 @@ pub(super) trait Kinds<'a>: Sized {
 }
 
 /// The parts of an event beside members, as its kind decides.
-pub(super) struct Head {
+pub struct Head {
     /// The tags of its own, the kind first.
     pub tags: Vec<String>,
     /// The source of the event.
@@ -133,7 +133,7 @@ impl Head {
 }
 
 /// A type that may be null.
-pub(super) fn or_null(kind: &str) -> &'static str {
+pub fn or_null(kind: &str) -> &'static str {
     match kind {
         "number" => "number | null",
         _ => "string | null",
@@ -141,7 +141,7 @@ pub(super) fn or_null(kind: &str) -> &'static str {
 }
 
 /// The tags of a kind: the shared ones with the first of its own in its place, and the rest of its own behind them.
-pub(super) fn of_kind(shared: &[&'static str], own: &[&'static str]) -> Vec<&'static str> {
+pub fn of_kind(shared: &[&'static str], own: &[&'static str]) -> Vec<&'static str> {
     let named = |tag: &&'static str| if *tag == "<kind>" { own[0] } else { *tag };
     shared
         .iter()

@@ -1,15 +1,19 @@
 //! Projections with a table of their own, a file each: the meaning of its rows, the changes of
 //! events to them, and the questions to them. Appends, rebuild, restore, the look for missing
 //! tables and the cache go over the list here, and name none of them. A new one is a file, which
-//! names its migrations, a line here, and a migration for each database. The change of an event to
-//! its thread's row is in `log/thread_fold.rs`.
+//! names its migrations, a line here, and a migration for each database. Those of features are
+//! added once, when the program starts. The change of an event to its thread's row is in
+//! `log/thread_fold.rs`.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use super::columns::readable;
 use super::error::StoreError;
 use super::kernel::Store;
-use super::migrations::Migration;
+use super::migrations::{self, Migration};
 use super::select::Select;
-use super::table::{Cell, Row, Table};
+use super::table::{self, Cell, Row, Table};
 use thinkd_event::envelope::Event;
 use thinkd_event::fact::Fact;
 use thinkd_event::fact::set;
@@ -30,8 +34,8 @@ pub mod submodules;
 pub mod tasks;
 pub mod timers;
 
-/// Every one of them.
-pub static ALL: [&Projection; 13] = [
+/// Those of the kernel.
+static KERNEL: [&Projection; 13] = [
     &contacts::PROJECTION,
     &entries::PROJECTION,
     &frameworks::PROJECTION,
@@ -46,6 +50,36 @@ pub static ALL: [&Projection; 13] = [
     &tasks::PROJECTION,
     &timers::PROJECTION,
 ];
+
+/// Every one of them, once they are asked for: the fold of a log is one for the whole program.
+static ALL: OnceLock<Vec<&'static Projection>> = OnceLock::new();
+
+/// Returns every one of them.
+pub fn all() -> impl Iterator<Item = &'static Projection> {
+    ALL.get_or_init(|| KERNEL.to_vec()).iter().copied()
+}
+
+/// Adds those of features, before a store is opened. An error where two have the same table or the
+/// same number of a migration, or where a store is open already.
+pub fn add(more: &[&'static Projection]) -> Result<(), String> {
+    let added = [&KERNEL, more].concat();
+    let mut taken: BTreeSet<&str> = table::KERNEL.into_iter().collect();
+    let mut numbers: BTreeSet<i64> = BTreeSet::new();
+    numbers.extend(migrations::KERNEL.iter().map(Migration::number));
+    for projection in &added {
+        let name = projection.table.name;
+        if !taken.insert(name) {
+            return Err(format!("two features have a table {name:?}"));
+        }
+        if let Some(twice) = (projection.migrations.iter()).find(|it| !numbers.insert(it.number()))
+        {
+            let file = twice.file;
+            return Err(format!("the number of the migration {file:?} is taken"));
+        }
+    }
+    let is_late = || "tables are added before a store is opened".to_owned();
+    ALL.set(added).map_err(|_| is_late())
+}
 
 /// A table, and how events change it.
 #[derive(Debug)]
@@ -119,6 +153,5 @@ impl dyn Store + '_ {
 
 /// Returns the projection with the rows that a kind of change sets.
 pub fn of_kind(kind: &str) -> Option<&'static Projection> {
-    ALL.into_iter()
-        .find(|projection| projection.kind.is_some_and(|known| known.as_str() == kind))
+    all().find(|projection| projection.kind.is_some_and(|known| known.as_str() == kind))
 }

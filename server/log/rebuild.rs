@@ -51,7 +51,7 @@ impl Derived {
         let mut differences = differ("spaces", &self.heads, &log.heads, Space::to_string);
         let (tables, threads) = (&self.rows, &log.rows.threads);
         differences.extend(differ("threads", &tables.threads, threads, pair));
-        for table in projections::ALL.map(|projection| projection.table) {
+        for table in projections::all().map(|projection| projection.table) {
             let (rows, expected) = (there(&tables.single, table), there(&log.rows.single, table));
             differences.extend(differ(table.name, &rows, &expected, |(_, cells)| {
                 Vec::from_iter(cells.iter().map(ToString::to_string)).join("/")
@@ -221,7 +221,7 @@ macro_rules! rebuild {
                 let (key, row) = sql::placed_thread(row)?;
                 derived.rows.threads.insert(key, row);
             }
-            for projection in super::projections::ALL {
+            for projection in super::projections::all() {
                 let all = super::select::Select::of_all_spaces(projection.table);
                 let rows = select_rows(connection, &all).await?;
                 for row in rows {

@@ -67,7 +67,7 @@ impl Rows {
             let roots = roots.into_iter().flatten();
             roots.for_each(|root| self.add(space, root, spent));
         }
-        for projection in projections::ALL {
+        for projection in projections::all() {
             let (key, row) = match (projection.fold)(space, event, &fact) {
                 None => continue,
                 Some(Change::Unreadable) => {

@@ -9,7 +9,7 @@ use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use super::error::StoreError;
 use super::query::Query;
 use super::vectors::Hash;
-use super::{migrations, projections};
+use super::{migrations, projections, table};
 use thinkd_words::id::Seq;
 use thinkd_words::text::sha256;
 
@@ -34,31 +34,14 @@ mod rows;
 mod stamp;
 pub(super) mod values;
 
-/// The tables of both databases that are no projections with a file of their own.
-const KERNEL: [&str; 11] = [
-    "log",
-    "spaces",
-    "events",
-    "threads",
-    "mailboxes",
-    "roots",
-    "blobs",
-    "marks",
-    "event_words",
-    "indexed",
-    "vectors",
-];
-
 /// The tables of both databases.
 pub(super) fn tables() -> impl Iterator<Item = &'static str> {
-    KERNEL.into_iter().chain(projected())
+    table::KERNEL.into_iter().chain(projected())
 }
 
 /// Returns the tables of the projections.
 pub(super) fn projected() -> impl Iterator<Item = &'static str> {
-    projections::ALL
-        .into_iter()
-        .map(|projection| projection.table.name)
+    projections::all().map(|projection| projection.table.name)
 }
 
 /// Returns words between quotes, one after the other. They are letters, digits and marks alone: none holds a quote.
@@ -286,9 +269,7 @@ pub(super) const GRACE: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The migrations of a database, in order, of the kernel and of projections.
 pub(super) fn migrations(text: fn(&migrations::Migration) -> &'static str) -> Migrator {
-    let projected = projections::ALL
-        .into_iter()
-        .flat_map(|projection| projection.migrations);
+    let projected = projections::all().flat_map(|projection| projection.migrations);
     let mut all: Vec<&migrations::Migration> = migrations::KERNEL.iter().chain(projected).collect();
     all.sort_by_key(|migration| migration.number());
     let made = |it: &migrations::Migration| {

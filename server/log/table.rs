@@ -10,6 +10,21 @@ use super::error::StoreError;
 use thinkd_words::id::{Name, Seq, Space, ThreadId};
 use thinkd_words::time::Timestamp;
 
+/// The tables of both databases that are no projections with a file of their own.
+pub(super) const KERNEL: [&str; 11] = [
+    "log",
+    "spaces",
+    "events",
+    "threads",
+    "mailboxes",
+    "roots",
+    "blobs",
+    "marks",
+    "event_words",
+    "indexed",
+    "vectors",
+];
+
 /// The kind of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

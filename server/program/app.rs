@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use axum::Router;
 use secrecy::ExposeSecret as _;
 use tokio::net::TcpListener;
 use tokio::task::JoinError;
@@ -20,7 +21,7 @@ use super::stop::Stop;
 use super::telemetry;
 use super::{descriptors, orphans};
 use thinkd_edge::auth::Authority;
-use thinkd_edge::context::Parts;
+use thinkd_edge::context::{Edge, Parts};
 use thinkd_edge::jwt::Tokens;
 use thinkd_edge::keys::Keys;
 use thinkd_edge::limits::ms;
@@ -45,6 +46,16 @@ const LAST_COMMITS: Duration = Duration::from_secs(5);
 
 /// Serves until a signal, or until a part dies.
 pub fn serve(settings: &Settings, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Result<()> {
+    serve_with(settings, pipelines, tools, Router::new())
+}
+
+/// The same, with the addresses of features.
+pub fn serve_with(
+    settings: &Settings,
+    pipelines: Pipelines,
+    tools: &Catalogue,
+    routes: Router<Arc<Edge>>,
+) -> anyhow::Result<()> {
     let prompts = settings.check_all(tools)?;
     pipelines.check().map_err(Invalid::new)?;
     // Held to the end: what was said last is written, too.
@@ -73,7 +84,7 @@ pub fn serve(settings: &Settings, pipelines: Pipelines, tools: &Catalogue) -> an
         model,
         pipelines,
         tools,
-        (following, tokens),
+        (following, tokens, routes),
     ));
     // Everything that matters has been waited for.
     threads.shutdown_background();
@@ -117,7 +128,7 @@ async fn run(
     model: Arc<dyn Model>,
     pipelines: Pipelines,
     tools: &Catalogue,
-    (key_files, tokens): (KeyFiles, Option<Arc<Tokens>>),
+    (key_files, tokens, routes): (KeyFiles, Option<Arc<Tokens>>, Router<Arc<Edge>>),
 ) -> anyhow::Result<()> {
     // First of all: a signal that comes while starting is not lost.
     let mut stop = Stop::listen()?;
@@ -205,6 +216,7 @@ async fn run(
         authority,
         metrics,
         about: about.lines(),
+        routes,
     };
     tokio::spawn(supervisor.watch("the keys", key_files.follow()?));
     if let Some(tokens) = tokens {

@@ -6,14 +6,16 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use super::app;
+use super::feature::{self, Feature};
 use super::output::{complain, print, say};
 use super::settings::{self, Flags, Invalid, Loaded, Settings};
 use thinkd_edge::http::openapi;
 use thinkd_edge::websocket::asyncapi;
-use thinkd_event::catalogue;
+use thinkd_event::catalogue::{self, Facts};
+use thinkd_log::projections;
 use thinkd_mcp::launcher;
 use thinkd_pipelines::registry::Pipelines;
 use thinkd_tools::catalogue::Catalogue;
@@ -142,77 +144,190 @@ fn hide() -> std::io::Result<()> {
 /// Reads the command line and runs its command; a server it starts has these pipelines and these
 /// tools.
 pub fn run(pipelines: Pipelines, tools: Catalogue) -> ExitCode {
-    // Before a secret is read.
-    if let Err(error) = hide() {
-        complain(&format!("other programs can read this one: {error}"));
+    Program::new(pipelines, tools).run()
+}
+
+/// The program: its command line, and a server with these pipelines, tools and features.
+pub struct Program {
+    pipelines: Pipelines,
+    tools: Catalogue,
+    features: Vec<Feature>,
+}
+
+impl Program {
+    /// Returns a program without features.
+    pub fn new(pipelines: Pipelines, tools: Catalogue) -> Self {
+        Self {
+            pipelines,
+            tools,
+            features: Vec::new(),
+        }
     }
-    let line = Line::parse();
-    // Before anything else: these have no settings.
-    if let Some(Command::ToolLauncher { program, arguments }) = &line.command {
-        return launcher::main(program, arguments);
+
+    /// Returns the same, with a feature more.
+    #[must_use]
+    pub fn with(mut self, feature: Feature) -> Self {
+        self.features.push(feature);
+        self
     }
-    if let Some(Command::CodeWorker) = line.command {
-        return match runner::worker::main() {
-            Ok(_) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
+
+    /// Reads the command line and runs its command.
+    pub fn run(self) -> ExitCode {
+        self.run_line(std::env::args_os())
+    }
+
+    /// Runs the command of a line whose first word names the program.
+    pub fn run_line(self, line: impl IntoIterator<Item = OsString>) -> ExitCode {
+        // Before a secret is read.
+        if let Err(error) = hide() {
+            complain(&format!("other programs can read this one: {error}"));
+        }
+        if let Err(error) = feature::check(&self.features, &Line::command()) {
+            complain(&error.to_string());
+            return ExitCode::from(2);
+        }
+        let matches = self.line().get_matches_from(line);
+        let own = matches.subcommand().and_then(|(name, options)| {
+            let feature = self.features.iter().find(|feature| feature.name == name)?;
+            Some((feature.command?, options.clone()))
+        });
+        let ran = match own {
+            Some((command, options)) => self.run_own(command, options, &matches),
+            None => match Line::from_arg_matches(&matches) {
+                // Before anything else: these have no settings.
+                Ok(Line {
+                    command: Some(Command::ToolLauncher { program, arguments }),
+                    ..
+                }) => return launcher::main(&program, &arguments),
+                Ok(Line {
+                    command: Some(Command::CodeWorker),
+                    ..
+                }) => {
+                    return match runner::worker::main() {
+                        Ok(_) => ExitCode::SUCCESS,
+                        Err(_) => ExitCode::FAILURE,
+                    };
+                }
+                Ok(line) => self.dispatch(line),
+                Err(error) => error.exit(),
+            },
         };
-    }
-    // TLS has no default of its own here: every client in this process uses this one. It can be set once, and is.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    match dispatch(line, pipelines, &tools) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(&format!("{error:#}"));
-            match error.is::<Invalid>() {
-                true => ExitCode::from(2),
-                false => ExitCode::FAILURE,
+        match ran {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+            Err(error) => {
+                complain(&format!("{error:#}"));
+                match error.is::<Invalid>() {
+                    true => ExitCode::from(2),
+                    false => ExitCode::FAILURE,
+                }
             }
         }
     }
+
+    /// The command line, with the commands of features.
+    fn line(&self) -> clap::Command {
+        let own = self.features.iter().filter_map(|feature| {
+            let command = feature.command.as_ref()?;
+            Some((command.options)(clap::Command::new(feature.name)))
+        });
+        Line::command().subcommands(own)
+    }
+
+    /// Runs the command of a feature.
+    fn run_own(
+        &self,
+        command: feature::Command,
+        options: ArgMatches,
+        matches: &ArgMatches,
+    ) -> anyhow::Result<()> {
+        use_ring();
+        let flags = Flags::from_arg_matches(matches)?;
+        let Loaded { settings, .. } = Settings::load(&flags, &settings::environment())?;
+        wait_for((command.run)(options, settings))
+    }
+
+    fn dispatch(self, line: Line) -> anyhow::Result<()> {
+        use_ring();
+        self.add_tables()?;
+        let Line { flags, command } = line;
+        let command = command.unwrap_or(Command::Serve);
+        let flags = match command {
+            Command::Replica => flags.of_replica(),
+            _ => flags,
+        };
+        let loaded = Settings::load(&flags, &settings::environment()).and_then(|loaded| {
+            let parts = feature::parts(&self.features, &loaded.settings)?;
+            Ok((loaded, parts))
+        });
+        if let Command::Doctor(options) = &command {
+            let (loaded, tools) = match loaded {
+                Ok((loaded, parts)) => (Ok(loaded), self.tools.and(parts.tools)),
+                Err(error) => (Err(error), self.tools),
+            };
+            return wait_for(doctor::run(options, loaded, &tools));
+        }
+        let (Loaded { settings, sources }, parts) = loaded?;
+        let tools = self.tools.clone().and(parts.tools);
+        openapi::add(parts.document);
+        match command {
+            // Done: a configuration that cannot be read is a finding, and a worker reads none.
+            Command::Doctor(_) | Command::CodeWorker | Command::ToolLauncher { .. } => Ok(()),
+            Command::Serve => {
+                let settings = settings.with_key_files()?;
+                app::serve_with(&settings, self.pipelines, &tools, parts.routes)
+            }
+            Command::Replica => replica::serve(&settings),
+            Command::Config => {
+                say(settings.to_toml(&sources).trim_end())?;
+                Ok(settings.with_key_files()?.check_all(&tools).map(drop)?)
+            }
+            Command::Key {
+                command: key::Command::New(options),
+            } => Ok(print(&key::new(&options))?),
+            Command::Chat(options) => wait_for(chat::run(&options, &settings)),
+            Command::Events(options) => wait_for(events::run(&options, &settings)),
+            Command::Inbox(options) => wait_for(inbox::run(&options, &settings)),
+            Command::Mission(options) => wait_for(mission::run(&options, &settings)),
+            Command::Recall(options) => wait_for(recall::run(&options, &settings)),
+            Command::Memory { command } => wait_for(memory::run(&command, &settings)),
+            Command::Healthcheck => wait_for(client::healthcheck(&settings)),
+            Command::Rebuild { check } => wait_for(store::rebuild(&settings, check)),
+            Command::Migrate => wait_for(store::migrate(&settings)),
+            Command::Reembed => wait_for(reembed::run(&settings)),
+            Command::Backup { file } => wait_for(store::backup(&settings, &file)),
+            Command::Restore { file } => wait_for(store::restore(&settings, &file)),
+            Command::Openapi => Ok(print(&openapi::document())?),
+            Command::Asyncapi => Ok(print(&asyncapi::document())?),
+            Command::Facts { typescript: false } => Ok(print(&catalogue::markdown(&self.facts()))?),
+            Command::Facts { typescript: true } => {
+                Ok(print(&catalogue::typescript(&self.facts()))?)
+            }
+        }
+    }
+
+    /// Has the log fill the tables of features.
+    fn add_tables(&self) -> Result<(), Invalid> {
+        let tables = self.features.iter().flat_map(|it| it.projections);
+        projections::add(&Vec::from_iter(tables.copied())).map_err(Invalid::new)
+    }
+
+    /// The facts of features.
+    fn facts(&self) -> Facts {
+        let mut all = Facts::default();
+        for feature in &self.features {
+            let Facts { specs, examples } = (feature.facts)();
+            all.specs.extend(specs);
+            all.examples.extend(examples);
+        }
+        all
+    }
 }
 
-fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Result<()> {
-    let Line { flags, command } = line;
-    let command = command.unwrap_or(Command::Serve);
-    let flags = match command {
-        Command::Replica => flags.of_replica(),
-        _ => flags,
-    };
-    let loaded = Settings::load(&flags, &settings::environment());
-    if let Command::Doctor(options) = &command {
-        return wait_for(doctor::run(options, loaded, tools));
-    }
-    let Loaded { settings, sources } = loaded?;
-    match command {
-        // Done: a configuration that cannot be read is a finding, and a worker reads none.
-        Command::Doctor(_) | Command::CodeWorker | Command::ToolLauncher { .. } => Ok(()),
-        Command::Serve => app::serve(&settings.with_key_files()?, pipelines, tools),
-        Command::Replica => replica::serve(&settings),
-        Command::Config => {
-            say(settings.to_toml(&sources).trim_end())?;
-            Ok(settings.with_key_files()?.check_all(tools).map(drop)?)
-        }
-        Command::Key {
-            command: key::Command::New(options),
-        } => Ok(print(&key::new(&options))?),
-        Command::Chat(options) => wait_for(chat::run(&options, &settings)),
-        Command::Events(options) => wait_for(events::run(&options, &settings)),
-        Command::Inbox(options) => wait_for(inbox::run(&options, &settings)),
-        Command::Mission(options) => wait_for(mission::run(&options, &settings)),
-        Command::Recall(options) => wait_for(recall::run(&options, &settings)),
-        Command::Memory { command } => wait_for(memory::run(&command, &settings)),
-        Command::Healthcheck => wait_for(client::healthcheck(&settings)),
-        Command::Rebuild { check } => wait_for(store::rebuild(&settings, check)),
-        Command::Migrate => wait_for(store::migrate(&settings)),
-        Command::Reembed => wait_for(reembed::run(&settings)),
-        Command::Backup { file } => wait_for(store::backup(&settings, &file)),
-        Command::Restore { file } => wait_for(store::restore(&settings, &file)),
-        Command::Openapi => Ok(print(&openapi::document())?),
-        Command::Asyncapi => Ok(print(&asyncapi::document())?),
-        Command::Facts { typescript: false } => Ok(print(&catalogue::markdown())?),
-        Command::Facts { typescript: true } => Ok(print(&catalogue::typescript())?),
-    }
+/// TLS has no default of its own here: every client in this process uses this one. It can be set
+/// once, and is.
+fn use_ring() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 /// Runs a client: one thread is enough.

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use figment::value::Dict;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use tracing::level_filters::LevelFilter;
@@ -40,7 +41,8 @@ mod sources;
 mod tools;
 mod values;
 
-pub use sources::{Environment, Flags, Loaded, Loading, environment};
+pub use sources::{Environment, Flags, Loaded, Loading, environment, of_feature};
+use sources::{secrets_of_features, without_secrets};
 use values::{address, database_url, list, without_password};
 
 with_defaults! {
@@ -109,6 +111,12 @@ with_defaults! {
         pub limits: limits::Limits = limits::Limits::default(),
         /// What the server writes to standard error.
         pub log: Log = Log::default(),
+        /// The settings of features that a program of one's own has, a table each: `[features.<name>]`.
+        #[serde(
+            serialize_with = "without_secrets",
+            skip_serializing_if = "BTreeMap::is_empty"
+        )]
+        pub features: BTreeMap<String, Dict> = BTreeMap::new(),
         /// Where all of it was read from; none: it was made by a program.
         #[serde(skip)]
         pub loading: Option<Loading> = None,
@@ -545,6 +553,7 @@ impl Settings {
                     .flat_map(thinkd_mcp::options::Options::secrets),
             )
             .chain(self.memory.knowledge.secrets())
+            .chain(secrets_of_features(&self.features))
             .collect()
     }
 

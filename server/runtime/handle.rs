@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::append::append_told;
 use super::ends::Ends;
 use super::firing::Firing;
 use super::ground::{Ground, Wakes};
@@ -21,11 +22,14 @@ use super::timers::Timers;
 use super::turns::input::Inbox;
 use super::waits::Waits;
 use super::work::Work;
+use thinkd_event::draft::Draft;
 use thinkd_event::envelope::{Event, TurnOutcome};
 use thinkd_event::fact::Fact;
 use thinkd_event::fact::set::{Change, Set};
 use thinkd_event::fact::statement::Trials;
 use thinkd_event::fact::summary::Summaries;
+use thinkd_log::appended::Placed;
+use thinkd_log::error::StoreError;
 use thinkd_log::kernel::Store;
 use thinkd_log::status::Status;
 use thinkd_mind::turn::stop::Why;
@@ -144,6 +148,16 @@ impl Runtime {
     /// Returns the number of threads that are being run.
     pub fn running(&self) -> usize {
         self.0.ground.running.len()
+    }
+
+    /// Appends events that need no lease, and wakes the threads that they wake.
+    pub async fn append_free(
+        &self,
+        space: &Space,
+        drafts: Vec<Draft>,
+    ) -> Result<Vec<Placed>, StoreError> {
+        let ground = &self.0.ground;
+        append_told(&*ground.store, &ground.mind.on_stored, space, drafts).await
     }
 
     /// Gives a new space its first submodules, once: see `Opening`.

@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod entities;
+pub mod features;
 pub mod follow;
 pub mod frameworks;
 pub mod handle;

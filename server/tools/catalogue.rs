@@ -227,6 +227,14 @@ impl Catalogue {
         self
     }
 
+    /// Returns the same, with those of another one behind its own.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.entries.extend(other.entries);
+        self.sources.extend(other.sources);
+        self
+    }
+
     /// The same, with tools that come and go while the server runs: `source` says which there are, and is asked at every decision.
     #[must_use]
     pub fn with_source(self, audience: Audience, source: impl Source) -> Self {

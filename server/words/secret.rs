@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serializer;
 
 /// The mark in the place of a configured secret.
-const REDACTED: &str = "(redacted)";
+pub const REDACTED: &str = "(redacted)";
 
 /// Shorter secrets are not masked where they are escaped.
 const MASKED: usize = 4;

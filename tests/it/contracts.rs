@@ -96,10 +96,14 @@ fn no_two_schemas_of_the_openapi_document_have_one_name() {
 
 #[test]
 fn the_documents_of_events_are_committed_and_fresh() {
-    is_fresh("docs/events.md", &catalogue::markdown(), "facts");
+    is_fresh(
+        "docs/events.md",
+        &catalogue::markdown(&catalogue::Facts::default()),
+        "facts",
+    );
     is_fresh(
         "docs/events.d.ts",
-        &catalogue::typescript(),
+        &catalogue::typescript(&catalogue::Facts::default()),
         "facts --typescript",
     );
 }

@@ -62,6 +62,7 @@ mod more_tools;
 mod offered;
 mod operations;
 mod order;
+mod own_features;
 mod own_tools;
 mod paths;
 mod pipelines;

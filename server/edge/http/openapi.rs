@@ -1,6 +1,9 @@
 //! The HTTP contract as an OpenAPI document: the resources' descriptions of themselves, and the
 //! parts that are the same for all of them.
 
+use std::sync::OnceLock;
+
+use serde_json::Value;
 use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
@@ -27,11 +30,45 @@ and the claims that name user, space and role.";
 )]
 struct Document;
 
-/// The document.
-pub fn value() -> serde_json::Value {
+/// The description of the addresses of features.
+static ADDED: OnceLock<utoipa::openapi::OpenApi> = OnceLock::new();
+
+/// Adds the addresses of features to the document, before it is asked for. Only the first call
+/// counts.
+pub fn add(document: utoipa::openapi::OpenApi) {
+    let _ = ADDED.set(document);
+}
+
+/// Returns the document of the kernel.
+pub fn value() -> Value {
     let resources = || RESOURCES.iter().chain([&OPEN]);
     let mut document = Document::openapi();
     resources().for_each(|resource| document.merge((resource.document)()));
+    let mut value = described(document);
+    resources().for_each(|resource| (resource.bounds)(&mut value));
+    value
+}
+
+/// Returns the document with the addresses of features.
+fn with_features(mut document: Value) -> Value {
+    let Some(added) = ADDED.get() else {
+        return document;
+    };
+    let more = described(added.clone());
+    for place in ["/paths", "/components/schemas"] {
+        let all = document.pointer_mut(place).and_then(Value::as_object_mut);
+        let more = more.pointer(place).and_then(Value::as_object);
+        if let (Some(all), Some(more)) = (all, more) {
+            for (name, value) in more {
+                all.entry(name).or_insert_with(|| value.clone());
+            }
+        }
+    }
+    document
+}
+
+/// Adds the parts that are the same for all operations.
+fn described(mut document: utoipa::openapi::OpenApi) -> Value {
     if let Some(components) = &mut document.components {
         let mut bearer = Http::new(HttpAuthScheme::Bearer);
         bearer.description = Some(BEARER.to_owned());
@@ -47,7 +84,6 @@ pub fn value() -> serde_json::Value {
     // Made of maps with string keys: this cannot fail.
     let mut value = serde_json::to_value(document).unwrap_or_default();
     bounds::of_parameters(&mut value);
-    resources().for_each(|resource| (resource.bounds)(&mut value));
     value
 }
 
@@ -92,19 +128,19 @@ fn problem(description: &str) -> ResponseBuilder {
 /// would be a twentieth, for a text that the tests hold to be the same.
 #[cfg(not(debug_assertions))]
 pub fn document() -> String {
-    let committed: serde_json::Value =
+    let committed: Value =
         serde_json::from_str(&unpacked(include_bytes!("../docs/openapi.min.json.z")))
             .unwrap_or_default();
-    text(&committed)
+    text(&with_features(committed))
 }
 
 /// The same, from the types.
 #[cfg(debug_assertions)]
 pub fn document() -> String {
-    text(&value())
+    text(&with_features(value()))
 }
 
-fn text(document: &serde_json::Value) -> String {
+fn text(document: &Value) -> String {
     // Made of maps with string keys: this cannot fail.
     let mut text = serde_json::to_string_pretty(document).unwrap_or_default();
     text.push('\n');

@@ -32,7 +32,7 @@ macro_rules! reword {
             let emptied = sqlx::raw_sql($empty).execute(&mut *all).await;
             emptied?;
             let mut rows = crate::rows::Rows::default();
-            for projection in crate::projections::ALL {
+            for projection in crate::projections::all() {
                 let table = projection.table;
                 if table.words.is_none() {
                     continue;

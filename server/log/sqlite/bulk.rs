@@ -33,7 +33,7 @@ pub(crate) async fn clear(connection: &mut SqliteConnection) -> Result<(), Store
     ]
     .map(str::to_owned)
     .to_vec();
-    for projection in projections::ALL {
+    for projection in projections::all() {
         texts.push(format!("delete from {}", projection.table.name));
         if let Some(Words { table, .. }) = &projection.table.words {
             texts.push(format!(

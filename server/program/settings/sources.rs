@@ -7,10 +7,14 @@ use std::path::{Path, PathBuf};
 use figment::error::Actual;
 use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
+use secrecy::SecretString;
+use serde::Serializer;
+use serde::de::DeserializeOwned;
 
 use super::{Invalid, Settings, invalid};
 use thinkd_edge::keys::Key;
 use thinkd_words::decode;
+use thinkd_words::secret::REDACTED;
 use thinkd_words::text::unmarked;
 
 /// The flags that configure; the same for every command.
@@ -104,6 +108,51 @@ impl Settings {
             sources: sources(&figment),
         })
     }
+}
+
+/// Reads the settings of a feature, as they were found, as a type of its own. Of a key that has the
+/// name of a secret no error shows the value.
+pub fn of_feature<T: DeserializeOwned>(name: &str, found: &Dict) -> Result<T, Invalid> {
+    let (source, key) = (format!("the feature {name}"), format!("features.{name}"));
+    let figment = Figment::from(Layer::key(source, &key, Value::from(found.clone())));
+    // Lossy: an environment has texts only.
+    let read = figment.extract_inner_lossy(&key);
+    read.map_err(|error| explain(&figment, &error))
+}
+
+/// Returns the secrets among the settings of features: texts of keys that have the name of one.
+pub fn secrets_of_features(found: &BTreeMap<String, Dict>) -> Vec<SecretString> {
+    let mut secrets = Vec::new();
+    for found in found.values() {
+        let _ = shown_dict(found, &mut |text| secrets.push(SecretString::from(text)));
+    }
+    secrets
+}
+
+/// Serializes the settings of features without their secrets.
+pub fn without_secrets<S: Serializer>(
+    found: &BTreeMap<String, Dict>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let shown = found.iter();
+    serializer.collect_map(shown.map(|(name, found)| (name, shown_dict(found, &mut drop))))
+}
+
+/// Returns a dictionary with `(redacted)` in the place of each secret, which `secret` is told.
+fn shown_dict(found: &Dict, secret: &mut impl FnMut(String)) -> Dict {
+    let mut shown = Dict::new();
+    for (key, value) in found {
+        let value = match value {
+            Value::Dict(tag, inner) => Value::Dict(*tag, shown_dict(inner, secret)),
+            Value::String(tag, text) if is_secret(key) => {
+                secret(text.clone());
+                Value::String(*tag, REDACTED.into())
+            }
+            other => other.clone(),
+        };
+        shown.insert(key.clone(), value);
+    }
+    shown
 }
 
 // --- layers: what each source says, as one dictionary with the source's name

@@ -86,8 +86,7 @@ async fn every_table_of_a_projection_is_what_the_migrations_made() {
     for medium in Medium::each().await {
         open(&medium).await.close().await;
         let mut there = there(&medium).await;
-        let words: Vec<&str> = projections::ALL
-            .iter()
+        let words: Vec<&str> = projections::all()
             .filter_map(|it| Some(it.table.words.as_ref()?.table))
             .collect();
         let is_of_words = |name: &str| words.iter().any(|words| name.starts_with(words));
@@ -95,7 +94,7 @@ async fn every_table_of_a_projection_is_what_the_migrations_made() {
             !OWN.contains(&name.as_str()) && !INDEX.contains(&name.as_str()) && !is_of_words(name)
         });
         let mut listed = Columns::new();
-        for projection in projections::ALL {
+        for projection in projections::all() {
             let table = projection.table;
             if table.words.is_some() {
                 // How a database finds words: a row's number, or a vector of them.
@@ -116,7 +115,7 @@ async fn a_table_that_is_missing_is_named() {
     for medium in Medium::each().await {
         let store = open(&medium).await;
         store.ping().await.unwrap();
-        for projection in projections::ALL {
+        for projection in projections::all() {
             let (name, aside) = (
                 projection.table.name,
                 format!("{}_aside", projection.table.name),
@@ -179,8 +178,7 @@ fn changes(runner: &mut TestRunner) -> Vec<Draft> {
 }
 
 fn table(name: &str) -> &'static Table {
-    projections::ALL
-        .iter()
+    projections::all()
         .find(|it| it.table.name == name)
         .unwrap()
         .table
@@ -253,7 +251,7 @@ async fn a_question_has_the_same_answer_everywhere() {
         let store = open(&medium).await;
         append(&store, log.clone()).await;
         let mut rows: BTreeMap<&str, Vec<Row>> = BTreeMap::new();
-        for projection in projections::ALL {
+        for projection in projections::all() {
             rows.insert(
                 projection.table.name,
                 store

@@ -4,6 +4,8 @@ use serde_json::Value;
 use thinkd::event::envelope::Event;
 use thinkd::event::raw::Raw;
 
+use crate::own_features::own_feature;
+
 /// What a test writes in the name of a newer build has this text: it need not be known.
 const NEWER: &str = "newer";
 
@@ -18,7 +20,12 @@ pub fn faults(event: &Value) -> Vec<String> {
     };
     let fact = read.fact();
     let Some(kind) = fact.kind() else {
-        return vec!["it is of no kind that this build knows".to_owned()];
+        let of_feature = (own_feature::REMINDERS.facts)().specs;
+        let mut faults = of_feature.iter().map(|spec| spec.faults(Raw::from(&read)));
+        return match faults.any(|faults| faults.is_empty()) {
+            true => Vec::new(),
+            false => vec!["it is of no kind that this build knows".to_owned()],
+        };
     };
     let mut faults = kind.spec().faults(Raw::from(&read));
     let same = (fact.visibility(), fact.wakes()) == (read.visibility(), read.wakes());
