@@ -10,11 +10,10 @@ use clap::{Args as _, FromArgMatches as _};
 use futures_util::FutureExt as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use thinkd::edge::context::Edge;
 use thinkd::edge::http::needs::{Needs, Read, Speak};
 use thinkd::edge::http::{Answer, Json};
 use thinkd::edge::json::Body;
-use thinkd::edge::problem::{Problem, Slug, Wrongs};
+use thinkd::edge::problem::{Problem, Slug};
 use thinkd::event::catalogue::Facts;
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::Event;
@@ -26,10 +25,9 @@ use thinkd::log::table::{Row, Table, integer, text};
 use thinkd::pipelines::registry;
 use thinkd::program::command::{Program, client::Target};
 use thinkd::program::feature::{Command, Feature, Options, Parts};
-use thinkd::session::right::Right;
 use thinkd::tools::catalogue::{self, Catalogue, DECISIONS};
 use thinkd::tools::tool::{CallSite, Effect, Output, Typed};
-use thinkd::words::failure::Failure;
+use thinkd::words::failure::{Failure, FailureKind};
 use thinkd::words::id::{Space, ThreadId, fresh};
 use utoipa::{OpenApi as _, ToSchema};
 
@@ -147,6 +145,18 @@ struct Limits {
     bytes: usize,
 }
 
+impl Limits {
+    fn check(&self, says: &str) -> Result<(), String> {
+        match says.trim().len() {
+            0 => Err("a reminder has words".to_owned()),
+            bytes if bytes > self.bytes => {
+                Err(format!("a reminder has at most {} bytes", self.bytes))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self { bytes: 1000 }
@@ -156,9 +166,9 @@ impl Default for Limits {
 fn parts(options: &Options<'_>) -> Result<Parts, String> {
     let limits = Arc::new(options.read::<Limits>()?);
     let list = get(list).post(add).delete(done);
-    let routes: Router<Arc<Edge>> = Router::new().route("/reminders", list);
+    let (routes, of_tools) = (Router::new().route("/", list), limits.clone());
     Ok(Parts {
-        tools: Catalogue::default().with(DECISIONS, |_| Remind),
+        tools: Catalogue::default().with(DECISIONS, move |_| Remind(of_tools.clone())),
         routes: routes.layer(Extension(limits)),
         document: Document::openapi(),
     })
@@ -178,21 +188,18 @@ struct Reminder {
 /// A new reminder.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = NewReminder)]
 struct New {
     /// Its words.
     says: String,
 }
 
-impl Body for New {
-    fn check(&self, wrongs: &mut Wrongs) {
-        if self.says.trim().is_empty() {
-            wrongs.add(Slug::EmptyInput, "/says", "a reminder has words");
-        }
-    }
-}
+impl Body for New {}
 
+/// A reminder that is there.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = WhichReminder)]
 struct Which {
     /// The reminder's id.
     id: String,
@@ -223,12 +230,12 @@ async fn add(
     Extension(limits): Extension<Arc<Limits>>,
     Json(New { says }): Json<New>,
 ) -> Result<StatusCode, Problem> {
-    if says.len() > limits.bytes {
-        let detail = format!("a reminder has at most {} bytes", limits.bytes);
-        return Err(Problem::new(Slug::TooLarge, detail));
-    }
-    let draft = added(&ThreadId::default(), &says, None);
-    session.append(Right::Speak, vec![draft]).await?;
+    let wrong = |detail: String| Problem::at(Slug::InvalidFrame, "/says", detail);
+    limits.check(&says).map_err(wrong)?;
+    session
+        .append(vec![added(&ThreadId::default(), &says, None)])
+        .await?;
+    metrics::counter!("reminders_added_total").increment(1);
     Ok(StatusCode::CREATED)
 }
 
@@ -236,19 +243,18 @@ async fn add(
 #[utoipa::path(delete, path = "/reminders", request_body = Which, responses((status = 204)))]
 async fn done(session: Needs<Speak>, Json(which): Json<Which>) -> Result<StatusCode, Problem> {
     let draft = Done { id: &which.id }.encode(&ThreadId::default());
-    session.append(Right::Speak, vec![draft]).await?;
+    session.append(vec![draft]).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 fn added(thread: &ThreadId, says: &str, call_id: Option<&str>) -> Draft {
-    metrics::counter!("reminders_added_total").increment(1);
     let id = &fresh().to_string();
     Added { id, says, call_id }.encode(thread)
 }
 
 // --- its tool
 
-struct Remind;
+struct Remind(Arc<Limits>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -263,7 +269,11 @@ impl Typed for Remind {
     const EFFECT: Effect = Effect::Events;
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
+        let Self(limits) = self;
+        let wrong = |text| Failure::new(FailureKind::Tool, text);
+        limits.check(&input.says).map_err(wrong)?;
         let draft = added(&site.thread, &input.says, Some(&site.call_id));
+        metrics::counter!("reminders_added_total").increment(1);
         Ok(Output::done(vec![draft], "it is on the list"))
     }
 }

@@ -1,5 +1,5 @@
 //! The crate of the types in the generated code: `thinkd_event`, or the one that
-//! `#[fact(crate = thinkd)]` names, whose modules `event` and `words` have the same.
+//! `#[fact(crate = thinkd)]` names, which has the same in its modules `event` and `words`.
 
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote};

@@ -1,6 +1,9 @@
 //! Migrations: SQL that brings a database up to date, in pairs of the same number and name (`migrations/sqlite`,
 //! `migrations/postgres`). Those of the kernel are listed here; a projection that came later brings its own.
 
+/// The first number of features: those below are the kernel's.
+pub const OF_FEATURES: i64 = 9000;
+
 /// One step, for each database.
 #[derive(Debug, Clone, Copy)]
 pub struct Migration {
@@ -15,7 +18,12 @@ pub struct Migration {
 impl Migration {
     /// Its place in the order.
     pub(super) fn number(&self) -> i64 {
-        let number = self.file.split('_').next();
+        Self::number_of(self.file)
+    }
+
+    /// Returns the number in the name of a file; 0 where there is none.
+    pub(super) fn number_of(file: &str) -> i64 {
+        let number = file.split('_').next();
         number.and_then(|it| it.parse().ok()).unwrap_or_default()
     }
 

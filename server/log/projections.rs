@@ -59,26 +59,53 @@ pub fn all() -> impl Iterator<Item = &'static Projection> {
     ALL.get_or_init(|| KERNEL.to_vec()).iter().copied()
 }
 
+/// Tables beside those of projections that one of the databases has.
+const OTHERS: [&str; 6] = [
+    "leases",
+    "servers",
+    "uploads",
+    "blob_parts",
+    "entry_words",
+    "_sqlx_migrations",
+];
+
 /// Adds those of features, before a store is opened. An error where two have the same table or the
-/// same number of a migration, or where a store is open already.
+/// same number of a migration, where a number is the kernel's, or where a store is open already.
 pub fn add(more: &[&'static Projection]) -> Result<(), String> {
-    let added = [&KERNEL, more].concat();
-    let mut taken: BTreeSet<&str> = table::KERNEL.into_iter().collect();
+    let mut taken: BTreeSet<&str> = table::KERNEL.into_iter().chain(OTHERS).collect();
+    taken.extend(KERNEL.iter().map(|projection| projection.table.name));
     let mut numbers: BTreeSet<i64> = BTreeSet::new();
-    numbers.extend(migrations::KERNEL.iter().map(Migration::number));
-    for projection in &added {
-        let name = projection.table.name;
-        if !taken.insert(name) {
-            return Err(format!("two features have a table {name:?}"));
+    for Projection {
+        table, migrations, ..
+    } in more
+    {
+        let words = table.words.as_ref().map(|words| words.table);
+        for name in std::iter::once(table.name).chain(words) {
+            if !taken.insert(name) {
+                return Err(format!("the name of the table {name:?} is taken"));
+            }
         }
-        if let Some(twice) = (projection.migrations.iter()).find(|it| !numbers.insert(it.number()))
-        {
-            let file = twice.file;
-            return Err(format!("the number of the migration {file:?} is taken"));
+        if table.key.first().is_none_or(|first| first.name != "space") {
+            let name = table.name;
+            return Err(format!("the key of the table {name:?} begins with `space`"));
+        }
+        for Migration { file, .. } in *migrations {
+            let number = Migration::number_of(file);
+            if number < migrations::OF_FEATURES || !numbers.insert(number) {
+                return Err(format!(
+                    "the migration {file:?} needs a number of its own from {} on",
+                    migrations::OF_FEATURES
+                ));
+            }
         }
     }
-    let is_late = || "tables are added before a store is opened".to_owned();
-    ALL.set(added).map_err(|_| is_late())
+    let added = [&KERNEL, more].concat();
+    let there = ALL.get_or_init(|| added.clone());
+    let names = |all: &[&Projection]| Vec::from_iter(all.iter().map(|it| it.table.name));
+    match names(there) == names(&added) {
+        true => Ok(()),
+        false => Err("tables are added before a store is opened".to_owned()),
+    }
 }
 
 /// A table, and how events change it.

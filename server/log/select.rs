@@ -72,6 +72,11 @@ impl Select {
         all.equal("space", space)
     }
 
+    /// Returns true if it asks for rows of this table in this space.
+    pub fn is_of(&self, table: &Table, space: &Space) -> bool {
+        self.table == table && self.space.as_ref() == Some(space)
+    }
+
     /// All rows of a space, by key.
     pub fn all(table: &'static Table, space: &Space) -> Self {
         Self {

@@ -292,11 +292,25 @@ pub(super) const MADE: &str = "select version, description from _sqlx_migrations
 
 /// Refuses a database of which a migration says that it needs a program with later ones than this.
 pub(super) fn admit(known: &Migrator, made: &[(i64, String)]) -> Result<(), StoreError> {
-    let last = known.iter().map(|it| it.version).max().unwrap_or(0);
+    let is_made = |number: i64| made.iter().any(|(it, _)| *it == number);
+    let (own, features): (Vec<i64>, Vec<i64>) =
+        (known.iter().map(|it| it.version)).partition(|it| *it < migrations::OF_FEATURES);
+    let last = own.into_iter().max().unwrap_or(0);
+    if !made.is_empty() && !features.into_iter().all(is_made) {
+        tracing::warn!(
+            "a feature has a table that is new to this database: `thinkd rebuild` fills it from the log"
+        );
+    }
     let newer = made
         .iter()
         .filter(|(number, _)| !known.version_exists(*number));
     for (number, name) in newer {
+        if *number >= migrations::OF_FEATURES {
+            tracing::info!(
+                "the database has the table of a feature that this program does not have (migration {number}, {name})"
+            );
+            continue;
+        }
         if let Some(needed) = migrations::needed(name).filter(|needed| *needed > last) {
             return Err(StoreError::Broken(format!(
                 "a newer thinkd made this database: its migration {number} ({name}) needs a thinkd that has migration {needed}, and \

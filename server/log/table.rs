@@ -162,12 +162,12 @@ impl Table {
         let set = rest.iter().map(|it| format!("{it} = excluded.{it}"));
         let set = Vec::from_iter(set);
         format!(
-            "insert into {} ({}) values ({}) on conflict ({}) do update set {}",
+            "insert into {} ({}) values ({}) on conflict ({}) {}",
             self.name,
             names.join(", "),
             values.join(", "),
             self.key_list(),
-            set.join(", ")
+            or_update(&set.join(", "))
         )
     }
 
@@ -175,6 +175,14 @@ impl Table {
     pub(super) fn remove_text(&self) -> String {
         let is = assigned(self.key.iter(), 1, " and ");
         format!("delete from {} where {is}", self.name)
+    }
+}
+
+/// The end of an insert where the row is there: it gets these values, of which there may be none.
+pub(super) fn or_update(set: &str) -> String {
+    match set {
+        "" => "do nothing".to_owned(),
+        set => format!("do update set {set}"),
     }
 }
 

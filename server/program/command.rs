@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use super::app;
-use super::feature::{self, Feature};
+use super::feature::{self, Feature, Parts};
 use super::output::{complain, print, say};
 use super::settings::{self, Flags, Invalid, Loaded, Settings};
 use thinkd_edge::http::openapi;
@@ -242,9 +242,17 @@ impl Program {
         matches: &ArgMatches,
     ) -> anyhow::Result<()> {
         use_ring();
+        self.add_tables()?;
         let flags = Flags::from_arg_matches(matches)?;
-        let Loaded { settings, .. } = Settings::load(&flags, &settings::environment())?;
+        let Loaded { settings, .. } = self.loaded(&flags)?;
         wait_for((command.run)(options, settings))
+    }
+
+    /// The settings; those of a feature that the program does not have are refused.
+    fn loaded(&self, flags: &Flags) -> Result<Loaded, Invalid> {
+        let loaded = Settings::load(flags, &settings::environment())?;
+        feature::check_settings(&self.features, &loaded.settings)?;
+        Ok(loaded)
     }
 
     fn dispatch(self, line: Line) -> anyhow::Result<()> {
@@ -256,18 +264,23 @@ impl Program {
             Command::Replica => flags.of_replica(),
             _ => flags,
         };
-        let loaded = Settings::load(&flags, &settings::environment()).and_then(|loaded| {
+        let parts = |loaded: Loaded| {
             let parts = feature::parts(&self.features, &loaded.settings)?;
             Ok((loaded, parts))
-        });
+        };
+        let loaded = self.loaded(&flags);
         if let Command::Doctor(options) = &command {
-            let (loaded, tools) = match loaded {
-                Ok((loaded, parts)) => (Ok(loaded), self.tools.and(parts.tools)),
+            let (loaded, tools) = match loaded.and_then(parts) {
+                Ok((loaded, parts)) => (Ok(loaded), self.tools.clone().and(parts.tools)),
                 Err(error) => (Err(error), self.tools),
             };
             return wait_for(doctor::run(options, loaded, &tools));
         }
-        let (Loaded { settings, sources }, parts) = loaded?;
+        let loaded = loaded?;
+        let (Loaded { settings, sources }, parts) = match command {
+            Command::Serve | Command::Config | Command::Openapi => parts(loaded)?,
+            _ => (loaded, Parts::default()),
+        };
         let tools = self.tools.clone().and(parts.tools);
         openapi::add(parts.document);
         match command {

@@ -15,6 +15,7 @@ use super::settings::{Invalid, Settings, of_feature};
 use thinkd_edge::context::Edge;
 use thinkd_edge::http::openapi;
 use thinkd_event::catalogue::Facts;
+use thinkd_event::fact::Kind;
 use thinkd_log::projections::Projection;
 use thinkd_tools::catalogue::Catalogue;
 
@@ -28,7 +29,8 @@ pub struct Feature {
     pub facts: fn() -> Facts,
     /// Its tables, which the log fills.
     pub projections: &'static [&'static Projection],
-    /// Makes the parts that depend on its settings. An error is a sentence for the operator.
+    /// Makes the parts that depend on its settings, before a tokio runtime runs. An error is a
+    /// sentence for the operator.
     pub parts: fn(&Options) -> Result<Parts, String>,
     /// Its command, if it has one.
     pub command: Option<Command>,
@@ -39,7 +41,7 @@ pub struct Feature {
 pub struct Parts {
     /// Its tools: [`Catalogue::default`] with each of them.
     pub tools: Catalogue,
-    /// Its addresses, for clients with credentials.
+    /// Its addresses, for clients with credentials, as they are below `/<name>`: `/` is that itself.
     pub routes: Router<Arc<Edge>>,
     /// The description of its addresses in the contract.
     pub document: OpenApi,
@@ -61,7 +63,13 @@ pub struct Options<'s> {
     found: Option<&'s Dict>,
 }
 
-impl Options<'_> {
+impl<'s> Options<'s> {
+    /// Returns the settings of the feature with this name.
+    pub fn of(name: &'static str, settings: &'s Settings) -> Self {
+        let found = settings.features.get(name);
+        Self { name, found }
+    }
+
     /// Returns them as a type of the feature's own; with `#[serde(default, deny_unknown_fields)]`
     /// it has defaults and refuses a mistyped key. The values of `token`, `key` and `api_key` are
     /// secrets: no error, no log line and no `thinkd config` shows them, and `…_FILE` names a file.
@@ -74,72 +82,99 @@ impl Options<'_> {
     }
 }
 
-/// Refuses a name that is none, that two features have, or that the kernel has for a command or an
-/// address.
+/// Refuses a name that is none, that two features have, or that the kernel has for a command, an
+/// address or a kind of event.
 pub fn check(features: &[Feature], kernel: &clap::Command) -> Result<(), Invalid> {
-    if features.is_empty() {
-        return Ok(());
+    let mut taken: BTreeSet<String> = ["ws", "docs", "console"].map(str::to_owned).into();
+    if !features.is_empty() {
+        let contract = openapi::value();
+        let paths = contract["paths"].as_object().into_iter().flatten();
+        taken.extend(paths.filter_map(|(path, _)| path.split('/').nth(1).map(str::to_owned)));
+        taken.extend(kernel.get_subcommands().map(|it| it.get_name().to_owned()));
+        let first = |kind: Kind| kind.spec().tags.first().copied().unwrap_or_default();
+        let tags = Kind::all()
+            .into_iter()
+            .flat_map(|kind| first(kind).split('|'));
+        taken.extend(tags.map(str::to_owned));
     }
-    let contract = openapi::value();
-    let paths = contract["paths"].as_object();
-    let addresses = paths.into_iter().flatten().map(|(path, _)| path.as_str());
-    let mut taken: BTreeSet<String> = addresses
-        .filter_map(|path| path.split('/').nth(1))
-        .chain(["ws", "docs", "console"])
-        .map(str::to_owned)
-        .collect();
-    taken.extend(kernel.get_subcommands().map(|it| it.get_name().to_owned()));
     for Feature { name, .. } in features {
         let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-        if name.is_empty() || !name.chars().all(is_letter) {
-            let text =
-                format!("{name:?} is no name of a feature: use letters a to z, digits and _");
-            return Err(Invalid::new(text));
+        // Two of `_` part the names in a variable.
+        let is_parted = name.contains("__") || name.ends_with('_');
+        if name.is_empty() || !name.chars().all(is_letter) || is_parted {
+            return invalid(format!(
+                "{name:?} is no name of a feature: use letters a to z, digits, and single _ between them"
+            ));
         }
         if !taken.insert((*name).to_owned()) {
-            let text = format!("the name of the feature {name} is taken: choose another one");
-            return Err(Invalid::new(text));
+            return invalid(format!(
+                "the name of the feature {name} is taken: choose another one"
+            ));
         }
     }
     Ok(())
 }
 
-/// Makes the parts of all features, as one. An error where settings are invalid, or name a feature
-/// that the program does not have.
-pub fn parts(features: &[Feature], settings: &Settings) -> Result<Parts, Invalid> {
+fn invalid<T>(text: String) -> Result<T, Invalid> {
+    Err(Invalid::new(text))
+}
+
+/// Refuses settings of a feature that the program does not have.
+pub fn check_settings(features: &[Feature], settings: &Settings) -> Result<(), Invalid> {
     let names: Vec<&str> = features.iter().map(|feature| feature.name).collect();
     let mut found = settings.features.keys();
-    if let Some(name) = found.find(|name| !names.contains(&name.as_str())) {
-        let there_are = match names.is_empty() {
-            true => "it has none".to_owned(),
-            false => format!("it has {}", names.join(", ")),
-        };
-        return Err(Invalid::new(format!(
-            "features.{name}: this program has no such feature; {there_are}"
-        )));
-    }
+    let Some(name) = found.find(|name| !names.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let there_are = match names.is_empty() {
+        true => "it has none".to_owned(),
+        false => format!("it has {}", names.join(", ")),
+    };
+    invalid(format!(
+        "features.{name}: this program has no such feature; {there_are}"
+    ))
+}
+
+/// Makes the parts of all features, as one. An error where settings are invalid, or where the
+/// contract has the name of a schema already.
+pub fn parts(features: &[Feature], settings: &Settings) -> Result<Parts, Invalid> {
     let mut all = Parts::default();
-    for feature in features {
-        let name = feature.name;
-        let options = Options {
-            name,
-            found: settings.features.get(name),
-        };
+    if features.is_empty() {
+        return Ok(all);
+    }
+    let contract = openapi::value();
+    let schemas = contract["components"]["schemas"].as_object();
+    let mut schemas: BTreeSet<String> = schemas
+        .into_iter()
+        .flatten()
+        .map(|it| it.0.clone())
+        .collect();
+    for Feature { name, parts, .. } in features {
         let Parts {
             tools,
             routes,
             document,
-        } = (feature.parts)(&options).map_err(Invalid::new)?;
+        } = parts(&Options::of(name, settings)).map_err(Invalid::new)?;
         let root = format!("/{name}");
         let is_below = |path: &&String| {
             (path.strip_prefix(&root)).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         if let Some(path) = document.paths.paths.keys().find(|path| !is_below(path)) {
-            let wrong = format!("the address {path} of the feature {name} is not below {root}");
-            return Err(Invalid::new(wrong));
+            return invalid(format!(
+                "the address {path} of the feature {name} is not below {root}"
+            ));
+        }
+        let own = document.components.iter().flat_map(|it| it.schemas.keys());
+        for schema in own {
+            if !schemas.insert(schema.clone()) {
+                return invalid(format!(
+                    "the feature {name} has a schema {schema}, and so has the contract: give it \
+                     another name with #[schema(as = …)]"
+                ));
+            }
         }
         all.tools = all.tools.and(tools);
-        all.routes = all.routes.merge(routes);
+        all.routes = all.routes.nest(&root, routes);
         all.document.merge(document);
     }
     Ok(all)

@@ -163,9 +163,9 @@ async fn settings_of_a_feature_have_defaults_are_read_from_all_sources_and_refus
         .await;
     add(&app, "short").await;
     let refused = app.post("/reminders", json!({ "says": "longer" })).await;
-    refused.expect_problem(413, "too-large");
+    refused.expect_problem(400, "invalid-frame");
     let refused = app.post("/reminders", json!({ "says": " " })).await;
-    refused.expect_problem(400, "empty-input");
+    refused.expect_problem(400, "invalid-frame");
     for (key, named) in [
         (
             "features.reminders.byte=1",
@@ -225,6 +225,8 @@ async fn a_feature_takes_no_name_of_the_kernel_or_of_another_one() {
         ("reminders", "is taken"),
         ("events", "is taken"),
         ("serve", "is taken"),
+        ("task", "is taken"),
+        ("my__list", "is no name of a feature"),
         ("My list", "is no name of a feature"),
     ] {
         let refused = ran_with(&app, "config", &[("THINKD_TEST_NAME", name)]).await;

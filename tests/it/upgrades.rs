@@ -37,8 +37,8 @@ on_both!(what_a_newer_program_added_bothers_no_older_one, |medium| {
     let mut app = App::start(medium, &stub).await;
     app.tell("before").await;
     assert!(app.stop().await.success());
-    made(&app, 9001, "a table more").await;
-    made(&app, 9002, "what needs 0001").await;
+    made(&app, 8001, "a table more").await;
+    made(&app, 8002, "what needs 0001").await;
     for text in [
         "create table later (space text not null, what text not null)",
         "insert into later values ('default', 'something')",
@@ -83,7 +83,7 @@ on_both!(
         let (code, said) = command(&app, &["backup", &file]).await;
         assert_eq!(code, Some(0), "control: {said}");
         assert!(app.stop().await.success());
-        made(&app, 9001, "names are gone needs 9000").await;
+        made(&app, 8001, "names are gone needs 8000").await;
         let other = format!("{file}-2");
         for arguments in [
             &["serve"][..],
@@ -98,8 +98,8 @@ on_both!(
             assert_ne!(code, Some(0), "{arguments:?}: {said}");
             for words in [
                 "a newer thinkd made this database",
-                "migration 9001 (names are gone needs 9000)",
-                "has migration 9000",
+                "migration 8001 (names are gone needs 8000)",
+                "has migration 8000",
                 "restore a backup",
             ] {
                 assert!(said.contains(words), "{arguments:?}: {said}");
@@ -107,7 +107,7 @@ on_both!(
         }
         stored::execute(
             app.database(),
-            "delete from _sqlx_migrations where version = 9001",
+            "delete from _sqlx_migrations where version = 8001",
         )
         .await;
         app.start_again().await;

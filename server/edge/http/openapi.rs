@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
@@ -55,13 +55,19 @@ fn with_features(mut document: Value) -> Value {
         return document;
     };
     let more = described(added.clone());
-    for place in ["/paths", "/components/schemas"] {
-        let all = document.pointer_mut(place).and_then(Value::as_object_mut);
-        let more = more.pointer(place).and_then(Value::as_object);
-        if let (Some(all), Some(more)) = (all, more) {
-            for (name, value) in more {
-                all.entry(name).or_insert_with(|| value.clone());
-            }
+    for (place, within) in [
+        ("paths", ""),
+        ("schemas", "/components"),
+        ("responses", "/components"),
+    ] {
+        let more = more.pointer(&format!("{within}/{place}"));
+        let all = document.pointer_mut(within).and_then(Value::as_object_mut);
+        let (Some(Value::Object(more)), Some(all)) = (more, all) else {
+            continue;
+        };
+        let all = (all.entry(place)).or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(all) = all {
+            all.extend(more.clone());
         }
     }
     document

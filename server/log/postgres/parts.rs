@@ -8,7 +8,7 @@ use sqlx::error::BoxDynError;
 use sqlx::postgres::PgArguments;
 
 use super::vector;
-use crate::table::{Cell, Column, Key, Kind, Row, Table};
+use crate::table::{Cell, Column, Key, Kind, Row, Table, or_update};
 
 /// A change of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,10 +95,10 @@ impl Part {
         match self.deed {
             Deed::Put => {
                 let set = Vec::from_iter(rest.map(|name| format!("{name} = excluded.{name}")));
-                let (values, set) = (values.join(", "), set.join(", "));
-                let key = table.key_list();
+                let (values, key) = (values.join(", "), table.key_list());
+                let set = or_update(&set.join(", "));
                 format!(
-                    "insert into {name} ({all}) select {values} from {rows} on conflict ({key}) do update set {set}"
+                    "insert into {name} ({all}) select {values} from {rows} on conflict ({key}) {set}"
                 )
             }
             Deed::Alter => {

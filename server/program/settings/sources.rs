@@ -115,16 +115,19 @@ impl Settings {
 pub fn of_feature<T: DeserializeOwned>(name: &str, found: &Dict) -> Result<T, Invalid> {
     let (source, key) = (format!("the feature {name}"), format!("features.{name}"));
     let figment = Figment::from(Layer::key(source, &key, Value::from(found.clone())));
-    // Lossy: an environment has texts only.
-    let read = figment.extract_inner_lossy(&key);
-    read.map_err(|error| explain(&figment, &error))
+    // Whole, so that errors have the whole path. Lossy: an environment has texts only.
+    let read = figment.extract_lossy::<BTreeMap<String, BTreeMap<String, T>>>();
+    let mut all = read.map_err(|error| explain(&figment, &error))?;
+    let own = all.get_mut("features").and_then(|all| all.remove(name));
+    own.ok_or_else(|| Invalid(format!("the setting {key} is missing")))
 }
 
-/// Returns the secrets among the settings of features: texts of keys that have the name of one.
+/// Returns the secrets among the settings of features: all that stands under the name of one.
 pub fn secrets_of_features(found: &BTreeMap<String, Dict>) -> Vec<SecretString> {
     let mut secrets = Vec::new();
     for found in found.values() {
-        let _ = shown_dict(found, &mut |text| secrets.push(SecretString::from(text)));
+        let found = Value::from(found.clone());
+        let _ = shown_value(&found, false, &mut |text| secrets.push(text.into()));
     }
     secrets
 }
@@ -134,25 +137,33 @@ pub fn without_secrets<S: Serializer>(
     found: &BTreeMap<String, Dict>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let shown = found.iter();
-    serializer.collect_map(shown.map(|(name, found)| (name, shown_dict(found, &mut drop))))
+    let shown = |found: &Dict| shown_value(&Value::from(found.clone()), false, &mut drop);
+    serializer.collect_map(found.iter().map(|(name, found)| (name, shown(found))))
 }
 
-/// Returns a dictionary with `(redacted)` in the place of each secret, which `secret` is told.
-fn shown_dict(found: &Dict, secret: &mut impl FnMut(String)) -> Dict {
-    let mut shown = Dict::new();
-    for (key, value) in found {
-        let value = match value {
-            Value::Dict(tag, inner) => Value::Dict(*tag, shown_dict(inner, secret)),
-            Value::String(tag, text) if is_secret(key) => {
-                secret(text.clone());
-                Value::String(*tag, REDACTED.into())
+/// Returns a value with `(redacted)` in the place of each secret, which `secret` is told.
+fn shown_value(value: &Value, is_hidden: bool, secret: &mut impl FnMut(String)) -> Value {
+    match value {
+        Value::Dict(tag, inner) => {
+            let mut shown = Dict::new();
+            for (key, value) in inner {
+                let value = shown_value(value, is_hidden || is_secret(key), secret);
+                shown.insert(key.clone(), value);
             }
-            other => other.clone(),
-        };
-        shown.insert(key.clone(), value);
+            Value::Dict(*tag, shown)
+        }
+        Value::Array(tag, items) => {
+            let items = items.iter().map(|it| shown_value(it, is_hidden, secret));
+            Value::Array(*tag, items.collect())
+        }
+        value if is_hidden => {
+            if let Some(text) = value.clone().into_string() {
+                secret(text);
+            }
+            Value::from(REDACTED)
+        }
+        value => value.clone(),
     }
-    shown
 }
 
 // --- layers: what each source says, as one dictionary with the source's name
