@@ -89,7 +89,7 @@ async fn opened(medium: &Medium, options: Options, project: Project) -> Arc<dyn 
             for statement in advised {
                 stored::execute(medium.url(), &statement).await;
             }
-            let anew = "select pg_terminate_backend(pid) from pg_stat_activity \
+            let anew = "select pg_terminate_backend(pid, 10000) from pg_stat_activity \
                  where datname = current_database() and pid <> pg_backend_pid()";
             stored::execute(medium.url(), anew).await;
             store::open(pooler, options, project).await.unwrap()
