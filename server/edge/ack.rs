@@ -17,11 +17,11 @@ pub struct Ack {
     pub id: Option<String>,
     /// The events that it became.
     pub events: Vec<Placement>,
-    /// What became of it.
+    /// The outcome of the frame.
     pub status: AckStatus,
 }
 
-/// Where an event is.
+/// The place of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Placement {
     /// Its id.
@@ -34,15 +34,15 @@ pub struct Placement {
     pub seq: Seq,
 }
 
-/// What became of a frame.
+/// The outcome of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AckStatus {
     /// A turn begins with it.
     Started,
-    /// It waits for the next turn.
+    /// The input waits for the next turn.
     Queued,
-    /// It was there already.
+    /// The input was there already.
     Duplicate,
     /// Done.
     Ok,

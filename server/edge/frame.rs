@@ -62,7 +62,7 @@ pub struct Trigger {
     /// Its name: 1 to 32 of a-z, 0-9, _ and -.
     #[schema(example = "daily_review")]
     pub event: String,
-    /// What is known about it. Its `text`, if any, is what the mind reads.
+    /// The payload: the facts known about it. Its `text`, if any, is the text that the mind reads.
     #[serde(default)]
     #[schema(value_type = Object)]
     pub payload: Payload,
@@ -74,7 +74,7 @@ pub struct Trigger {
     pub event_id: Option<String>,
 }
 
-/// What to follow from now on; replaces what was followed before.
+/// The events to follow from now on, in place of those that were followed before.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Subscribe {
@@ -90,7 +90,8 @@ pub struct Subscribe {
     /// `debug` events, too, beside the others, and `work` hints.
     #[serde(default)]
     pub debug: bool,
-    /// First replay what has a greater `seq`; 0 is everything. Without it only what comes is shown.
+    /// First replay the events with a greater `seq`; 0 is everything. Without it only events to
+    /// come are shown.
     #[schema(value_type = Option<i64>, minimum = 0)]
     pub after: Option<Seq>,
     /// The epoch that `after` belongs to, from `hello`.

@@ -24,7 +24,7 @@ const LENGTH_MIN: usize = 16;
 /// Hex digits of a hash that are shown: enough to tell keys apart.
 const SHOWN: usize = 12;
 
-/// A configured key (`[[keys]]`): `key` or `sha256`, and what it opens.
+/// A configured key (`[[keys]]`): `key` or `sha256`, and the space and role that it opens.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Key {
@@ -35,7 +35,8 @@ pub struct Key {
         skip_serializing_if = "Option::is_none"
     )]
     pub key: Option<SecretString>,
-    /// The SHA-256 of the secret, as 64 hex digits: whoever reads the configuration cannot use it. `thinkd key new` makes both.
+    /// The SHA-256 of the secret, as 64 hex digits: a reader of the configuration cannot use it.
+    /// `thinkd key new` makes both.
     #[serde(
         default,
         serialize_with = "shortened",
@@ -45,9 +46,9 @@ pub struct Key {
     /// The space that it opens.
     #[serde(default)]
     pub space: Space,
-    /// What its holder may do there: `viewer` (read everything, `debug` and prompt views too), `member` (also talk; create, end and
-    /// cancel threads and runs), `operator` (also change submodules) or `admin` (also see what concerns all spaces: `/metrics`, all of
-    /// `/metadata`).
+    /// The rights of its holder there. `viewer`: read everything, `debug` and prompt views too.
+    /// `member`: also talk; create, end and cancel threads and runs. `operator`: also change
+    /// submodules. `admin`: also see all that concerns all spaces: `/metrics`, all of `/metadata`.
     #[serde(default)]
     pub role: Role,
     /// The file of keys that it stands in; none: the configuration.

@@ -21,7 +21,7 @@ with_defaults! {
         pub unauthenticated_frame_bytes: usize = 64 << 10,
         /// Most bytes of a text: any string of a frame or body that is not media, or a prompt that a model writes for a subthread.
         pub text_bytes: usize = 64 << 10,
-        /// How deep JSON may be nested.
+        /// Most levels to which JSON may be nested.
         pub json_depth: usize = 64,
         /// Tags that a list, a stream, a subscription or `query_events` may ask for at a time; at most 100.
         pub filter_tags: usize = 32,
@@ -35,8 +35,8 @@ with_defaults! {
         pub body_bytes: usize = 1 << 20,
         /// Most bytes of a blob, uploaded or in a frame.
         pub blob_bytes: usize = 50 << 20,
-        /// Most pixels of an image, as its header says: a few bytes can claim a size that a reader has to make room for. An image
-        /// whose header states no size is refused.
+        /// Most pixels of an image, as its header says: a few bytes can claim a size that a reader
+        /// has to make room for. An image with a header that states no size is refused.
         pub image_pixels: u64 = 100_000_000,
         /// Frame rate of one socket; above it the socket is read more slowly.
         pub frames_per_second: u32 = 200,
@@ -49,12 +49,14 @@ with_defaults! {
         pub sockets: usize = 10_000,
         /// Most connections of the server at a time that are no sockets or streams: with requests, or between two.
         pub connections: usize = 1000,
-        /// Most connections at a time whose client has not shown a key; when there are more, the oldest is closed.
+        /// Most connections at a time of clients that have not shown a key; when there are more,
+        /// the oldest is closed.
         pub unauthenticated: usize = 1000,
         /// The share of processors, turns, runs, reads, appends, sockets, connections, uploads and the like that one space may hold:
         /// above 0, at most 1. Where there is one space only, it may hold all.
         pub space_share: f64 = SPACE_SHARE,
-        /// How long one read of the log may take; a search that takes longer is refused.
+        /// The longest time that one read of the log may take; a search that takes longer is
+        /// refused.
         pub read_ms: u64 = 10_000,
         /// Most inputs that wait for a thread.
         pub waiting_inputs: u32 = 100,
@@ -74,19 +76,20 @@ with_defaults! {
         pub ping_ms: u64 = 20_000,
         /// Pings without an answer after which a silent socket is closed.
         pub unanswered_pings: u32 = 3,
-        /// How long a socket may take to authenticate.
+        /// The longest time that a socket may take to authenticate.
         pub auth_ms: u64 = 10_000,
-        /// How long the headers of a request may take.
+        /// The longest time that the headers of a request may take.
         pub header_ms: u64 = 10_000,
-        /// How long the body of a request may take; a blob ten times as long, if something of it arrives within each `body_ms`.
+        /// The longest time that the body of a request may take; a blob ten times as long, if
+        /// something of it arrives within each `body_ms`.
         pub body_ms: u64 = 30_000,
-        /// How long a client may take nothing of what is sent to it.
+        /// The longest time for which a client may take nothing of the data that is sent to it.
         pub stall_ms: u64 = 60_000,
         /// Interval of comments on an idle stream of server-sent events.
         pub sse_comment_ms: u64 = 15_000,
         /// The longest `?wait=` of a posted message.
         pub wait_ms: u64 = 300_000,
-        /// How long clients are waited for at shutdown.
+        /// The longest time that clients are waited for at shutdown.
         pub drain_ms: u64 = 10_000,
     }
 }

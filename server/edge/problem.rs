@@ -131,16 +131,16 @@ pub struct Problem {
     #[serde(rename = "type")]
     #[schema(example = "/problems/text-too-large")]
     pub kind: String,
-    /// What kind of problem it is, for people.
+    /// The kind of problem, for people.
     #[schema(example = "This text is too long")]
     pub title: String,
     /// The HTTP status.
     #[schema(example = 400)]
     pub status: u16,
-    /// What is wrong here, and what to do.
+    /// The error here, and the remedy.
     #[schema(example = "a text has at most 65536 bytes; this one has 65537")]
     pub detail: String,
-    /// Where in the body it is wrong.
+    /// The errors in the body, each with its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Pointed>,
     #[serde(skip)]
@@ -150,13 +150,13 @@ pub struct Problem {
     again_in: Option<u64>,
 }
 
-/// A place in a body, and what is wrong there.
+/// A place in a body, and the error there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Pointed {
     /// A JSON pointer (RFC 6901).
     #[schema(example = "/text")]
     pub pointer: String,
-    /// What is wrong there.
+    /// The error there.
     #[schema(example = "a text has at most 65536 bytes; this one has 65537")]
     pub detail: String,
 }

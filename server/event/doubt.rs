@@ -21,15 +21,15 @@ words! {
         OneInstrument = "one-instrument",
         /// Nothing but reflection has tested it.
         ReflectionOnly = "reflection-only",
-        /// It was not tested for long.
+        /// Not tested for a long time.
         Overdue = "overdue",
         /// One that contradicts it survived, too.
         Contested = "contested",
-        /// It is claimed, and its trial has not come to its end.
+        /// Claimed, and its trial has not come to its end.
         Waiting = "waiting",
         /// Its trials had no outcome, and it is not tried any more.
         Undecided = "undecided",
-        /// What it was derived from was withdrawn.
+        /// A statement that it was derived from was withdrawn.
         Untested = "untested",
     }
 }

@@ -48,7 +48,7 @@ pub struct Merge {
     pub names: Vec<String>,
     /// Why.
     pub reason: String,
-    /// Who did it; null: a rule.
+    /// The operator that did it; null: a rule.
     #[fact(or_null)]
     #[serde(default)]
     pub by: Option<String>,
@@ -68,7 +68,7 @@ pub struct Unmerge {
     pub names: Vec<String>,
     /// Why.
     pub reason: String,
-    /// Who did it; null: a rule.
+    /// The operator that did it; null: a rule.
     #[fact(or_null)]
     #[serde(default)]
     pub by: Option<String>,

@@ -11,7 +11,7 @@ use thinkd_words::spelling::words;
 use thinkd_words::time::Timestamp;
 
 words! {
-    /// Where an event comes from.
+    /// The origin of an event.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum Source {
@@ -27,7 +27,7 @@ words! {
 }
 
 words! {
-    /// What an event carries.
+    /// The kind of content that an event carries.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum Modality {
@@ -45,11 +45,11 @@ words! {
 /// An event's content: an object, with `text` in nearly every case.
 pub type Payload = Map<String, Value>;
 
-/// What is said about an event besides its content. Closed: no causal ids, ever.
+/// Data on an event besides its content. Closed: no causal ids, ever.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Meta {
-    /// What kind of event this is, for readers and filters.
+    /// The kind of the event, as tags for readers and filters.
     pub tags: Vec<String>,
 }
 
@@ -62,9 +62,9 @@ pub struct Event {
     /// When it was stored; never decreasing along `seq`; information, not order.
     #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
     pub ts: Timestamp,
-    /// Where it comes from.
+    /// Its origin.
     pub source: Source,
-    /// What it carries.
+    /// The kind of its content.
     pub modality: Modality,
     /// Its content.
     #[schema(value_type = Object)]

@@ -35,7 +35,7 @@ pub struct Framework {
     pub tally: Tally,
 }
 
-/// How a framework works.
+/// The way in which a framework works.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Recipe {
@@ -49,7 +49,7 @@ pub enum Recipe {
         language: String,
         /// The program.
         code: String,
-        /// How its free parameters are chosen; empty: it has none.
+        /// The rule by which its free parameters are chosen; empty: it has none.
         #[serde(default)]
         guideline: String,
     },
@@ -76,17 +76,18 @@ impl Recipe {
     }
 }
 
-/// What is to be changed of a framework; what is absent stays as it is. Another purpose, knowledge or recipe begins its probation anew.
+/// The changes to a framework; an absent member stays as it is. Another purpose, knowledge or
+/// recipe begins its probation anew.
 #[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameworkChange {
-    /// What it is called.
+    /// Its name.
     pub name: Option<String>,
     /// For which tasks it is.
     pub purpose: Option<String>,
     /// Its knowledge, all of it.
     pub knowledge: Option<Vec<String>>,
-    /// How it works.
+    /// The way in which it works.
     pub recipe: Option<Recipe>,
     /// The `seq` that was read before: if something has been said of it since, nothing is changed. Without it the last one wins.
     #[schema(value_type = Option<i64>, example = 41)]
@@ -154,16 +155,16 @@ pub struct Outcome {
     pub worked: bool,
 }
 
-/// How often something was tried, and how often it worked.
+/// The number of tries, and of those that worked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Tries {
-    /// How often it was tried.
+    /// The number of tries.
     pub tried: u32,
-    /// How often it worked.
+    /// The number of tries that worked.
     pub worked: u32,
 }
 
-/// What came of like tasks with a framework and without it.
+/// The outcomes of like tasks with a framework and without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Tally {
     /// With it.
@@ -172,17 +173,17 @@ pub struct Tally {
     pub without: Tries,
 }
 
-/// How a framework stands.
+/// The standing of a framework.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
-    /// It is compared: some like tasks are solved with it, some without.
+    /// Compared: some like tasks are solved with it, some without.
     Probation,
-    /// It is the better way so far; now and then a like task is solved without it, to compare.
+    /// The better way so far; now and then a like task is solved without it, to compare.
     Used,
-    /// It is no better than to do without: it is not used any more.
+    /// No better than to do without: it is not used any more.
     Dropped,
-    /// It has never worked: it is not used any more.
+    /// Never worked: it is not used any more.
     Unusable,
 }
 

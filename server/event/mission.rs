@@ -27,7 +27,7 @@ pub const RUBRIC: &str =
     "The answer does what the task asks for, completely, and nothing in it is wrong.";
 
 words! {
-    /// What a mission or a task may cost: a task is never worth more than its mission.
+    /// The cost that a mission or a task may have: a task is never worth more than its mission.
     #[derive(
         Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, ToSchema,
     )]
@@ -61,7 +61,7 @@ impl Plan {
     }
 }
 
-/// What a mission may use up.
+/// The most that a mission may use up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Limits)]
 pub struct MissionBudget {
@@ -73,7 +73,7 @@ pub struct MissionBudget {
     pub time_ms: u64,
 }
 
-/// What a mission may use up.
+/// The most that a mission may use up.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = CreateBudget)]
@@ -150,9 +150,9 @@ pub struct NewTask {
     pub task: TaskId,
     /// Its name.
     pub name: String,
-    /// What is to be done.
+    /// The work to be done.
     pub description: String,
-    /// What it may cost.
+    /// The cost that it may have.
     #[fact(json, kind = "\"low\" | \"medium\" | \"high\"")]
     pub value: Value,
     /// The task that was split into it and others.
@@ -166,19 +166,20 @@ pub struct NewTask {
     pub brought_by: Vec<String>,
     /// Its place among its siblings: the lowest goes first.
     pub rank: u64,
-    /// It is one step with a short answer: it is tried, without being considered, until tries agree.
+    /// True if it is one step with a short answer: it is tried, without being considered, until
+    /// tries agree.
     #[fact(optional)]
     pub exact: bool,
 }
 
-/// A change of a task; what is absent stays.
+/// A change of a task; an absent member stays as it is.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = EditTask)]
 pub struct TaskEdit {
     /// Its name.
     pub name: Option<String>,
-    /// What is to be done.
+    /// The work to be done.
     #[schema(example = "Order the talks, the longest first.")]
     pub description: Option<String>,
     /// The ids of the tasks beside it that have to end before it begins.
@@ -189,15 +190,15 @@ pub struct TaskEdit {
 }
 
 words! {
-    /// Where a task stands.
+    /// The status of a task.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum TaskStatus {
-        /// It can be begun as soon as what it requires has ended.
+        /// Ready to begin as soon as the tasks that it requires have ended.
         Open = "open",
-        /// It is being worked on.
+        /// Under way.
         InProgress = "in_progress",
-        /// It has an answer that passed its check.
+        /// Answered, and the answer passed its check.
         Closed = "closed",
         /// Everything that is allowed was tried.
         FailedWithCurrentAvailableInstruments = "failed_with_current_available_instruments",

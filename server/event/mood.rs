@@ -10,11 +10,11 @@ use thinkd_words::defaults::with_defaults;
 use thinkd_words::id::{Space, ThreadId};
 
 with_defaults! {
-    /// How a mood moves: `[mood]` in thinkd.toml.
+    /// The movement of a mood: `[mood]` in thinkd.toml.
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Options {
-        /// Whether models are told who they are, and in which mood.
+        /// True if models are told their identity and their mood.
         pub enabled: bool = true,
         /// By how much the mood moves at most with a turn: above 0, at most 1. From the lowest to the highest mood it is 2.
         pub step: f64 = 0.1,

@@ -122,13 +122,13 @@ impl Schedule {
     }
 }
 
-/// What becomes of a due time while an earlier run waits in the mailbox or has its turn.
+/// The fate of a due time while an earlier run waits in the mailbox or has its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Overlap {
-    /// It is left out, and an event says so.
+    /// The due time is left out, and an event says so.
     Skip,
-    /// It waits in the mailbox, as any other input.
+    /// The due time waits in the mailbox, as any other input.
     Queue,
 }
 

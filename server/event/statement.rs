@@ -28,21 +28,21 @@ pub const AGAINST_MAX: usize = 8;
 pub const PREMISES_MAX: usize = 32;
 
 words! {
-    /// What a statement is said to be. `Display` writes its word.
+    /// The status of a statement. `Display` writes its word.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum Status {
-        /// It is to be tried, or was tried without an outcome.
+        /// To be tried, or tried without an outcome.
         Proposed = "proposed",
-        /// It was tried, and nothing speaks against it so far.
+        /// Tried, and nothing speaks against it so far.
         Surviving = "surviving",
-        /// It survived, and so did one that contradicts it.
+        /// Survived, and so did one that contradicts it.
         Contested = "contested",
-        /// It survived, and something that it was derived from was withdrawn since.
+        /// Survived, and something that it was derived from was withdrawn since.
         Untested = "untested",
         /// A trial refuted it.
         Falsified = "falsified",
-        /// It was so, and is not any more.
+        /// True once, and not any more.
         Ended = "ended",
         /// An operator withdrew it.
         Retracted = "retracted",
@@ -110,11 +110,11 @@ pub struct Claim {
 /// A statement as an edge of a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Triple {
-    /// What it is about.
+    /// The thing that it is about.
     pub subject: String,
-    /// How the two belong together.
+    /// The way in which the two belong together.
     pub relation: String,
-    /// What it says of the subject.
+    /// The value that it says of the subject.
     pub object: String,
     /// A subject has one object of this relation at a time.
     pub single: bool,
@@ -146,7 +146,7 @@ impl Valid {
 }
 
 words! {
-    /// What tests a prediction.
+    /// The instrument that tests a prediction.
     #[derive(
         Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
     )]
@@ -156,7 +156,7 @@ words! {
         Knowledge = "knowledge",
         /// Code that is run.
         Code = "code",
-        /// A person who did not claim it.
+        /// A person that did not claim it.
         User = "user",
         /// A model that looks for a counterexample.
         #[default]
@@ -289,10 +289,10 @@ impl Reading {
     }
 }
 
-/// A prediction of a statement whose trial asks.
+/// A prediction that a trial asks about, and its statement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Members)]
 pub struct OfTrial {
-    /// The statement whose trial asks: the answer is a reading of it.
+    /// The statement of the trial that asks: the answer is a reading of it.
     #[fact(missing)]
     pub statement: String,
     /// The place of its prediction, from 0.
@@ -344,7 +344,7 @@ pub struct Judged {
     pub reason: String,
     /// When it is said to hold, as of now.
     pub valid: Valid,
-    /// The instruments whose yes carried it, while it is held.
+    /// The instruments that carried it with a yes, while it is held.
     pub carried: Vec<Instrument>,
     /// The number of trials it has survived.
     pub survived: u64,

@@ -24,12 +24,12 @@ pub struct Covers {
     #[fact(optional)]
     #[serde(default, skip_serializing_if = "is_zero")]
     pub skip: u64,
-    /// It goes up to this character of the last event's entry; absent: to its end.
+    /// The character of the last event's entry that it goes up to; absent: to the end of the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upto: Option<u64>,
-    /// How many events that a decision may see stand before the first in the thread.
+    /// The number of events, of those that a decision may see, before its first one in the thread.
     pub position: u64,
-    /// How many events it is about.
+    /// The number of events that it is about.
     pub events: u64,
     /// 0: made from events; otherwise from summaries of the level below.
     pub level: u32,

@@ -68,7 +68,7 @@ pub struct Trial {
 /// Something that was said of a statement.
 #[derive(Debug, Clone, PartialEq, Fact)]
 pub enum News {
-    /// Somebody claims something: it is to be tried before it is held to be so.
+    /// Something is claimed: it is to be tried before it is held to be so.
     #[fact(name = "statement-claimed", tags("claimed"), text = claim.text)]
     Claimed(
         /// Text; source: by, seqs, quote, word: it counts as the person's own; premises: the statements it is derived from; root: the event
@@ -76,7 +76,7 @@ pub enum News {
         #[fact(name = "claim", bound = claim, json)]
         Claim,
     ),
-    /// What follows from a claim, and how each prediction is to be tested.
+    /// The consequences of a claim, and the way in which each prediction is to be tested.
     #[fact(name = "statement-derived", tags("derived"), text = derived.said())]
     Derived(
         /// Triple, valid, predictions, rejected: those that were not taken, and why.
@@ -91,7 +91,8 @@ pub enum News {
         #[fact(name = "reading", bound = reading, json)]
         Reading,
     ),
-    /// What became of a statement, by a trial or without one. One that was refused, or joined to another, is gone.
+    /// The outcome of a statement, by a trial or without one. One that was refused, or joined to
+    /// another, is gone.
     #[fact(name = "statement-judged",
            tags("judged",
                 "proposed|surviving|contested|untested|falsified|ended|retracted|refused|joined" = judged.outcome.as_str(),

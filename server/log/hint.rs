@@ -36,8 +36,9 @@ pub enum Hint {
     },
 }
 
-/// A piece of a reply to come: after what was stored before it was made. A connection is sent each reply
-/// from its beginning (`at` 0), also one that subscribes in its middle, as long as this server streams it.
+/// A piece of a reply to come, after the events that were stored before it was made. A connection
+/// is sent each reply from its beginning (`at` 0), also one that subscribes in its middle, as long
+/// as this server streams it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Delta {
     /// The thread that replies.
@@ -84,7 +85,7 @@ impl Hint {
     }
 }
 
-/// What became of a reply's pieces.
+/// The fate of a reply's pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = DeltaFate)]

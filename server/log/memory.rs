@@ -5,9 +5,9 @@
 //! - **The log of a space is a list.** `seq` is the place in it, from 1 and without gaps. Nothing
 //!   in it is changed or removed.
 //! - **An append is all or nothing**, and is written before it is answered. Its events get the next
-//!   places; their times never decrease. An event whose id is stored already with the same content
-//!   is a duplicate: it is answered with the first one. With other content the whole append is a
-//!   conflict. The drafts' conditions and the lease are looked at in the same step.
+//!   places; their times never decrease. An event with an id that is stored already with the same
+//!   content is a duplicate: it is answered with the first one. With other content the whole append
+//!   is a conflict. The drafts' conditions and the lease are looked at in the same step.
 //! - **Rows follow the log.** With the events, and in the same step, the derived rows change: of
 //!   threads (`Project`), of projections (`projections/`), and the sums of usage. `rebuild` makes
 //!   the same rows from the log alone.

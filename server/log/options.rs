@@ -25,13 +25,13 @@ with_defaults! {
         pub readers: u32 = 8,
         /// Postgres: most connections at a time, in all.
         pub connections: u32 = CONNECTIONS,
-        /// How much of them, and of the room for appends, one space may hold.
+        /// The share of the connections, and of the room for appends, that one space may hold.
         pub space_share: f64 = SPACE_SHARE,
-        /// How long one read of a space may take.
+        /// The time that one read of a space may take.
         pub read: Duration = Duration::from_secs(10),
-        /// How long a commit may take.
+        /// The time that a commit may take.
         pub commit: Duration = Duration::from_secs(30),
-        /// Who watches the store's tasks.
+        /// The supervisor that watches the store's tasks.
         pub supervisor: Supervisor = Supervisor::default(),
     }
 }

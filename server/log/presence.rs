@@ -57,15 +57,15 @@ pub struct Server {
     #[serde(rename = "seen_at")]
     #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
     pub seen: Timestamp,
-    /// `ready`; `draining`: it stops, and finishes what it has begun; `lost`: it has not said anything for ten looks (`runtime.scan_ms`), and
-    /// others take up what it had.
+    /// `ready`; `draining`: it stops, and finishes the work it has begun; `lost`: it has not said
+    /// anything for ten looks (`runtime.scan_ms`), and others take up its work.
     #[schema(example = "ready")]
     pub state: String,
-    /// How many threads it looked after then.
+    /// The number of threads it looked after then.
     pub threads: u64,
-    /// How many leases it held then: threads that it worked on.
+    /// The number of leases it held then: threads that it worked on.
     pub leases: u64,
-    /// It is the one that is asked.
+    /// True if the server is the one that is asked.
     #[serde(rename = "this")]
     pub is_this: bool,
 }

@@ -41,7 +41,8 @@ pub struct Checked {
     pub pages: u64,
     /// Events read.
     pub events: u64,
-    /// The first of what cannot be read, or is not as it was written, with the page where that is known; empty: all is well.
+    /// The first faults: data that cannot be read, or is not as it was written, with the page where
+    /// that is known; empty: all is well.
     pub faults: Vec<String>,
 }
 

@@ -28,8 +28,8 @@ with_defaults! {
     #[derive(Debug, Clone, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Options {
-        /// The program to start, which speaks by its standard input and output. It gets `PATH`, `HOME` and what `env` says, and
-        /// nothing else of the server's environment.
+        /// The program to start, which speaks by its standard input and output. It gets `PATH`,
+        /// `HOME` and the variables of `env`, and nothing else of the server's environment.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub command: Option<String> = None,
         /// The arguments of the program, a list; not for secrets, which all of the machine could read.
@@ -72,17 +72,19 @@ with_defaults! {
         pub approve: Option<WaitingCalls> = None,
         /// Tools that were not on the first list that a space had of the server wait for a person (`wait`, unless said), or are taken (`trust`).
         pub new_tools: NewTools = NewTools::default(),
-        /// How long a call of its tools may take, 30 s unless said; `tools.timeout_ms` is not about them.
+        /// The time that a call of its tools may take, 30 s unless said; `tools.timeout_ms` is not
+        /// about them.
         pub timeout_ms: u64 = 30_000,
         /// The time that a call may take in all while its server tells of its progress, which begins `timeout_ms` anew each time. Absent: progress
         /// lengthens no call.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub progress_ms: Option<u64> = None,
-        /// How old the list of a server with a `url` gets while turns use it, 60 s unless said: then it is read again, for what was to tell of its changes
-        /// may have been lost.
+        /// The greatest age of the list of a server with a `url` while turns use it, 60 s unless
+        /// said. An older list is read again, since the notice of its changes may have been lost.
         pub list_ms: u64 = 60_000,
-        /// Whether it is believed which of its tools only read, or may be called again (`readOnlyHint`, `idempotentHint`): such a
-        /// call is run again after a crash. Unless said, no.
+        /// True if the server is believed when it marks a tool as one that only reads, or may be
+        /// called again (`readOnlyHint`, `idempotentHint`). A call of such a tool is run again
+        /// after a crash. Unless said, no.
         pub believe_annotations: bool = false,
     }
 }

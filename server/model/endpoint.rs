@@ -22,10 +22,10 @@ pub struct Options {
         skip_serializing_if = "Option::is_none"
     )]
     pub api_key: Option<SecretString>,
-    /// How the endpoint is spoken to: `chat`, chat completions, is the only way so far.
+    /// The protocol of the endpoint: `chat`, chat completions, is the only one so far.
     #[serde(default)]
     pub api: Api,
-    /// Whether answers are asked for piece by piece.
+    /// True if answers are asked for piece by piece.
     #[serde(default = "default::yes")]
     pub stream: bool,
     /// Sampling temperature; absent: the provider's.
@@ -34,13 +34,14 @@ pub struct Options {
     /// Most tokens of an answer; absent: the provider's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// Whether tools are sent as strict ones; switch off for servers that refuse that.
+    /// True if tools are sent as strict ones; switch off for servers that refuse that.
     #[serde(default = "default::yes")]
     pub strict_tools: bool,
-    /// Whether the decision may answer without a tool call: `auto`, or `required`.
+    /// The rule for an answer of the decision without a tool call: `auto` allows it, `required`
+    /// does not.
     #[serde(default)]
     pub tool_choice: Calling,
-    /// Whether streamed answers are asked for their usage; switch off for servers that refuse that.
+    /// True if streamed answers are asked for their usage; switch off for servers that refuse that.
     #[serde(default = "default::yes")]
     pub usage_in_stream: bool,
     /// Further members of the request, a table as the provider names them (`reasoning_effort`, `max_completion_tokens`, …).
@@ -56,13 +57,13 @@ pub struct Options {
     /// answers 503 while it is busy. `[models.embedding]` does not heed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<u32>,
-    /// How long reaching the endpoint may take.
+    /// The time that reaching the endpoint may take.
     #[serde(default = "default::connect_timeout_ms")]
     pub connect_timeout_ms: u64,
-    /// How long the first piece of a streamed answer may take, from the request on.
+    /// The time that the first piece of a streamed answer may take, from the request on.
     #[serde(default = "default::first_piece_timeout_ms")]
     pub first_piece_timeout_ms: u64,
-    /// How long a streamed answer may pause between two pieces.
+    /// The time that a streamed answer may pause between two pieces.
     #[serde(default = "default::between_pieces_timeout_ms")]
     pub between_pieces_timeout_ms: u64,
     /// The time that a whole call may take after it is sent, retries and pauses included.

@@ -24,7 +24,7 @@ mod summary;
 mod trial;
 
 with_defaults! {
-    /// What a run may use up. `[pipelines]` in thinkd.toml.
+    /// The limits of a run. `[pipelines]` in thinkd.toml.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Limits {
@@ -32,7 +32,7 @@ with_defaults! {
         pub at_once: u32 = 8,
         /// Most nodes that one run may start.
         pub nodes: u64 = 1000,
-        /// How long one run may be worked on.
+        /// The time that one run may be worked on.
         pub time_ms: u64 = 600_000,
     }
 }

@@ -37,12 +37,14 @@ use thinkd_words::defaults::with_defaults;
 use thinkd_words::id::{Name, Space};
 use thinkd_words::secret::{self, optional_url, redacted};
 
+mod features;
 mod sources;
 mod tools;
 mod values;
 
-pub use sources::{Environment, Flags, Loaded, Loading, environment, of_feature};
-use sources::{secrets_of_features, without_secrets};
+pub use features::of_feature;
+use features::{secrets_of_features, without_secrets};
+pub use sources::{Environment, Flags, Loaded, Loading, environment};
 use values::{address, database_url, list, without_password};
 
 with_defaults! {
@@ -63,53 +65,58 @@ with_defaults! {
             skip_serializing_if = "Option::is_none"
         )]
         pub database_direct: Option<SecretString> = None,
-        /// A secret that opens the space `default` as its `operator`, and as `admin` while there are no `[[keys]]`; without both
-        /// nobody needs a secret.
+        /// A secret that opens the space `default` as its `operator`, and as `admin` while there
+        /// are no `[[keys]]`; without both no client needs a secret.
         #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
         pub token: Option<SecretString> = None,
         /// Names the server answers to besides loopback and its own address; pages in browsers must come from one of them. A whole
         /// origin of any scheme (`tauri://localhost`, `https://mind.example`) allows exactly its pages.
         #[serde(deserialize_with = "list")]
         pub hosts: Vec<String> = Vec::new(),
-        /// Whether the console is served at `/console`, where `/` leads to. Its files hold no data; the page asks for a key where one is needed.
+        /// True if the console is served at `/console`, where `/` leads to. Its files hold no data;
+        /// the page asks for a key where one is needed.
         pub console: bool = true,
-        /// A folder whose files replace the built-in prompts of the same name; absent: only built-in prompts.
+        /// A folder with files that replace the built-in prompts of the same name; absent: only
+        /// built-in prompts.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub prompts: Option<PathBuf> = None,
-        /// Secrets that open the spaces they name. They are read again on SIGHUP and when the file changes; who came in by a key that is
-        /// gone, or has another role or space, is disconnected.
+        /// Secrets that open the spaces they name. They are read again on SIGHUP and when the file
+        /// changes. A client that came in by a key that is gone, or has another role or space, is
+        /// disconnected.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub keys: Vec<Key> = Vec::new(),
         /// Files with more `[[keys]]` and nothing else, followed like those; a list, or a text with commas.
         #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
         pub keys_file: Vec<PathBuf> = Vec::new(),
-        /// Whose bearer tokens (JWT) are taken beside keys, and what they say. Off until `issuer`, `audience` and `jwks_url` are set.
+        /// The issuer of the bearer tokens (JWT) that are taken beside keys, and the claims of the
+        /// tokens. Off until `issuer`, `audience` and `jwks_url` are set.
         pub jwt: JwtOptions = JwtOptions::default(),
-        /// Which models answer. Without any, the built-in offline model does.
+        /// The models that answer. Without any, the built-in offline model does.
         pub models: Models = Models::default(),
-        /// How turns go.
+        /// The settings of turns.
         pub turn: TurnOptions = TurnOptions::default(),
-        /// How much of the log a prompt holds.
+        /// The part of the log that a prompt holds.
         pub history: history::Options = history::Options::default(),
-        /// Which tools there are, and how long they may take.
+        /// The tools, and the time that they may take.
         pub tools: Tools = Tools::default(),
-        /// What ends a mind that does not end by itself.
+        /// The limits that end a mind that does not end by itself.
         pub budget: Budget = Budget::default(),
-        /// What a run of a pipeline may use up.
+        /// The limits of a run of a pipeline.
         pub pipelines: registry::Limits = registry::Limits::default(),
-        /// How missions go, and what one may use up.
+        /// The settings of missions, and the resources that one may use up.
         pub mission: mission::Options = mission::Options::default(),
-        /// Where `thinkd replica` listens, and who may have code run there.
+        /// The address at which `thinkd replica` listens, and the token of the clients that may
+        /// have code run there.
         pub replica: Replica = Replica::default(),
-        /// How what is claimed is tried before it is held to be so.
+        /// The settings of the trials of a statement before it is held to be so.
         pub memory: memory::Options = memory::Options::default(),
-        /// What models are told of themselves, and how moods move.
+        /// The settings of moods: of the words that models are told of them, and of their movement.
         pub mood: mood::Options = mood::Options::default(),
-        /// How threads are given to servers, and given up.
+        /// The settings by which threads are given to servers, and given up.
         pub runtime: Running = Running::default(),
         /// Bytes, counts and milliseconds that protect the server and its tenants.
         pub limits: limits::Limits = limits::Limits::default(),
-        /// What the server writes to standard error.
+        /// The lines that the server writes to standard error.
         pub log: Log = Log::default(),
         /// The settings of features that a program of one's own has, a table each: `[features.<name>]`.
         #[serde(
@@ -117,21 +124,22 @@ with_defaults! {
             skip_serializing_if = "BTreeMap::is_empty"
         )]
         pub features: BTreeMap<String, Dict> = BTreeMap::new(),
-        /// Where all of it was read from; none: it was made by a program.
+        /// The sources that all of it was read from; none: it was made by a program.
         #[serde(skip)]
         pub loading: Option<Loading> = None,
     }
 }
 
 with_defaults! {
-    /// `[replica]`: what `thinkd replica` is, the process that runs code for servers on other machines (`tools.code.replica`).
+    /// `[replica]`: the process `thinkd replica`, which runs code for servers on other machines
+    /// (`tools.code.replica`).
     #[derive(Debug, Clone, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Replica {
         /// Its address and port. Beyond loopback it starts only with a token.
         #[serde(deserialize_with = "address")]
         pub listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 2954)),
-        /// Who shows this token may have code run there.
+        /// A client that shows this token may have code run there.
         #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
         pub token: Option<SecretString> = None,
         /// Its certificate, a file in PEM; with one it speaks TLS.
@@ -162,7 +170,8 @@ pub struct Models {
     /// The model of the higher tier; absent: the low one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<endpoint::Options>,
-    /// The model for vectors, by which recall finds what means the same in other words; absent: recall goes by words and names.
+    /// The model for vectors, by which recall finds texts that mean the same in other words;
+    /// absent: recall goes by words and names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<endpoint::Options>,
     /// Models of single modules: `decision`, `trial`, `summary`, `submodule:<name>`, `pipeline:<name>`, `mission:<node>`; absent: the model of the tier.
@@ -183,13 +192,14 @@ with_defaults! {
     pub struct Running {
         /// Time that a thread stays with a server that says nothing more, at most 300000; then another server takes it up.
         pub lease_ms: u64 = 10_000,
-        /// How often a server looks for threads that wait and that nobody runs.
+        /// The interval at which a server looks for threads that wait and that no server runs.
         pub scan_ms: u64 = 3_000,
-        /// How long a commit may take before it counts as failed, and the log is asked whether it was made.
+        /// The time that a commit may take before it counts as failed, and the log is asked whether
+        /// it was made.
         pub commit_ms: u64 = 30_000,
-        /// How long running turns may take to end at shutdown.
+        /// The time that running turns may take to end at shutdown.
         pub grace_ms: u64 = 10_000,
-        /// Whether a new space begins with the built-in voices (`prompts/submodules`).
+        /// True if a new space begins with the built-in voices (`prompts/submodules`).
         pub default_submodules: bool = true,
         /// Most connections to Postgres that one server has, at least 6.
         pub connections: u32 = CONNECTIONS,
@@ -227,7 +237,7 @@ impl Log {
     }
 }
 
-/// How a log line looks.
+/// The form of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {

@@ -26,9 +26,9 @@ pub struct Near {
     /// Its id.
     #[schema(format = "uuid")]
     pub id: String,
-    /// What it says.
+    /// The text of the statement.
     pub text: String,
-    /// How alike the two are: the cosine of their vectors.
+    /// The likeness of the two: the cosine of their vectors.
     #[serde(serialize_with = "thousandths")]
     pub likeness: f64,
     /// The position of its claim.

@@ -7,16 +7,18 @@ use serde::{Serialize, Serializer};
 
 use super::held::Held;
 
-/// What each leg says of a statement, 0 to 1.
+/// The scores of the legs for a statement, 0 to 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Scores {
-    /// How much of what is asked it says in the same words.
+    /// The share of the question that it says in the same words.
     #[serde(serialize_with = "thousandths")]
     pub words: f32,
-    /// How far its meaning stands out from that of others; null: it has no vector, or the question has none.
+    /// The degree to which its meaning stands out from that of others; null: it has no vector, or
+    /// the question has none.
     #[serde(serialize_with = "thousandths")]
     pub vectors: Option<f32>,
-    /// How near it is in the graph to the names in the question and to what the other legs found; null: it is no edge.
+    /// The nearness in the graph to the names in the question and to the statements that the other
+    /// legs found; null: it is no edge.
     #[serde(serialize_with = "thousandths")]
     pub graph: Option<f32>,
 }

@@ -16,19 +16,19 @@ use thinkd_words::time::Timestamp;
 /// Bytes of a statement besides its texts.
 const DOC: usize = 400;
 
-/// What can be recalled.
+/// A kind of entry that can be recalled.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Memory {
-    /// What is held to be so.
+    /// Statements that are held to be so.
     Statements,
-    /// What modules noted for themselves.
+    /// Notes of modules for themselves.
     Notes,
-    /// What was thought.
+    /// Thoughts.
     Thoughts,
-    /// How kinds of tasks are solved.
+    /// The methods by which kinds of tasks are solved.
     Frameworks,
 }
 
@@ -44,7 +44,7 @@ pub struct Held {
     /// Its id.
     #[schema(format = "uuid")]
     pub id: String,
-    /// What it says.
+    /// The text of the statement.
     #[schema(example = "The library opens at nine.")]
     pub text: String,
     /// The same as an edge of a graph; null: it is none.
@@ -63,7 +63,7 @@ pub struct Held {
     pub label: Cow<'static, str>,
     /// Nothing but reflection has tested it.
     pub reflection_only: bool,
-    /// The person on whose word alone it is recalled; null: it is on no word.
+    /// The person, if the statement is recalled on their word alone; null: it is on no word.
     #[schema(example = "clara")]
     pub said_by: Option<String>,
     /// The position of its claim.

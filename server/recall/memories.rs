@@ -24,16 +24,16 @@ use thinkd_words::id::{Seq, Space};
 /// A note, a thought or a framework that is relevant.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct Other {
-    /// What it is: `notes`, `thoughts` or `frameworks`.
+    /// The kind: `notes`, `thoughts` or `frameworks`.
     pub kind: Memory,
     /// The key of a note, the event of a thought, the id of a framework.
     pub id: String,
     /// The event that said it last.
     #[schema(value_type = i64, example = 41)]
     pub seq: Seq,
-    /// What it says.
+    /// The text of the entry.
     pub text: String,
-    /// How relevant it is, 0 to 1: the same for every question.
+    /// The relevance, 0 to 1, on the same scale for every question.
     pub score: f64,
     /// The words of the question that it has.
     pub matched: Vec<String>,

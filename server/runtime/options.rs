@@ -16,40 +16,40 @@ use thinkd_words::budget::Budget;
 use thinkd_words::defaults::with_defaults;
 
 with_defaults! {
-    /// How threads are run.
+    /// The options by which threads are run.
     #[derive(Debug, Clone)]
     pub struct Options {
-        /// How turns go.
+        /// The settings of turns.
         pub turn: TurnOptions = TurnOptions::default(),
-        /// What they may use up.
+        /// The limits of their use of resources.
         pub budget: Budget = Budget::default(),
         /// Most turns that run at a time.
         pub workers: u32 = 1024,
-        /// Who goes before whom when more are to run.
+        /// The order of threads when more are to run.
         pub scheduling: Scheduling = Scheduling::default(),
-        /// How much of the places for turns and runs one space may hold.
+        /// The share of the places for turns and runs that one space may hold.
         pub space_share: f64 = SPACE_SHARE,
-        /// What one tool call may take.
+        /// The limits of one tool call.
         pub tool_limits: supplies::Limits = supplies::Limits::default(),
         /// Most inputs that may wait for one thread.
         pub queue_max: u32 = 100,
-        /// Whether a new space begins with the submodules of `prompts/submodules`.
+        /// True if a new space begins with the submodules of `prompts/submodules`.
         pub default_submodules: bool = true,
         /// The pipelines there are.
         pub pipelines: Pipelines = Pipelines::default(),
-        /// What a run of one may use up.
+        /// The limits of a run of one.
         pub pipeline_limits: registry::Limits = registry::Limits::default(),
-        /// How missions go.
+        /// The settings of missions.
         pub mission: mission::Options = mission::Options::default(),
-        /// How statements are tried.
+        /// The settings of trials of statements.
         pub memory: memory::Options = memory::Options::default(),
-        /// How moods move.
+        /// The settings of moods.
         pub mood: mood::Options = mood::Options::default(),
-        /// How long a lease on a thread lasts unless it is renewed.
+        /// The time that a lease on a thread lasts unless it is renewed.
         pub lease: Duration = Duration::from_secs(10),
-        /// How often to look for threads that wait and nobody runs.
+        /// The interval at which to look for threads that wait and that no server runs.
         pub scan: Duration = Duration::from_secs(3),
-        /// Who watches the runtime's tasks.
+        /// The supervisor that watches the runtime's tasks.
         pub supervisor: Supervisor = Supervisor::default(),
     }
 }

@@ -29,10 +29,10 @@ const REACH: u32 = 1000;
 pub struct Audit {
     /// The statements of this page about which there is a doubt, in the order in which they were claimed.
     pub items: Vec<DoubtfulStatement>,
-    /// How many statements this page looked at, by their status.
+    /// The number of statements this page looked at, by their status.
     #[schema(value_type = Object)]
     pub looked_at: BTreeMap<&'static str, u64>,
-    /// How many recalls by minds were looked at, the newest ones: at most 2000.
+    /// The number of recalls by minds that were looked at, the newest ones: at most 2000.
     pub recalls: usize,
     /// Why vectors said nothing, or not of all statements; null: they did.
     pub without_vectors: Option<String>,
@@ -48,7 +48,7 @@ pub struct DoubtfulStatement {
     pub statement: Statement,
     /// The doubts.
     pub doubts: Vec<Doubt>,
-    /// How many of the recalls that were looked at returned it.
+    /// The number of the recalls looked at that returned it.
     pub recalled: u32,
     /// The ids of others that are held and say the same of the same time, at most five.
     pub same: Vec<String>,

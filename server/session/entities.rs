@@ -13,7 +13,7 @@ use thinkd_memory::merges;
 use thinkd_words::id::Seq;
 use thinkd_words::time::Timestamp;
 
-/// Names that are one. What was said of it keeps the names that it was said with.
+/// Names that are one. A statement about them keeps the names that it was said with.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
 pub struct Entity {
     /// Its names as they were said, that by which it is called first.
@@ -35,7 +35,7 @@ pub struct NameMerge {
     pub names: Vec<String>,
     /// Why.
     pub reason: String,
-    /// Who did it; null: a rule.
+    /// The author of the merge; null: a rule.
     pub by: Option<String>,
     /// The statement that says so, where a rule did it: when it falls, the merge is undone.
     pub statement: Option<String>,

@@ -19,7 +19,7 @@ pub struct Unserved {
     /// The space.
     #[schema(value_type = String, example = "default")]
     pub space: Space,
-    /// What cannot be done for it: `opening`, `index`, `timers` or `threads`.
+    /// The work that cannot be done for it: `opening`, `index`, `timers` or `threads`.
     #[schema(example = "index")]
     pub work: String,
     /// Why.

@@ -13,7 +13,8 @@ use thinkd_log::projections::statements::StatementRow;
 use thinkd_words::id::Seq;
 use thinkd_words::time::Timestamp;
 
-/// A statement. Nothing is ever proven: what survives is a hypothesis that no test has refuted yet.
+/// A statement. Nothing is ever proven: a statement that survives is a hypothesis that no test has
+/// refuted yet.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Statement {
     /// Its id: that of the event that claimed it.
@@ -25,7 +26,7 @@ pub struct Statement {
     /// The thread that claimed it.
     #[schema(example = "main")]
     pub thread: String,
-    /// What it says.
+    /// The text of the statement.
     #[schema(example = "The library opens at nine.")]
     pub text: String,
     /// The same as an edge of a graph; null: it is none, or that is not known yet.
@@ -36,21 +37,22 @@ pub struct Statement {
     /// Until when it held; null: no end is known.
     #[schema(value_type = Option<String>)]
     pub valid_to: Option<Timestamp>,
-    /// What it is.
+    /// The status of the statement.
     pub status: Status,
     /// The same in words.
     #[schema(value_type = String, example = "a hypothesis that no test has refuted so far")]
     pub label: Cow<'static, str>,
     /// Why it is that.
     pub reason: Option<String>,
-    /// The person on whose word alone it is held, or recalled while it is `proposed`; null: it is on no word.
+    /// The person, if the statement is held on their word alone, or recalled on that word alone
+    /// while it is `proposed`; null: it is on no word.
     #[schema(example = "clara")]
     pub said_by: Option<String>,
     /// The instruments that carried it.
     pub tested_by: Vec<Instrument>,
     /// Nothing but reflection has tested it.
     pub reflection_only: bool,
-    /// How many trials it has survived.
+    /// The number of trials it has survived.
     pub survived: u64,
     /// When it was tried last.
     #[schema(value_type = Option<String>)]
@@ -60,11 +62,11 @@ pub struct Statement {
     pub due_at: Option<Timestamp>,
     /// The statements that contradict it, where it is contested: the first 8.
     pub contested_by: Vec<String>,
-    /// How many contradict it, counted up to 1000.
+    /// The number of statements that contradict it, counted up to 1000.
     pub contested_by_count: usize,
     /// The statements that it is derived from.
     pub derived_from: Vec<String>,
-    /// Where it comes from: `by`, `seqs` of events, `quote`, `word`: it counts as the person's own.
+    /// The sources: `by`, `seqs` of events, `quote`, `word`: it counts as the person's own.
     #[schema(value_type = Vec<Object>)]
     pub sources: Vec<Value>,
     /// When it was claimed.

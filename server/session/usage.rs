@@ -67,7 +67,7 @@ pub struct VoiceFigures {
     pub cut: Option<Timestamp>,
 }
 
-/// What a voice was from some event on.
+/// The version of a voice from some event on.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = SubmoduleVersion)]
 pub struct VoiceVersion {

@@ -6,34 +6,35 @@ use serde_json::Value;
 use thinkd_event::mission::Wanted;
 use thinkd_words::id::{Name, ThreadId};
 
-/// What new client input does while a turn runs.
+/// The effect of new client input while a turn runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
-    /// It waits for the next turn.
+    /// The input waits for the next turn.
     #[default]
     Enqueue,
     /// The turn is cut off; the next one has both.
     Interrupt,
-    /// It is refused.
+    /// The input is refused.
     Reject,
 }
 
-/// What kind of process is created here.
+/// The kind of process that is created here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = NewKind)]
 pub enum Kind {
-    /// It talks with people, and waits for them.
+    /// A process that talks with people, and waits for them.
     #[default]
     Conversation,
-    /// It thinks by itself: it goes on until it waits or ends.
+    /// A process that thinks by itself: it goes on until it waits or ends.
     Process,
-    /// It is a mission, or a task of one: what is wanted is split into tasks, done and checked, and answered.
+    /// A mission, or a task of one: the wanted work is split into tasks, done and checked, and
+    /// answered.
     Mission,
 }
 
-/// When what a turn wants done to other threads and to its contacts takes effect.
+/// When the acts of a turn on other threads and on its contacts take effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Commit {
@@ -44,7 +45,7 @@ pub enum Commit {
     Immediate,
 }
 
-/// How a thread's decision says what it wants done.
+/// The way in which a thread's decision says the actions that it wants done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {

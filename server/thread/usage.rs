@@ -9,17 +9,17 @@ use thinkd_event::envelope::Event;
 use thinkd_event::fact::calls::{CallOutcome, Record};
 use thinkd_words::id::ThreadId;
 
-/// What some calls of models came to.
+/// The sums of some calls of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, utoipa::ToSchema)]
 #[schema(as = CallSums)]
 pub struct Calls {
-    /// How many there were.
+    /// The number of calls.
     pub calls: u64,
-    /// How many came to nothing: failed, refused or stopped.
+    /// The number of calls that came to nothing: failed, refused or stopped.
     pub failed: u64,
-    /// How long they took, in milliseconds, one after the other.
+    /// The time that they took, in milliseconds, one after the other.
     pub ms: u64,
-    /// What they used.
+    /// The tokens that they used.
     pub tokens: Tokens,
 }
 

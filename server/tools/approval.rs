@@ -13,12 +13,12 @@ use thinkd_words::text::{canonical, sha256};
 use thinkd_words::time::Timestamp;
 
 with_defaults! {
-    /// Which tools wait for a person, and how long.
+    /// The tools that wait for a person, and the time that they wait.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Rules {
         /// Names of tools; `*` stands for anything.
         pub tools: Vec<String> = Vec::new(),
-        /// How long a call waits for a verdict.
+        /// The time that a call waits for a verdict.
         pub expiry: Duration = Duration::from_secs(7 * 24 * 60 * 60),
         /// The same of single tools.
         pub expiry_of: BTreeMap<String, Duration> = BTreeMap::new(),

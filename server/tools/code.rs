@@ -23,21 +23,21 @@ pub const WORKER: &str = "code-worker";
 const IDLE: Duration = Duration::from_secs(60);
 
 with_defaults! {
-    /// What code may take.
+    /// The limits of code.
     #[derive(Debug, Clone, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Options {
-        /// Whether there is the tool `run_code`, and trials of statements may run code.
+        /// True if there is the tool `run_code`, and trials of statements may run code.
         pub enabled: bool = true,
-        /// How long one run may compute; after twice that and two seconds it is stopped in any case. The wait for a free worker counts towards
-        /// `tools.timeout_ms` alone.
+        /// The time that one run may compute; after twice that and two seconds it is stopped in any
+        /// case. The wait for a free worker counts towards `tools.timeout_ms` alone.
         pub time_ms: u64 = 5000,
         /// Most bytes of memory that the values of one run may have.
         pub memory_bytes: u64 = 64 << 20,
         /// Most bytes that one run may print, and most bytes of its value.
         pub output_bytes: u64 = 1 << 20,
-        /// Whether code computes only when nothing else on the machine wants a processor. Off, it competes with the server, for machines that are
-        /// never idle.
+        /// True if code computes only when nothing else on the machine wants a processor. Off, it
+        /// competes with the server, for machines that are never idle.
         pub background: bool = true,
         /// Most worker processes at a time; idle ones end after a minute.
         pub workers: u32 = 2,

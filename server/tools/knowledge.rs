@@ -36,7 +36,8 @@ const TIMEOUT_MAX_MS: u64 = 600_000;
 const BYTES_MAX: usize = 16 << 20;
 
 with_defaults! {
-    /// Where trials look things up: an address that searches (`url`), or a search tool of a server of tools (`mcp`). Off until one is set.
+    /// The knowledge base in which trials look things up: an address that searches (`url`), or a
+    /// search tool of a server of tools (`mcp`). Off until one is set.
     #[derive(Debug, Clone, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Options {
@@ -55,12 +56,13 @@ with_defaults! {
         /// A file with more of them, a line `Name: value` each; it is read at every search.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub headers_file: Option<PathBuf> = None,
-        /// A search tool instead: `server/tool`, the name of a server in `[tools.mcp]` and what that one calls the tool.
+        /// A search tool instead: `server/tool`, the name of a server in `[tools.mcp]` and the name
+        /// that this one gives the tool.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub mcp: Option<String> = None,
         /// The argument of that tool that takes the words.
         pub argument: String = "query".into(),
-        /// How long a search of the address may take; a tool has the limit of its server.
+        /// The time that a search of the address may take; a tool has the limit of its server.
         pub timeout_ms: u64 = 10_000,
         /// Most bytes of an answer of the address; a larger one is no answer.
         pub bytes: usize = 256 << 10,

@@ -34,7 +34,7 @@ pub struct Supplies {
 }
 
 with_defaults! {
-    /// What one tool call may take.
+    /// The limits of one tool call.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Limits {
         /// The longest it may run.

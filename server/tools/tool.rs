@@ -25,7 +25,7 @@ use thinkd_words::time::Timestamp;
 
 pub use super::fitting::fitted;
 
-/// What a tool does to the world.
+/// The effect of a tool on the world.
 // And so what may be done about it after a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -33,9 +33,9 @@ pub use super::fitting::fitted;
 pub enum Effect {
     /// Its whole effect are the events it returns: action, events and result are one commit.
     Events,
-    /// It only looks: it may run again.
+    /// The tool only looks: it may run again.
     Repeatable,
-    /// It reaches outside: recorded before it runs, never repeated silently.
+    /// The tool reaches outside: recorded before it runs, never repeated silently.
     Outside,
 }
 

@@ -99,7 +99,7 @@ pub struct Shown {
     pub told: Option<(ToolSpec, Effect)>,
 }
 
-/// How a tool stands.
+/// The state of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = ToolState)]
@@ -110,9 +110,10 @@ pub enum State {
     Rare,
     /// Models are told of it from the next turn on.
     New,
-    /// Models are told of it, but who offers it is away.
+    /// Models are told of it, but its provider is away.
     Away,
-    /// It is not what it was, or came later than its server's first list, and a person has to approve it.
+    /// The tool is not as it was, or came later than its server's first list, and a person has to
+    /// approve it.
     Changed,
     /// Something is wrong with it.
     Withheld,

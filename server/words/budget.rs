@@ -21,8 +21,8 @@ with_defaults! {
         pub sends: u64 = 1000,
         /// Most names in a thread's id: `main.research` has two.
         pub depth: u64 = 8,
-        /// Most subthreads right below one thread, whoever made them; ended and archived ones do not count, nor those further below. For one more, an idle
-        /// one is archived.
+        /// Most subthreads right below one thread, by any maker; ended and archived ones do not
+        /// count, nor those further below. For one more, an idle one is archived.
         pub subthreads: u64 = 32,
         /// Most timers of one thread that are set.
         pub timers: u64 = 32,
@@ -36,9 +36,10 @@ with_defaults! {
         pub contacts: u64 = 256,
         /// Unreadable answers in a row after which the turn fails, and a process with it.
         pub unreadable: u64 = 3,
-        /// How many seconds a thread waits for another one, if it does not say.
+        /// The number of seconds a thread waits for another one, if it does not say.
         pub wait_s: u64 = 86_400,
-        /// Limits of what follows from one message, trigger or answer from outside, in however many threads.
+        /// Limits of the work that follows from one message, trigger or answer from outside, in
+        /// however many threads.
         pub root: Root = Root::default(),
         /// Most model calls of one thread in its whole life; absent: any number.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +57,8 @@ with_defaults! {
 }
 
 with_defaults! {
-    /// `[budget.root]`: limits what follows from one message, trigger or answer from outside, in however many threads.
+    /// `[budget.root]`: limits of the work that follows from one message, trigger or answer from
+    /// outside, in however many threads.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Root {

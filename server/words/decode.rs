@@ -417,7 +417,7 @@ impl<'de> SeqAccess<'de> for Items<'_> {
 /// The members of an object, or the fields of a hole.
 struct Members<'v> {
     left: Box<dyn Iterator<Item = (&'v str, &'v Value)> + 'v>,
-    /// The member whose name was read.
+    /// The member of which the name was read.
     last: Option<(&'v str, &'v Value)>,
     repairing: bool,
 }

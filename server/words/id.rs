@@ -318,7 +318,8 @@ impl Key {
     }
 }
 
-/// The id of part `index` of an input whose last part has the id `last` (UUIDv5, so a retry finds the same).
+/// Returns the id of part `index` of an input of which the last part has the id `last` (UUIDv5, so
+/// a retry finds the same).
 pub fn part_of(last: Uuid, index: usize) -> Uuid {
     Uuid::new_v5(&last, index.to_string().as_bytes())
 }

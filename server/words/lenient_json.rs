@@ -400,8 +400,9 @@ pub fn unit(text: &str) -> Option<u32> {
         .flatten()
 }
 
-/// The length of the rest of a Windows path whose backslashes were not doubled, behind its first one; 0: it is none. Such a
-/// path begins with a drive, and has a backslash that begins no escape of JSON.
+/// Returns the length of the rest of a Windows path, behind its first backslash, where backslashes
+/// were not doubled; 0: it is none. Such a path begins with a drive, and has a backslash that
+/// begins no escape of JSON.
 fn path_at(before: &str, rest: &str) -> usize {
     let mut letters = before.chars().rev();
     let is_drive = letters.next() == Some(':')

@@ -145,8 +145,8 @@ pub const THINKING: [(&str, &str); 21] = [
     ("<details type=\"reasoning\"", "</details>"),
 ];
 
-/// The tags of thinking that a template may open in the prompt, so that an answer only closes it:
-/// those whose end is that of nothing else.
+/// Returns the tags of thinking that a template may open in the prompt, so that an answer only
+/// closes it: those with an end that ends nothing else.
 pub fn unopened() -> impl Iterator<Item = &'static (&'static str, &'static str)> + Clone {
     // Elements of HTML end other things, too.
     let is_mark = |open: &str| !open.ends_with('"');
@@ -180,7 +180,7 @@ pub const BEFORE: [&str; 14] = [
     "[/INST]",
 ];
 
-/// The beginning of a call of gpt-oss, whose role is no mark before words.
+/// The beginning of a call of gpt-oss; its role is no mark before words.
 pub const CALLS_ON: &str = "<|start|>assistant to=";
 
 /// Languages of the code fences of calls.

@@ -23,7 +23,7 @@ const SECONDS_MAX: f64 = 3_155_760_000.0;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct When {
-    /// What kind of recurrence it is.
+    /// The kind of recurrence.
     pub kind: RecurrenceKind,
     /// `once`: the moment, with any offset.
     #[serde(default, skip_serializing_if = "Option::is_none")]

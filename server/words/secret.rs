@@ -11,7 +11,7 @@ pub const REDACTED: &str = "(redacted)";
 /// Shorter secrets are not masked where they are escaped.
 const MASKED: usize = 4;
 
-/// Parameters of databases and providers whose values hide nothing.
+/// Parameters of databases and providers with values that hide nothing.
 const HARMLESS: [&str; 11] = [
     "user",
     "sslmode",
@@ -232,9 +232,9 @@ const SECRET_NAMES: [&str; 16] = [
     "private",
     "session",
 ];
-/// Parts of the names of variables whose value is a path, as `PASSWORD_FILE`.
+/// Parts of the names of variables with a path as value, as `PASSWORD_FILE`.
 const PLACES: [&str; 5] = ["file", "dir", "path", "sock", "credentials"];
-/// The same of those whose value is secret even where it is a word.
+/// The same of those with a value that is secret even where it is a word.
 const PASSWORD_NAMES: [&str; 4] = ["pass", "pwd", "secret", "cred"];
 /// Values of variables from this length on may be keys by their form.
 const RANDOM: usize = 12;

@@ -384,8 +384,9 @@ async fn forget(medium: &Medium, role: &str) {
         .fetch_one(&mut PgConnection::connect(url).await.unwrap())
         .await
         .unwrap();
-    let end =
-        format!("select pg_terminate_backend(pid, 10000) from pg_stat_activity where usename = '{role}'");
+    let end = format!(
+        "select pg_terminate_backend(pid, 10000) from pg_stat_activity where usename = '{role}'"
+    );
     admin(
         url,
         format!("alter role {role} nologin; {end}; alter database {name} owner to {owner}"),
@@ -483,8 +484,9 @@ async fn a_server_that_postgres_gives_no_connections_is_not_ready_and_goes_on_wh
         .await;
     app.authorize("Bearer token-of-an-admin");
     app.tell("before").await;
-    let end =
-        format!("select pg_terminate_backend(pid, 10000) from pg_stat_activity where usename = '{role}'");
+    let end = format!(
+        "select pg_terminate_backend(pid, 10000) from pg_stat_activity where usename = '{role}'"
+    );
     for limit in [0, 2, 3] {
         admin(
             medium.url(),

@@ -41,19 +41,21 @@ pub struct Approval {
     /// The position of the event that asked for it.
     #[schema(value_type = i64)]
     pub seq: Seq,
-    /// The call, the tool, its arguments, the diff of what it would change, and until when it waits, as the event says it.
+    /// The call, the tool, its arguments, the diff of the change that it would make, and until when
+    /// it waits, as the event says it.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub asked: Payload,
 }
 
-/// What a person says of a call that waits.
+/// The verdict of a person on a call that waits.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Verdict {
-    /// What.
+    /// The verdict.
     pub verdict: Word,
-    /// With `edit`: what the call runs with instead of what was proposed, all of it.
+    /// With `edit`: the arguments that the call runs with instead of those that were proposed, all
+    /// of them.
     #[schema(value_type = Option<Object>)]
     pub arguments: Option<Payload>,
     /// With `respond`: the result of the call.
@@ -62,7 +64,7 @@ pub struct Verdict {
     pub reason: Option<String>,
 }
 
-/// What a verdict says.
+/// The word of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Word {
@@ -114,7 +116,7 @@ impl Verdict {
     }
 }
 
-/// What became of a call that waited.
+/// The outcome of a call that waited.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Decided {
     /// The approval.
@@ -135,7 +137,7 @@ pub async fn list(session: Needs<Read>, params: Params) -> Result<Response, Prob
     requests::page(&session, RequestState::Approval, params).await
 }
 
-/// One tool call that waits for a person. What is settled is in the log.
+/// One tool call that waits for a person. Calls that are settled are in the log.
 #[utoipa::path(get, path = "/approvals/{id}", operation_id = "get_approval", tag = "approvals",
     params(("id" = String, Path, description = "its id")), responses((status = 200, body = Approval)))]
 pub async fn one(

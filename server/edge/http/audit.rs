@@ -27,8 +27,10 @@ const OVERDUE_DAYS: i64 = 90;
 const DAYS_MAX: i64 = 36_500;
 const DAY: i64 = 86_400_000_000;
 
-/// What is wrong or doubtful in the memory: statements that say the same or look alike, that no mind recalled, that one instrument or reflection
-/// alone has tested, that were not tested for long, that are contested, that wait or have no outcome. Nothing is changed.
+/// Returns the statements of the memory that are wrong or doubtful. A statement is doubtful if
+/// others say the same or look alike, if no mind recalled it, or if one instrument or reflection
+/// alone has tested it. It is also doubtful if it was not tested for long, is contested, waits or
+/// has no outcome. Nothing is changed.
 #[utoipa::path(get, path = "/world-model/audit", operation_id = "audit_statements", tag = "world-model",
     params(("limit" = Option<u32>, Query, description = "so many statements are looked at; 50 when absent. Those without a doubt are left out of the page"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),

@@ -54,7 +54,7 @@ impl Body for NewMerge {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewUnmerge {
-    /// The name. What it was merged with stays one without it.
+    /// The name. The names that it was merged with stay one without it.
     #[schema(example = "Alma Reyes")]
     pub name: String,
     /// Why.
@@ -69,7 +69,7 @@ impl Body for NewUnmerge {
     }
 }
 
-/// What does not stand any more.
+/// The merges that do not stand any more.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Unmerged {
     /// The merges that were undone.
@@ -101,7 +101,8 @@ pub async fn list(session: Needs<Read>, mut query: Params) -> Answer<Page<Entity
     Ok(axum::Json(part.page(found, Entity::place)))
 }
 
-/// Merges names: they are one from now on. Statements are not changed; what contradicts another one now is contested.
+/// Merges names: they are one from now on. Statements are not changed; those that now contradict
+/// another one are contested.
 #[utoipa::path(post, path = "/world-model/entities/merge", operation_id = "merge_entities", tag = "world-model",
     request_body = NewMerge, responses((status = 200, body = Entity)))]
 pub async fn merge(
@@ -112,7 +113,7 @@ pub async fn merge(
     Ok(axum::Json(session.merge(names, reason).await?))
 }
 
-/// Undoes all merges of a name. What was said with it before or since is said of it alone.
+/// Undoes all merges of a name. Statements made with it, before or since, are about it alone.
 #[utoipa::path(post, path = "/world-model/entities/unmerge", operation_id = "unmerge_entity", tag = "world-model",
     request_body = NewUnmerge, responses((status = 200, body = Unmerged)))]
 pub async fn unmerge(

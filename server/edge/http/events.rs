@@ -181,7 +181,7 @@ pub async fn one(session: Needs<Read>, Path(event_id): Path<Uuid>, _: NoParams) 
     Ok(axum::Json(event))
 }
 
-/// What a model call saw: its request, made anew from the log.
+/// The view of a model call: its request, made anew from the log.
 // It describes what is written where the view is made; nothing makes one.
 #[derive(Debug, ToSchema)]
 #[schema(as = PromptView)]
@@ -191,12 +191,12 @@ pub struct View {
     /// The thread.
     #[schema(example = "main")]
     pub thread: String,
-    /// Who asked.
+    /// The module that asked.
     #[schema(example = "decision")]
     pub module: Option<String>,
     /// Why.
     pub purpose: Option<String>,
-    /// Which model.
+    /// The model.
     pub model: Option<String>,
     /// `input_tokens`, `output_tokens`, `cached_tokens`, as far as the provider said.
     #[schema(value_type = Option<Object>)]
@@ -206,14 +206,16 @@ pub struct View {
     /// The request, as the provider gets it.
     #[schema(value_type = Object)]
     pub request: Value,
-    /// What it is made of, in the order in which models read it, tools first, as providers cache them.
+    /// The pieces of the request, in the order in which models read it, tools first, as providers
+    /// cache them.
     pub sections: Vec<ViewSection>,
 }
 
 /// A piece of a request.
 #[derive(Debug, ToSchema)]
 pub struct ViewSection {
-    /// `tools`, `system`, `summary`, `event`, `corrections`, `task`, `prompt` (the voice's own) or `own` (what the voice did in this turn).
+    /// `tools`, `system`, `summary`, `event`, `corrections`, `task`, `prompt` (the voice's own),
+    /// `own` (the voice's acts in this turn) or `self` (the thread's task and mood).
     #[schema(example = "event")]
     pub kind: String,
     /// The event it is made of; null: it is none.
@@ -225,7 +227,7 @@ pub struct ViewSection {
     pub tokens_estimated: u64,
 }
 
-/// What a model call saw.
+/// Returns the view of a model call.
 #[utoipa::path(get, path = "/prompt-views/{event_id}", operation_id = "get_prompt_view", tag = "log",
     params(("event_id" = Uuid, Path, description = "the id of a model call's record, or of anything the call produced")),
     responses((status = 200, body = View)))]

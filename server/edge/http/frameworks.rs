@@ -41,7 +41,7 @@ pub struct Framework {
     /// Its id.
     #[schema(format = "uuid")]
     pub id: String,
-    /// What it is called.
+    /// Its name.
     #[schema(example = "appointments")]
     pub name: String,
     /// For which tasks it is; by this and its name it is found.
@@ -49,17 +49,18 @@ pub struct Framework {
     pub purpose: String,
     /// Knowledge and instructions in natural language.
     pub knowledge: Vec<String>,
-    /// How it works.
+    /// The way it works.
     pub recipe: Recipe,
-    /// How it stands.
+    /// Its standing.
     pub standing: Standing,
-    /// What came of like tasks, with it and without it, since it has been as it is.
+    /// The outcomes of like tasks, with it and without it, since it has been as it is.
     pub tally: Tally,
-    /// What a model is told of it.
+    /// The text that a model is told of it.
     pub rendered: String,
-    /// The name of who made it, where it was said.
+    /// The name of its maker, where it was said.
     pub by: Option<String>,
-    /// The event that said something of it last. Sent as `expected_seq`, it refuses a change of what is not known.
+    /// The event that said something of it last. Sent as `expected_seq`, it has a change refused if
+    /// something has been said of the framework since.
     #[schema(value_type = i64, example = 41)]
     pub seq: Seq,
     /// When it was last set.
@@ -70,12 +71,13 @@ pub struct Framework {
     pub choice: Option<Choice>,
 }
 
-/// Whether a task is to be solved with a framework.
+/// The choice to solve a task with a framework or without it.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Choice {
-    /// Whether it is; else it is solved without it, to compare, and its outcome is told, too.
+    /// True if the task is to be solved with the framework; else it is solved without it, to
+    /// compare, and its outcome is told, too.
     pub with: bool,
-    /// How like the task is, 0 to 1.
+    /// The likeness of the task to those that the framework is for, 0 to 1.
     pub score: f64,
     /// Why.
     pub reason: String,
@@ -146,7 +148,7 @@ fn fields(params: &mut Params) -> Result<Option<Vec<String>>, Problem> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewFramework {
-    /// What it is called.
+    /// Its name.
     #[schema(example = "appointments")]
     pub name: String,
     /// For which tasks it is.
@@ -154,17 +156,17 @@ pub struct NewFramework {
     pub purpose: String,
     /// Knowledge and instructions in natural language; none when absent.
     pub knowledge: Option<Vec<String>>,
-    /// How it works; by its knowledge alone when absent.
+    /// The way it works; by its knowledge alone when absent.
     pub recipe: Option<Recipe>,
 }
 
-/// What came of a task that a framework is for.
+/// The outcome of a task that a framework is for.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameworkOutcome {
-    /// Whether it was solved with the framework.
+    /// True if the task was tried with the framework.
     pub with: bool,
-    /// Whether it was solved.
+    /// True if the task was solved.
     pub worked: bool,
     /// The task, in a few words.
     #[schema(example = "put the appointments of a week in order")]
@@ -332,7 +334,8 @@ pub async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Tells what came of a task that a framework is for, with it or without it. By these it is used, dropped or unusable.
+/// Tells the outcome of a task that a framework is for, with it or without it. By these outcomes it
+/// is used, dropped or unusable.
 #[utoipa::path(post, path = "/frameworks/{id}/outcomes", operation_id = "tell_framework_outcome", tag = "frameworks",
     params(("id" = String, Path, description = "its id")),
     request_body = FrameworkOutcome, responses((status = 200, body = Framework)))]

@@ -16,24 +16,26 @@ resource! {
     "/self" => get(read);
 }
 
-/// Who a thread is. Its models are told the same: who it is and its mission first, its task and its mood last.
+/// The identity of a thread. Its models are told the same: its identity and its mission first, its
+/// task and its mood last.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = SelfView)]
 pub struct Myself {
-    /// The space whose mind it is part of.
+    /// The space of the mind that it is part of.
     #[schema(value_type = String, example = "default")]
     pub space: Space,
     /// The thread.
     #[schema(value_type = String, example = "main")]
     pub thread: ThreadId,
-    /// What all of it is for: the thread's own mission, or that of the space (the setting `mission`); null: nobody has said.
+    /// The purpose of it all: the thread's own mission, or that of the space (the setting
+    /// `mission`); null: none was said.
     pub mission: Option<String>,
-    /// What the thread is for, in a line; null: nobody has said.
+    /// The purpose of the thread, in a line; null: none was said.
     pub task: Option<String>,
     /// Its mood, in a word.
     #[schema(example = "composed")]
     pub mood: String,
-    /// What it thought lately, the newest first.
+    /// Its latest thoughts, the newest first.
     pub thoughts: Vec<Thought>,
 }
 
@@ -43,7 +45,7 @@ pub struct Thought {
     /// The event.
     #[schema(value_type = i64, example = 41)]
     pub seq: Seq,
-    /// What it thought.
+    /// The words of the thought.
     pub text: String,
     /// When.
     #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
@@ -60,7 +62,7 @@ impl From<Event> for Thought {
     }
 }
 
-/// Who a thread is, its mission, its task, its mood, and what it thought lately.
+/// Returns the identity of a thread, its mission, its task, its mood, and its latest thoughts.
 #[utoipa::path(get, path = "/self", operation_id = "get_self", tag = "self",
     params(("thread" = Option<String>, Query, description = "which thread; `main` when absent"),),
     responses((status = 200, body = Myself)))]

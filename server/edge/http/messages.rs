@@ -51,7 +51,7 @@ pub struct ChatMessage {
     pub role: &'static str,
     /// The user, when known.
     pub user: String,
-    /// What is said.
+    /// The texts that were said.
     pub chat: Vec<String>,
     /// Seconds since 1970.
     pub timestamp: i64,
@@ -158,13 +158,13 @@ pub async fn list(session: Needs<Read>, mut params: Params) -> Answer<Vec<ChatMe
     }
 }
 
-/// What became of a posted message.
+/// The outcome of a posted message.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Posted {
     /// As in an `ack` frame.
     #[serde(flatten)]
     pub ack: Ack,
-    /// What was answered, when it was waited for and came in time.
+    /// The answers, when they were waited for and came in time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub responses: Option<Vec<Event>>,
     /// Beside `responses`: how the turn ended that it was handled in, `done`, `cancelled` or `failed`; or, where no turn came to it, `ended`: the thread
@@ -172,7 +172,8 @@ pub struct Posted {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "done")]
     pub outcome: Option<&'static str>,
-    /// Beside `responses`: what failed meanwhile, as the log has it, of voices and tools, too; absent: nothing.
+    /// Beside `responses`: the failures meanwhile, as the log has them, of voices and tools, too;
+    /// absent: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Event>,
 }
@@ -293,11 +294,14 @@ fn parse_message(
     Ok((id, kind, said))
 }
 
-/// Takes back an input. Of one that waits for its turn and a turn that begins, one is first: a turn that has the input keeps it, and this
-/// is refused (`input-taken`); an input that was taken back is in no turn, and models are not shown it any more. Members take back what was
-/// said in their own name, operators what anybody said. An input whose turn is over is taken back with it, until a later turn of the thread begins:
-/// models are shown neither any more, and the log keeps both. A turn that ran a tool with an effect outside, proposed a call to people, sent messages
-/// to other threads or made one stays (`input-taken`).
+/// Takes back an input. Of the withdrawal of an input that waits and a turn that begins, one is
+/// first. A turn that has the input keeps it, and the withdrawal is refused (`input-taken`). An
+/// input that was taken back is in no turn, and models are not shown it any more. Members take back
+/// the inputs said in their own name, operators those of anybody. An input with a turn that is over
+/// can be taken back, together with that turn, only before a later turn of the thread begins.
+/// Models are shown neither any more, and the log keeps both. A turn stays (`input-taken`) if it
+/// ran a tool with an effect outside, proposed a call to people, sent messages to other threads or
+/// made a thread. It stays, too, if it set a timer, a schedule, a watch or a plan.
 #[utoipa::path(delete, path = "/threads/{thread}/inputs/{event_id}", operation_id = "withdraw_input", tag = "chat",
     params(("thread" = String, Path, description = "its id"),
         ("event_id" = Uuid, Path, description = "the input's; of one with several parts, that of the last")),

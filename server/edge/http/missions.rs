@@ -92,25 +92,25 @@ pub struct Task {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// What is to be done.
+    /// The work to be done.
     pub description: String,
-    /// Where it stands.
+    /// Its status.
     pub status: TaskStatus,
-    /// What it may cost.
+    /// The highest cost that it may have.
     pub value: Value,
     /// The task that was split into it and others.
     pub parent: Option<String>,
-    /// What has to end before it begins; of a task that was split: its parts.
+    /// The tasks that have to end before it begins; of a task that was split: its parts.
     pub tasks_required: Vec<String>,
     /// The tasks that require it.
     pub tasks_depending: Vec<String>,
-    /// What brought to it, as the planner says.
+    /// The names of the tasks and thoughts that led to it, as the planner says.
     pub tasks_and_thoughts_that_brought_to_it: Vec<String>,
     /// Its place among its siblings: the lowest goes first.
     pub rank: u64,
-    /// How it may be done, as listed; empty before that was asked.
+    /// The ways to do it, as listed; empty before a model was asked for them.
     pub routes: Vec<Route>,
-    /// How its answer is checked; null before that was asked.
+    /// The check of its answer; null before a model was asked for it.
     pub check: Option<TaskCheck>,
     /// The answer that passed its check.
     pub answer: Option<String>,
@@ -135,13 +135,14 @@ pub struct Task {
 pub struct Route {
     /// Its name.
     pub name: String,
-    /// How it goes.
+    /// The way it goes, in words.
     pub how: String,
     /// The chance that it works, from 0 to 1, as the model estimates it.
     pub estimate: f64,
-    /// It splits the task instead of doing it as a whole.
+    /// True if it splits the task instead of doing it as a whole.
     pub splits: bool,
-    /// The same chance, as learned from what came of earlier routes of its kind; null: there were none.
+    /// The same chance, as learned from the outcomes of earlier routes of its kind; null: there
+    /// were none.
     pub learned: Option<f64>,
 }
 
@@ -157,14 +158,14 @@ impl From<mission::Route> for Route {
     }
 }
 
-/// How the answer of a task is checked.
+/// The check of a task's answer.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TaskCheck {
     /// `program`, `knowledge`, `agreement` or `rubric`.
     pub by: &'static str,
-    /// The program, or what is searched.
+    /// The program, or the query of a search.
     pub with: Option<String>,
-    /// What a model goes by, where that decides nothing.
+    /// The rule that a model goes by, where the program or the search decides nothing.
     pub rubric: String,
 }
 
@@ -284,7 +285,7 @@ pub struct TaskThought {
     pub id: Seq,
     /// Its name, by which it is found, too.
     pub name: String,
-    /// What was thought.
+    /// The words of the thought.
     pub content: String,
     /// The task.
     pub task: String,
@@ -359,7 +360,8 @@ impl Body for TaskEdit {
     }
 }
 
-/// Changes a task before work on it begins: its words, what it requires, its place among its siblings.
+/// Changes a task before work on it begins: its words, the tasks it requires, its place among its
+/// siblings.
 #[utoipa::path(patch, path = "/threads/{thread}/tasks/{task}", operation_id = "edit_task", tag = "missions", request_body = TaskEdit,
     params(("thread" = String, Path, description = "the mission"), ("task" = String, Path, description = "the task's id")),
     responses((status = 200, body = Task)))]
@@ -372,7 +374,8 @@ pub async fn edit(
     shown(&session, &mission, task).await.map(axum::Json)
 }
 
-/// Skips a task that is not over, and its parts: it counts as failed, and what is under way is stopped.
+/// Skips a task that is not over, and its parts: it counts as failed, and work under way is
+/// stopped.
 #[utoipa::path(delete, path = "/threads/{thread}/tasks/{task}", operation_id = "skip_task", tag = "missions",
     params(("thread" = String, Path, description = "the mission"), ("task" = String, Path, description = "the task's id")),
     responses((status = 200, body = Task)))]
@@ -417,20 +420,21 @@ pub struct WorkingMemory {
     pub tasks: Vec<Task>,
     /// The newest thoughts, the oldest of these first; at most 100.
     pub thoughts: Vec<TaskThought>,
-    /// What is held and relevant to the mission.
+    /// The statements that are held and relevant to the mission.
     pub statements: Vec<Hit>,
-    /// What estimates of routes were worth in this space, by kind of route: of its newest 500 verdicts.
+    /// The worth of the estimates of routes in this space, by kind of route, as counted in its
+    /// newest 500 verdicts.
     pub estimates: Vec<Estimates>,
 }
 
-/// What estimates of one kind of route were worth.
+/// The worth of the estimates of one kind of route.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Estimates {
     /// `whole`, `split`, or `high`: the high tier's retry.
     pub kind: String,
-    /// How many tries there were.
+    /// The number of tries.
     pub tried: u32,
-    /// How many of them passed their check.
+    /// The number of tries that passed their check.
     pub worked: u32,
     /// The mean squared error (Brier score) of the chances as models said them: 0 is right each time, 0.25 is worth no more than a coin.
     pub brier_said: f64,
@@ -451,7 +455,8 @@ impl Estimates {
     }
 }
 
-/// The tasks of a mission, the thoughts that were had last, what is held and relevant to it, and what estimates of routes were worth, in one call.
+/// The tasks of a mission, the thoughts that were had last, the statements held and relevant to it,
+/// and the worth of estimates of routes, in one call.
 #[utoipa::path(get, path = "/threads/{thread}/memory", operation_id = "working_memory", tag = "missions",
     params(("thread" = String, Path, description = "the mission")), responses((status = 200, body = WorkingMemory)))]
 pub async fn memory(
@@ -485,7 +490,7 @@ pub async fn memory(
     }))
 }
 
-/// Has a mission rest: what is under way is left, and begun again when it goes on.
+/// Has a mission rest: work under way is left, and begun again when it goes on.
 #[utoipa::path(post, path = "/threads/{thread}/pause", operation_id = "pause_mission", tag = "missions",
     params(("thread" = String, Path, description = "the mission")), responses((status = 200, body = Thread)))]
 pub async fn pause(

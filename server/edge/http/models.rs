@@ -59,7 +59,7 @@ impl From<Learned> for ModelHabit {
     }
 }
 
-/// Lists the models and what was learned of them
+/// Lists the models and the habits learned of them
 #[utoipa::path(get, path = "/models", operation_id = "list_models", tag = "models", responses((status = 200, body = ModelList)))]
 async fn list(session: Needs<Read>, _: NoParams) -> Answer<ModelList> {
     let items = session.models()?.into_iter().map(|known| ModelItem {

@@ -18,7 +18,7 @@ pub struct Timer {
     /// When it fires.
     #[schema(example = "2026-11-21T04:25:00.123456Z")]
     pub due: String,
-    /// What it reminds of.
+    /// The matter that it reminds of.
     pub note: String,
 }
 
@@ -31,22 +31,22 @@ pub struct OpenWatch {
     pub kind: String,
     /// Only from this thread.
     pub from: Option<String>,
-    /// What is to be done then.
+    /// The work to be done then.
     pub note: String,
-    /// It has come.
+    /// True if the event has come.
     pub raised: bool,
 }
 
-/// Subthreads whose results the thread waits to have back together.
+/// Subthreads of which the thread waits to have all results back together.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Gathering {
     /// Its id in the thread.
     pub id: String,
-    /// How many have come back.
+    /// The number of results that have come back.
     pub back: u64,
     /// Of how many.
     pub of: u64,
-    /// When it is over, whoever has not come back.
+    /// When it is over, even if some have not come back.
     #[schema(example = "2026-11-21T04:25:00.123456Z")]
     pub until: Option<String>,
 }

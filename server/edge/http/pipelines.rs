@@ -48,7 +48,7 @@ pub struct Pipeline {
     /// Its name.
     #[schema(value_type = String, example = "summary")]
     pub name: Name,
-    /// What it does.
+    /// Its work, in words.
     pub about: String,
     /// JSON Schema of its input.
     #[schema(value_type = Object)]
@@ -109,9 +109,9 @@ pub struct Run {
     /// The thread that has its events.
     #[schema(value_type = String, example = "runs.0193b6c27c2e7aaa80000123456789ab")]
     pub thread: ThreadId,
-    /// What it does.
+    /// Its status.
     pub status: RunStatus,
-    /// What came of it, once it is `done`.
+    /// The output, once the run is `done`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
     /// In place of a large output: the blob that has it, as JSON.
@@ -128,17 +128,17 @@ pub struct Run {
     pub ended_at: Option<Timestamp>,
 }
 
-/// What a run does.
+/// The status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
-    /// It has not ended.
+    /// The run has not ended.
     Running,
-    /// It has an output.
+    /// The run has an output.
     Done,
-    /// It has a failure.
+    /// The run has a failure.
     Failed,
-    /// It was cancelled.
+    /// The run was cancelled.
     Cancelled,
 }
 
@@ -226,7 +226,7 @@ pub async fn start(
     Ok(made(status, place, Run::from(run)))
 }
 
-/// What became of a run.
+/// Returns a run and its outcome.
 #[utoipa::path(get, path = "/pipelines/{name}/runs/{run}", operation_id = "get_run", tag = "pipelines",
     params(("name" = String, Path, description = "the pipeline's name"), ("run" = String, Path, description = "the run's id")),
     responses((status = 200, body = Run)))]

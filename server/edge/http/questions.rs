@@ -41,7 +41,8 @@ pub struct Question {
     /// The position of the event that asked it.
     #[schema(value_type = i64)]
     pub seq: Seq,
-    /// The text, the choices, the schema of an answer, who may answer, and until when an answer is waited for, as the event says it.
+    /// The text, the choices, the schema of an answer, the people that may answer, and until when
+    /// an answer is waited for, as the event says it.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub asked: Payload,
@@ -78,7 +79,7 @@ pub async fn list(session: Needs<Read>, params: Params) -> Result<Response, Prob
     requests::page(&session, RequestState::Question, params).await
 }
 
-/// One open question. What is answered is in the log.
+/// One open question. Questions that are answered are in the log.
 #[utoipa::path(get, path = "/questions/{id}", operation_id = "get_question", tag = "questions",
     params(("id" = String, Path, description = "its id")), responses((status = 200, body = Question)))]
 pub async fn one(

@@ -37,7 +37,7 @@ const EDGES: i64 = 50;
 pub struct Recollection {
     /// The statements: tested ones before those that only reflection has tested, then by score. Empty: nothing relevant is held.
     pub items: Vec<Hit>,
-    /// How many more are relevant and have no room.
+    /// The number of memories that are relevant, too, and have no room.
     pub left_out: usize,
     /// The notes, thoughts and frameworks that are relevant, by score; they claim nothing of the world. Empty where `in` does not ask for them.
     pub others: Vec<Other>,
@@ -100,7 +100,7 @@ pub async fn recall(session: Needs<Read>, mut query: Params) -> Answer<Recollect
     }))
 }
 
-/// What is around a name, nearest first; with `to`, the shortest way between two.
+/// Returns the surroundings of a name, nearest first; with `to`, the shortest way between two.
 #[utoipa::path(get, path = "/world-model/graph", operation_id = "look_at_graph", tag = "world-model",
     params(("entity" = String, Query, description = "the name: a subject or an object of statements that are held"),
         ("to" = Option<String>, Query, description = "another name: the statements along the shortest way to it; none: there is no way of that length"),

@@ -53,21 +53,21 @@ pub struct Schedule {
     /// The trigger's name.
     #[schema(value_type = String, example = "daily_review")]
     pub event: Name,
-    /// What the trigger brings.
+    /// The payload of the trigger.
     #[schema(value_type = Object)]
     pub payload: Payload,
     /// When.
     pub when: When,
-    /// What becomes of a due time while an earlier run waits or has its turn: it is left out, with an event that says so (`skip`), or
-    /// it waits, too (`queue`).
+    /// The treatment of a due time while an earlier run waits or has its turn. `skip`: it is left
+    /// out, with an event that says so. `queue`: it waits, too.
     pub overlap: Overlap,
-    /// How many seconds after a due time it is caught up with: all due times that were missed within them come to one run, older ones to
-    /// none, with an event that says so.
+    /// The number of seconds after a due time in which it is caught up with. All due times that
+    /// were missed within them come to one run, older ones to none, with an event that says so.
     #[schema(example = 86400)]
     pub catch_up_s: f64,
-    /// What it is for, or why it is paused.
+    /// Its purpose, or why it is paused.
     pub note: String,
-    /// Whether it is paused.
+    /// True if it is paused.
     pub paused: bool,
     /// When it is due next; null: it is paused.
     #[schema(value_type = Option<String>, example = "2026-11-21T08:00:00.000000Z")]
@@ -113,7 +113,8 @@ pub struct NewSchedule {
     /// The trigger's name; that of the schedule when absent.
     #[schema(example = "daily_review")]
     pub event: Option<String>,
-    /// What the trigger brings. Its `text`, if any, is what the mind reads; the member `schedule` is added with every run.
+    /// The payload of the trigger. Its `text`, if any, is the text that the mind reads; the member
+    /// `schedule` is added with every run.
     #[schema(value_type = Option<Object>)]
     pub payload: Option<Payload>,
     /// When.
@@ -123,13 +124,13 @@ pub struct NewSchedule {
     /// A day when absent.
     #[schema(example = 86400)]
     pub catch_up_s: Option<f64>,
-    /// What it is for.
+    /// Its purpose.
     pub note: Option<String>,
-    /// Whether it is not to begin yet.
+    /// True if it is not to begin yet.
     pub paused: Option<bool>,
 }
 
-/// What is to be changed of a schedule; what is absent stays as it is.
+/// The changes to a schedule; absent members stay as they are.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleChange {
@@ -137,19 +138,20 @@ pub struct ScheduleChange {
     pub thread: Option<String>,
     /// The trigger's name.
     pub event: Option<String>,
-    /// What the trigger brings.
+    /// The payload of the trigger.
     #[schema(value_type = Option<Object>)]
     pub payload: Option<Payload>,
     /// When: it is due next at the first of these times that is to come.
     pub when: Option<When>,
-    /// What becomes of a due time while an earlier run waits or has its turn.
+    /// The treatment of a due time while an earlier run waits or has its turn.
     pub overlap: Option<Overlap>,
-    /// How many seconds after a due time it is caught up with.
+    /// The number of seconds after a due time in which it is caught up with.
     #[schema(example = 86400)]
     pub catch_up_s: Option<f64>,
-    /// What it is for, or why it is paused.
+    /// Its purpose, or why it is paused.
     pub note: Option<String>,
-    /// `true` pauses it: what is due meanwhile is left out. `false`: it goes on with the first due time that is to come.
+    /// `true` pauses it: due times meanwhile are left out. `false`: it goes on with the first due
+    /// time that is to come.
     pub paused: Option<bool>,
 }
 

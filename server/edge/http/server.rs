@@ -49,14 +49,14 @@ const FAULTS_SHOWN: usize = 20;
 /// The longest time that the database may take to answer.
 const READY_WITHIN: Duration = Duration::from_secs(2);
 
-/// Whether the process lives.
+/// Returns `ok` while the process lives.
 #[utoipa::path(get, path = "/livez", operation_id = "livez", tag = "server", security(()),
     responses((status = 200, content_type = "text/plain", body = String)))]
 pub async fn livez() -> &'static str {
     "ok\n"
 }
 
-/// Whether it is worth sending requests, in full.
+/// The readiness for requests, in full.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Readiness {
     /// `ok`: with spaces that are not served, too, for the others are.
@@ -64,13 +64,14 @@ pub struct Readiness {
     pub status: &'static str,
     /// Spaces that cannot be served as they should be; a person must look.
     pub unserved: Vec<Unserved>,
-    /// What the last look through the whole file of the log showed; null before the first has ended, and on Postgres, which looks
-    /// after its pages itself.
+    /// The result of the last look through the whole file of the log. Null before the first has
+    /// ended, and on Postgres, which looks after its pages itself.
     pub checked: Option<Checked>,
 }
 
-/// Whether it is worth sending requests. With `full`, for who has the server in hand: what cannot be served, and why;
-/// where it is not ready, its `detail` is what the database says.
+/// Tells whether it is worth sending requests. With `full`, for the person in charge of the server:
+/// all that cannot be served, and why; where it is not ready, its `detail` has the words of the
+/// database.
 #[utoipa::path(get, path = "/readyz", operation_id = "readyz", tag = "server", security(()),
     params(("full" = Option<bool>, Query, description = "spaces that are not served, and damage, too; with the credentials of an admin")),
     responses((status = 200, content((String = "text/plain"), (Readiness = "application/json")))))]
@@ -136,7 +137,7 @@ pub async fn metrics(
     Ok((kind, edge.metrics.render()).into_response())
 }
 
-/// What this server is.
+/// The description of this server.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Metadata {
     /// `thinkd`.
@@ -152,10 +153,11 @@ pub struct Metadata {
     /// The seq of its last event.
     #[schema(value_type = i64)]
     pub head: Seq,
-    /// How much, how many, how long.
+    /// The limits: sizes, counts and times.
     #[schema(value_type = Object)]
     pub limits: Limits,
-    /// What turns, threads and the space may use up, as `[budget]` says; what is missing has no limit.
+    /// The most that turns, threads and the space may use up, as `[budget]` says; a missing
+    /// value: no limit.
     #[schema(value_type = Object)]
     pub budget: Budget,
     /// Database, models, pipelines and which vectors are in force, one line each. For a key with `role = "admin"`.
@@ -164,7 +166,7 @@ pub struct Metadata {
     pub about: BTreeMap<&'static str, String>,
 }
 
-/// What this server is, and the space the credential opens.
+/// Returns the description of this server, and the space the credential opens.
 #[utoipa::path(get, path = "/metadata", operation_id = "metadata", tag = "server",
     responses((status = 200, body = Metadata)))]
 pub async fn metadata(State(edge): State<Arc<Edge>>, session: Needs<Read>) -> Answer<Metadata> {
@@ -194,8 +196,10 @@ pub struct Servers {
     pub items: Vec<Server>,
 }
 
-/// The servers on the log. Each says how it is while it looks for threads that nobody runs (`runtime.scan_ms`): what has changed with its next look, the rest
-/// every third time. One that is stopped in order is not there any more; one that is lost is shown for a day. For a key with `role = "admin"`.
+/// The servers on the log. Each says how it is while it looks for threads that no server runs
+/// (`runtime.scan_ms`): changes with its next look, the rest every third time. One that is stopped
+/// in order is not there any more; one that is lost is shown for a day. For a key with
+/// `role = "admin"`.
 #[utoipa::path(get, path = "/servers", operation_id = "list_servers", tag = "server",
     responses((status = 200, body = Servers)))]
 pub async fn servers(session: Needs<Oversee>, _: NoParams) -> Answer<Servers> {

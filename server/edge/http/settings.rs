@@ -39,9 +39,10 @@ pub struct SpaceSettings {
     /// Every setting as it is now.
     #[schema(value_type = Object)]
     pub settings: BTreeMap<&'static str, Value>,
-    /// The last change of each; a setting that nobody has ever changed is missing.
+    /// The last change of each; a setting that was never changed is missing.
     pub changes: BTreeMap<&'static str, LastChange>,
-    /// The event that changed any of them last; 0: none has. Sent as `expected_seq`, it refuses a change of what is not known.
+    /// The event that changed any of them last; 0: none has. Sent as `expected_seq`, it has a
+    /// change refused if any setting was changed meanwhile.
     #[schema(value_type = i64, example = 41)]
     pub seq: Seq,
 }
@@ -52,7 +53,7 @@ pub struct LastChange {
     /// The event.
     #[schema(value_type = i64, example = 41)]
     pub seq: Seq,
-    /// The name of who made it, where it was said.
+    /// The name of its maker, where it was said.
     #[schema(example = "ann")]
     pub by: Option<String>,
     /// When.
@@ -87,10 +88,11 @@ impl From<Vec<SettingRow>> for SpaceSettings {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SettingsChange {
-    /// What is to be changed, by key; what is not named stays as it is.
+    /// The settings to change, by key; those that are not named stay as they are.
     #[schema(value_type = Object)]
     pub settings: BTreeMap<String, Value>,
-    /// The `seq` that was read before: if somebody has changed a setting since, nothing is changed. Without it the last one wins.
+    /// The `seq` that was read before: if a setting has been changed since, nothing is changed.
+    /// Without it the last one wins.
     #[schema(value_type = Option<i64>, example = 41)]
     pub expected_seq: Option<Seq>,
 }

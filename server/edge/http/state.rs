@@ -24,15 +24,15 @@ resource! {
 pub struct Entry {
     /// Its key.
     pub key: String,
-    /// What it says.
+    /// Its text.
     pub content: String,
     /// Keys it is related to.
     pub related_keys: Vec<String>,
-    /// What is said about it.
+    /// Its metadata.
     pub metadata: About,
 }
 
-/// What is said about a note.
+/// The metadata of a note.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct About {
     /// When it was last written.

@@ -46,7 +46,7 @@ pub struct Submodule {
     /// When it was last set.
     #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
     pub updated_at: Timestamp,
-    /// What became of the times that it was asked, by this server since it started.
+    /// The outcomes of the times that it was asked, by this server since it started.
     pub heard: Heard,
 }
 

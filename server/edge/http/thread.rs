@@ -26,9 +26,9 @@ pub struct Thread {
     pub parent: Option<ThreadId>,
     /// A line for people.
     pub title: Option<String>,
-    /// What kind of process it is.
+    /// The kind of process that it is.
     pub kind: Kind,
-    /// Of a mission: what is wanted, what it is worth, and what it may use up.
+    /// Of a mission: the result that is wanted, its worth, and the resources that it may use up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mission: Option<MissionOf>,
     /// `idle`, `thinking`, `waiting`, `done`, `failed` or `stopped`.
@@ -47,7 +47,7 @@ pub struct Thread {
     pub waiting_until: Option<String>,
     /// The number of its last turn.
     pub turn: u64,
-    /// It was put aside: it had nothing to do when its parent needed room for another.
+    /// True if it was put aside: it had nothing to do when its parent needed room for another.
     pub archived: bool,
     /// The seq of its last event.
     #[schema(value_type = i64)]
@@ -55,40 +55,42 @@ pub struct Thread {
     /// Everything that woke it up to here has had its turn.
     #[schema(value_type = i64)]
     pub handled: Seq,
-    /// How many messages wait for its next turn; in answers about one thread.
+    /// The number of messages that wait for its next turn; in answers about one thread.
     pub queued: Option<u32>,
     /// Whom it can send to, besides its parent and itself; in answers about one thread.
     pub contacts: Vec<ContactRow>,
-    /// What it is about to do: `condition`, `steps` (`text`, `done`), `complete`.
+    /// The plan of its next acts: `condition`, `steps` (`text`, `done`), `complete`.
     #[schema(value_type = Option<Object>)]
     pub plan: Option<Json>,
     /// The timers that it has set; in answers about one thread.
     pub timers: Vec<Timer>,
     /// The watches that are open.
     pub watches: Vec<OpenWatch>,
-    /// What it sent out together and waits to have back; `until` in answers about one thread.
+    /// The subthreads that it sent out together and waits to have back; `until` in answers about
+    /// one thread.
     pub gatherings: Vec<Gathering>,
-    /// What it has used.
+    /// The resources that it has used.
     pub budget: Used,
 }
 
 /// A mission as it was given.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct MissionOf {
-    /// What is wanted, as it was said.
+    /// The result that is wanted, as it was said.
     pub mission: String,
-    /// What it is worth.
+    /// Its worth.
     pub value: Value,
     /// When its tasks begin.
     pub plan: Plan,
-    /// What it may use up.
+    /// The resources that it may use up.
     pub budget: MissionBudget,
-    /// Why it rests: `paused`, until somebody lets it go on, or `people`, until they have said what it asks of them; null: it does not.
+    /// Why it rests: `paused`, until a person lets it go on, or `people`, until they have answered
+    /// its requests; null: it does not.
     #[schema(value_type = Option<String>, example = "people")]
     pub rests: Option<&'static str>,
 }
 
-/// What a thread has used.
+/// The resources that a thread has used.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Used {
     /// Model calls.
@@ -101,23 +103,24 @@ pub struct Used {
     pub sends: u32,
     /// Subthreads that have not ended.
     pub subthreads: u32,
-    /// Of a mission: milliseconds of work, as far as its events tell; what is under way counts with its next event.
+    /// Of a mission: milliseconds of work, as far as its events tell; work under way counts with
+    /// its next event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
 }
 
 words! {
-    /// What kind of process a thread is.
+    /// The kind of process that a thread is.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum Kind {
-        /// It talks with people.
+        /// A thread that talks with people.
         Conversation = "conversation",
-        /// It thinks by itself.
+        /// A thread that thinks by itself.
         Process = "process",
-        /// It is a run of a pipeline: `POST /pipelines/{name}` makes these.
+        /// A run of a pipeline: `POST /pipelines/{name}` makes these.
         Pipeline = "pipeline",
-        /// It is a mission, or the stream of consciousness of one of its tasks.
+        /// A mission, or the stream of consciousness of one of its tasks.
         Mission = "mission",
     }
 }

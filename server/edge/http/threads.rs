@@ -58,8 +58,8 @@ resource! {
     };
 }
 
-/// The threads by id. One request looks at 2,004 threads at most: where few are what is asked for, a page has fewer than `limit`, or
-/// none, and `next` to go on with. The last page has no `next`.
+/// The threads by id. One request looks at 2,004 threads at most: where few match, a page has fewer
+/// than `limit`, or none, and `next` to go on with. The last page has no `next`.
 #[utoipa::path(get, path = "/threads", operation_id = "list_threads", tag = "threads",
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),
@@ -115,34 +115,39 @@ pub struct CreateThread {
     pub parent: Option<String>,
     /// A line for people.
     pub title: Option<String>,
-    /// What kind of process it is.
+    /// The kind of process that it is.
     #[serde(default)]
     pub kind: Kind,
-    /// What the decision is told besides its own prompt.
+    /// The text that the decision is told besides its own prompt.
     pub prompt: Option<String>,
     /// The voices it hears; all when absent.
     pub submodules: Option<Vec<String>>,
-    /// What new input does to a running turn; as configured when absent.
+    /// The effect of new input on a running turn; as configured when absent.
     #[schema(value_type = Option<String>, example = "enqueue")]
     pub policy: Option<Policy>,
-    /// Which model its decision uses.
+    /// The model that its decision uses.
     pub tier: Option<TierWord>,
     /// Whom it can send to, besides its parent and itself.
     pub contacts: Option<Vec<CreateContact>>,
-    /// When what it wants done to other threads and its contacts takes effect; with the end of its turn when absent.
+    /// When the changes that it wants in other threads and in its contacts take effect; with the
+    /// end of its turn when absent.
     pub commit: Option<Commit>,
-    /// How its decision says what it wants done; a conversation by tool calls, a process either way when absent.
+    /// The way in which its decision says the actions that it wants; when absent, a conversation
+    /// by tool calls, a process either way.
     pub language: Option<Language>,
-    /// A process that goes in sub-steps, each of which asks for what is missing.
+    /// A process that goes in sub-steps, each of which asks for the missing parts.
     pub substeps: Option<bool>,
-    /// Of a mission: what is wanted, at most 16,000 characters. A mission takes no members but this, `value`, `plan` and `budget`.
+    /// Of a mission: the result that is wanted, at most 16,000 characters. A mission takes no
+    /// members but this, `value`, `plan` and `budget`.
     #[schema(example = "Find a time for five talks without a clash.")]
     pub mission: Option<String>,
-    /// Of a mission: what it may cost; no task of it is worth more. `medium` when absent.
+    /// Of a mission: the cost that is allowed for it; no task of it is worth more. `medium` when
+    /// absent.
     pub value: Option<Value>,
     /// Of a mission: `ask` has a person approve its tasks before any begins (`/approvals`); `go`, also when absent, begins at once.
     pub plan: Option<Plan>,
-    /// Of a mission: what it may use up, all its tasks together; as configured (`[mission]`), which is the most, where absent.
+    /// Of a mission: the resources that it may use up, all its tasks together; as configured
+    /// (`[mission]`), which is the most, where absent.
     pub budget: Option<BudgetWanted>,
 }
 
@@ -150,17 +155,17 @@ pub struct CreateThread {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateContact {
-    /// What the thread calls it.
+    /// The name by which the thread calls it.
     #[schema(example = "librarian")]
     pub name: String,
     /// The thread.
     #[schema(example = "main")]
     pub thread: String,
-    /// What it does, wants and offers; its first 1,000 characters are kept.
+    /// Its work, its wants and its offers; the first 1,000 characters of this text are kept.
     pub description: String,
 }
 
-/// Which model.
+/// The model, by its tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TierWord {
@@ -332,7 +337,7 @@ pub async fn create(
     Ok(made(StatusCode::CREATED, place, thread))
 }
 
-/// Whether there was a turn to cancel.
+/// The result of a cancellation: there was a turn to cancel, or none.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Cancelled {
     /// False: none ran.

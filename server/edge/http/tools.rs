@@ -41,7 +41,7 @@ resource! {
     };
 }
 
-/// What a thread may use, all of it.
+/// All that a thread may use.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Tools {
     /// The tools, in the order in which models are told of them; those that are withheld stand last.
@@ -59,27 +59,28 @@ pub struct Tool {
     /// The server it is from; null: it is one of this server's own.
     #[schema(example = "files")]
     pub server: Option<String>,
-    /// Whether models are told of it.
+    /// Its state: it says whether models are told of it.
     pub state: State,
     /// Why it is not ready.
     pub why: Option<String>,
-    /// Of one that is withheld because it changed: what its server says differently, as a unified diff.
+    /// Of one that is withheld because it changed: the changes in its server's words, as a unified
+    /// diff.
     pub diff: Option<String>,
-    /// The hash of what its server says of it now: an approval names it.
+    /// The hash of its server's present words about it: an approval names it.
     pub sha256: Option<String>,
     /// Its calls wait for a person.
     pub needs_approval: bool,
-    /// What it is for, as models are told; null: they are not told of it.
+    /// Its purpose, as models are told; null: they are not told of it.
     pub description: Option<String>,
     /// The JSON Schema of its arguments, as models are told.
     #[schema(value_type = Option<Object>)]
     pub schema: Option<Json>,
-    /// What a call does to the world, once it runs.
+    /// The effect of a call on the world, once it runs.
     pub effect: Option<Effect>,
-    /// How many of the thread's last 1,000 results are of this tool.
+    /// The number of the thread's last 1,000 results that are of this tool.
     #[schema(value_type = i64, minimum = 0)]
     pub calls: u64,
-    /// How many of these are failures.
+    /// The number of these that are failures.
     #[schema(value_type = i64, minimum = 0)]
     pub failed: u64,
 }
@@ -92,11 +93,11 @@ pub struct ToolServer {
     pub name: String,
     /// The calls of its tools that wait for a person, besides those that `tools.approval` names.
     pub approve: WaitingCalls,
-    /// The tools whose calls wait for no person, of those that models are told of.
+    /// The tools with calls that wait for no person, of those that models are told of.
     pub unseen: Vec<String>,
-    /// Whether it is connected.
+    /// True if it is connected.
     pub connected: bool,
-    /// Why it is not, or what else is to be known.
+    /// Why it is not, or another fact that is to be known.
     pub why: Option<String>,
     /// Its words about all its tools together; null: none.
     pub instructions: Option<ToolInstructions>,
@@ -180,11 +181,11 @@ impl From<ThreadTools> for Tools {
     }
 }
 
-/// The approval of what another server says of a tool now.
+/// The approval of another server's present words about a tool.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolApproval {
-    /// The hash of what was looked at.
+    /// The hash of the words that were looked at.
     pub sha256: String,
 }
 
@@ -203,7 +204,7 @@ pub struct NamedTool {
     /// Its name.
     #[schema(example = "mcp__files__read")]
     pub name: String,
-    /// The hash of what was looked at.
+    /// The hash of the words that were looked at.
     pub sha256: String,
 }
 
@@ -243,7 +244,7 @@ pub struct ToolsApproved {
     pub names: Vec<String>,
 }
 
-/// What an approval came to.
+/// The result of an approval.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ToolApproved {
     /// The tool, of which models are told from now on.
@@ -251,7 +252,7 @@ pub struct ToolApproved {
     pub name: String,
 }
 
-/// What a thread may use: where it is from, how it stands, how often it was called.
+/// Returns all that a thread may use: where it is from, how it stands, how often it was called.
 #[utoipa::path(get, path = "/tools", operation_id = "list_tools", tag = "tools",
     params(("thread" = Option<String>, Query, description = "the thread; without it `main`")),
     responses((status = 200, body = Tools)))]
@@ -261,7 +262,8 @@ pub async fn list(session: Needs<Read>, mut params: Params) -> Answer<Tools> {
     Ok(axum::Json(session.tools(thread.as_ref()).await?.into()))
 }
 
-/// Lets models be told of what another server says of a tool now, if that is what was looked at.
+/// Lets models be told of another server's present words about a tool, if these are the words that
+/// were looked at.
 #[utoipa::path(post, path = "/tools/{name}/approve", operation_id = "approve_tool", tag = "tools",
     params(("name" = String, Path, description = "the tool")),
     request_body = ToolApproval, responses((status = 200, body = ToolApproved)))]

@@ -21,7 +21,7 @@ resource! {
     "/threads/{thread}/turns" => get(list);
 }
 
-/// What a turn came to, as far as the log has it.
+/// The record of a turn, as far as the log has it.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Turn {
     /// Its number in the thread.
@@ -29,7 +29,7 @@ pub struct Turn {
     /// The seq of its first event.
     #[schema(value_type = i64)]
     pub first: Seq,
-    /// The seq of its last event so far; what voices say late or afterwards counts.
+    /// The seq of its last event so far; words of voices that come late or afterwards count.
     #[schema(value_type = i64)]
     pub last: Seq,
     /// When it began.
@@ -38,10 +38,11 @@ pub struct Turn {
     /// When it ended; null: it runs, or was left to be taken up again.
     #[schema(value_type = Option<String>, example = "2026-11-21T04:25:04.000000Z")]
     pub ended_at: Option<Timestamp>,
-    /// How it ended: `done`, `cancelled`, `interrupted` or `failed`.
+    /// The way it ended: `done`, `cancelled`, `interrupted` or `failed`.
     #[schema(value_type = Option<String>, example = "done")]
     pub outcome: Option<&'static str>,
-    /// How many milliseconds the decision waited for the voices; null: there was none to wait for, or an older server ran it.
+    /// The most milliseconds that the decision waited for the voices; null: there was none to wait
+    /// for, or an older server ran it.
     pub deadline_ms: Option<u64>,
     /// The seqs of all that woke the thread and waited.
     #[schema(value_type = Vec<i64>)]
@@ -58,7 +59,7 @@ pub struct Turn {
     pub replies: u64,
     /// Failures of voices, tools and the decision.
     pub failures: u64,
-    /// What its calls used.
+    /// The tokens that its calls used.
     pub tokens: Tokens,
 }
 
@@ -73,7 +74,7 @@ pub struct TurnVoice {
     pub outcome: Option<&'static str>,
     /// Milliseconds that its calls took before the decision; null: none has come back.
     pub ms: Option<u64>,
-    /// Whether it added something to what was decided.
+    /// True if it added something to the decision.
     pub followed_up: bool,
 }
 
@@ -113,8 +114,9 @@ impl Turn {
     }
 }
 
-/// The turns of a thread, the newest first. What a voice said later than two turns after its own is not counted. One request reads
-/// 10,000 events at most: where turns have very many, a page has fewer than `limit`, and `next` to go on with.
+/// The turns of a thread, the newest first. Words of a voice later than two turns after its own are
+/// not counted. One request reads 10,000 events at most: where turns have very many, a page has
+/// fewer than `limit`, and `next` to go on with.
 #[utoipa::path(get, path = "/threads/{thread}/turns", operation_id = "list_turns", tag = "threads",
     params(("thread" = String, Path, description = "its id"),
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),

@@ -34,39 +34,40 @@ const BINS: [u64; 12] = [
     50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000,
 ];
 
-/// What the calls of one module, thread, model or purpose came to.
+/// The sums of the calls of one module, thread, model or purpose.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct UsageItem {
-    /// Which.
+    /// The module, thread, model or purpose.
     #[schema(example = "submodule:critic")]
     pub key: String,
-    /// What they came to.
+    /// The sums of these calls.
     #[serde(flatten)]
     pub sums: Calls,
 }
 
-/// What the calls of one step came to.
+/// The sums of the calls of one step.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct UsageStep {
     /// When the step begins: a multiple of its length since 1970.
     #[schema(value_type = String, example = "2026-11-21T04:25:00.000000Z")]
     pub at: Timestamp,
-    /// What they came to.
+    /// The sums of these calls.
     #[serde(flatten)]
     pub sums: Calls,
 }
 
-/// What calls of models came to over a span.
+/// The sums of the calls of models over a span.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Usage)]
 pub struct UsageBody {
-    /// Those that used the most tokens, at most 100.
+    /// The items that used the most tokens, at most 100.
     pub items: Vec<UsageItem>,
     /// All others together.
     pub rest: Calls,
     /// By time, the oldest first, where a step was asked for; steps without calls are missing.
     pub steps: Vec<UsageStep>,
-    /// Where it begins, if the span has more calls than were read; null: all of the span was.
+    /// The beginning of the part that was read, if the span has more calls than were read; null:
+    /// all of the span was.
     #[schema(value_type = Option<String>, example = "2026-11-21T04:25:00.123456Z")]
     pub cut: Option<Timestamp>,
 }
@@ -99,7 +100,8 @@ fn span(params: &mut Params) -> Result<Span, Problem> {
     })
 }
 
-/// What calls of models came to, by who asked, in which thread, which model or why. It is made of the newest 10,000 calls of the span.
+/// Returns the sums of calls of models, by the module that asked, by thread, by model or by
+/// purpose. They are made of the newest 10,000 calls of the span.
 #[utoipa::path(get, path = "/usage", operation_id = "get_usage", tag = "usage",
     params(("by" = Option<String>, Query, example = "module", description = "what calls are told apart by: `module` (when absent), `thread`, `model` or `purpose`"),
         ("since" = Option<String>, Query, format = DateTime, description = "only calls that ended at or after this moment"),
@@ -115,7 +117,7 @@ pub async fn usage(session: Needs<Read>, mut params: Params) -> Answer<UsageBody
     Ok(axum::Json(usage.await?.into()))
 }
 
-/// How often the calls of a voice took about so long.
+/// The number of turns in which the calls of a voice took about so long.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TimeBin {
     /// Up to so many milliseconds, and longer than the bin before; null: longer than all bins.
@@ -124,20 +126,20 @@ pub struct TimeBin {
     pub turns: u64,
 }
 
-/// What became of a voice over a span; each turn in which it was asked counts once.
+/// The outcomes of a voice over a span; each turn in which it was asked counts once.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SubmoduleFigures {
-    /// In how many turns it was asked.
+    /// The number of turns in which it was asked.
     pub asked: u64,
-    /// It spoke in time.
+    /// The number of turns in which it spoke in time.
     pub spoke: u64,
-    /// It had nothing to say.
+    /// The number of turns in which it had nothing to say.
     pub passed: u64,
-    /// It had not answered when the decision began.
+    /// The number of turns in which it had not answered when the decision began.
     pub late: u64,
-    /// It could not answer.
+    /// The number of turns in which it could not answer.
     pub failed: u64,
-    /// In how many turns it added something to what was decided.
+    /// The number of turns in which it added something to the decision.
     pub followed_up: u64,
     /// Milliseconds that its calls took before the decision, in half of the turns at most; null: none has come back.
     pub p50_ms: Option<u64>,
@@ -145,9 +147,10 @@ pub struct SubmoduleFigures {
     pub p95_ms: Option<u64>,
     /// The same, all of them.
     pub times: Vec<TimeBin>,
-    /// What its calls used, those after decisions with them.
+    /// The tokens that its calls used, those after decisions with them.
     pub tokens: Tokens,
-    /// Where it begins, if the span has more than was read; null: all of the span was.
+    /// The beginning of the part that was read, if the span has more than was read; null: all of
+    /// the span was.
     #[schema(value_type = Option<String>, example = "2026-11-21T04:25:00.123456Z")]
     pub cut: Option<Timestamp>,
 }
@@ -182,7 +185,7 @@ impl SubmoduleFigures {
     }
 }
 
-/// What became of a voice over a span, made of its newest 10,000 events there.
+/// Returns the outcomes of a voice over a span, made of its newest 10,000 events there.
 #[utoipa::path(get, path = "/submodules/{name}/figures", operation_id = "get_submodule_figures", tag = "submodules",
     params(("name" = String, Path, description = "its name; of one that was removed, too"),
         ("since" = Option<String>, Query, format = DateTime, description = "only what was stored at or after this moment"),
@@ -200,14 +203,14 @@ pub async fn figures(
     Ok(axum::Json(SubmoduleFigures::new(&found.figures, found.cut)))
 }
 
-/// What a voice was and is.
+/// The versions of a voice, past and present.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SubmoduleVersions {
     /// The newest first.
     pub items: Vec<VoiceVersion>,
 }
 
-/// What a voice was and is, among the newest 10,000 changes of voices.
+/// Returns the versions of a voice, past and present, among the newest 10,000 changes of voices.
 #[utoipa::path(get, path = "/submodules/{name}/versions", operation_id = "list_submodule_versions", tag = "submodules",
     params(("name" = String, Path, description = "its name; of one that was removed, too")),
     responses((status = 200, body = SubmoduleVersions)))]

@@ -40,11 +40,11 @@ pub struct StatementTrial {
     /// The statement.
     #[serde(flatten)]
     pub statement: Statement,
-    /// What follows from it, and how that was tested.
+    /// The predictions that follow from it, and how they were tested.
     pub predictions: Vec<Tested>,
     /// Predictions that were not taken, and why.
     pub rejected: Vec<String>,
-    /// What became of it, the oldest first: `seq`, `at`, and what the event says.
+    /// The verdicts on it, the oldest first: `seq`, `at`, and the content of the event.
     #[schema(value_type = Vec<Object>)]
     pub verdicts: Vec<Value>,
 }
@@ -52,15 +52,15 @@ pub struct StatementTrial {
 /// A prediction and its readings.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Tested {
-    /// What is to be seen if the statement is so.
+    /// The observation that is to be made if the statement is so.
     pub text: String,
-    /// What would be seen if it is not.
+    /// The observation that would be made if it is not.
     pub fails_if: String,
     /// The instrument that was chosen.
     pub instrument: Instrument,
     /// Why this one.
     pub reason: String,
-    /// Its readings, the oldest first: `seq`, `at`, and what the event says.
+    /// Its readings, the oldest first: `seq`, `at`, and the content of the event.
     #[schema(value_type = Vec<Object>)]
     pub readings: Vec<Value>,
 }
@@ -177,7 +177,7 @@ pub(super) fn words(pointer: &str, text: &str, (most, why): (usize, &str), wrong
     too_long(pointer, text, most, wrongs);
 }
 
-/// Where a claim is to be found.
+/// The place of a claim.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Remembered {
     /// The statement's id.
@@ -216,8 +216,8 @@ impl Body for Retraction {
     }
 }
 
-/// Statements in the order in which they were claimed. With `at`, what is held of that time; with `entity`, `relation` and `at`, of a relation that
-/// has one value at a time the newest.
+/// Statements in the order in which they were claimed. With `at`, those that are held of that time;
+/// with `entity`, `relation` and `at`, of a relation that has one value at a time the newest.
 #[utoipa::path(get, path = "/world-model", operation_id = "list_statements", tag = "world-model",
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),

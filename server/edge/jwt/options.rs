@@ -11,17 +11,19 @@ use thinkd_words::principal::Role;
 use thinkd_words::secret::optional_url;
 
 with_defaults! {
-    /// Whose bearer tokens (JWT) are taken beside keys, and what they say. Off until `issuer`, `audience` and `jwks_url` are set.
+    /// The issuer of the bearer tokens (JWT) that are taken beside keys, and their claims. Off
+    /// until `issuer`, `audience` and `jwks_url` are set.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct JwtOptions {
         /// The issuer: the `iss` of its tokens is exactly this.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub issuer: Option<String> = None,
-        /// Who the tokens are for: their `aud` is this, or names it among others.
+        /// The audience of the tokens: their `aud` is this, or names it among others.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub audience: Option<String> = None,
-        /// Where the issuer publishes its keys (a JWKS document): `https://…`, or `http://…` on this machine.
+        /// The address where the issuer publishes its keys (a JWKS document): `https://…`, or
+        /// `http://…` on this machine.
         #[serde(
             serialize_with = "optional_url",
             skip_serializing_if = "Option::is_none"
@@ -39,17 +41,19 @@ with_defaults! {
         /// The role of a token without that claim; absent: such a token is refused. A claim that names no role is always refused.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub default_role: Option<Role> = None,
-        /// How far the issuer's clock may be from the server's, in seconds.
+        /// The largest difference allowed between the issuer's clock and the server's, in seconds.
         pub leeway_s: u64 = 60,
-        /// How long before a token ends its socket or stream is told.
+        /// The time before the end of a token at which its socket or stream is told.
         pub expiring_ms: u64 = 60_000,
-        /// How often the issuer's keys are fetched.
+        /// The time between two fetches of the issuer's keys.
         pub refresh_ms: u64 = 600_000,
-        /// The shortest time between two fetches, whoever shows tokens of unknown keys, and whether or not the issuer answers.
+        /// The shortest time between two fetches, no matter which client shows tokens of unknown
+        /// keys, and whether or not the issuer answers.
         pub refetch_ms: u64 = 10_000,
-        /// How long keys count after they were fetched, while the issuer does not answer; then no token is taken.
+        /// The time for which keys count after they were fetched, while the issuer does not answer;
+        /// then no token is taken.
         pub stale_ms: u64 = 3_600_000,
-        /// How long a fetch may take.
+        /// The longest time that a fetch may take.
         pub fetch_ms: u64 = 5_000,
     }
 }

@@ -22,13 +22,13 @@ pub enum ServerFrame {
     Hello(Hello),
     /// An event that the subscription asks for.
     Event(EventFrame),
-    /// The replay is over; what follows is live.
+    /// The replay is over; events that follow are live.
     CaughtUp(CaughtUp),
     /// A frame was taken; for inputs: after the commit.
     Ack(Ack),
     /// A piece of a reply to come: a hint. It comes after the events that were stored before it, and before those stored later.
     Delta(Delta),
-    /// What became of a reply's pieces.
+    /// The fate of a reply's pieces.
     DeltaEnd(DeltaEnd),
     /// A thread's status changed: a hint.
     Status(StatusFrame),
@@ -44,7 +44,7 @@ pub enum ServerFrame {
     Response(Older),
 }
 
-/// Who the client speaks to.
+/// The server and the space that the client speaks to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Hello {
     /// `thinkd.v1`.
@@ -53,7 +53,7 @@ pub struct Hello {
     pub version: String,
     /// The space the credential opens.
     pub space: String,
-    /// What the credential may do: `viewer`, `member`, `operator` or `admin`.
+    /// The role of the credential: `viewer`, `member`, `operator` or `admin`.
     #[schema(value_type = String, example = "member")]
     pub role: Role,
     /// This incarnation of the log.
@@ -61,11 +61,11 @@ pub struct Hello {
     /// The seq of the log's last event.
     #[schema(value_type = i64)]
     pub head: Seq,
-    /// What the server takes.
+    /// The most that the server takes.
     pub limits: HelloLimits,
 }
 
-/// What the server takes.
+/// The most that the server takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HelloLimits {
     /// Bytes of a frame.
@@ -101,11 +101,12 @@ pub struct StatusFrame {
     pub thread: ThreadId,
     /// `idle`, `thinking`, `waiting`, `done`, `failed` or `stopped`.
     pub status: String,
-    /// How many inputs wait.
+    /// The number of inputs that wait.
     pub queued: u32,
 }
 
-/// A turn or, with `module`, a model call in it begins or ends at this server. What came of it is in the log.
+/// A turn or, with `module`, a model call in it begins or ends at this server. Its outcome is in
+/// the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WorkFrame {
     /// The thread.
@@ -118,7 +119,8 @@ pub struct WorkFrame {
     /// When.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
-    /// Who asks a model, as the call's record will say it: `decision`, `submodule:<name>`, …; absent: it is the turn itself.
+    /// The module that asks a model, as the call's record will say it: `decision`,
+    /// `submodule:<name>`, …; absent: it is the turn itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = String, example = "submodule:critic")]
     pub module: Option<String>,
@@ -142,7 +144,7 @@ pub struct ProblemFrame {
     /// The frame's `id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
 }
 
@@ -170,7 +172,7 @@ pub struct Older {
     pub role: String,
     /// The client's user.
     pub user: String,
-    /// What is said.
+    /// The texts that were said.
     pub chat: Vec<String>,
     /// Seconds since 1970.
     pub timestamp: i64,

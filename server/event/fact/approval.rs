@@ -31,20 +31,21 @@ pub struct Pending<'a> {
     /// The tool.
     #[fact(from_tag = "tool:")]
     pub tool: &'a str,
-    /// What it is to be called with.
+    /// The arguments that it is to be called with.
     pub arguments: &'a Value,
     /// SHA-256 of the arguments as canonical JSON.
     pub arguments_sha256: &'a str,
     /// SHA-256 of the tool's description and schema.
     pub tool_version: &'a str,
-    /// What the call would change, as a unified diff.
+    /// The change that the call would make, as a unified diff.
     pub diff: Option<&'a str>,
     /// When it counts as rejected.
     #[fact(name = "expires_at")]
     pub expires: &'a str,
 }
 
-/// What was said of a tool call that waited. Of a granted one the result is still to come; of all others it stands behind this.
+/// The verdict on a tool call that waited. Of a granted one the result is still to come; of all
+/// others it stands behind this.
 ///
 /// The first verdict is the only one.
 #[derive(Debug, Clone, Copy, PartialEq, Fact)]
@@ -62,7 +63,7 @@ pub struct Verdict<'a> {
     /// The tool.
     #[fact(from_tag = "tool:")]
     pub tool: &'a str,
-    /// Who said it, when known.
+    /// The person that gave the verdict, when known.
     pub by: Option<&'a str>,
     /// Why; of `answered` the answer.
     #[fact(or_default)]
@@ -87,10 +88,10 @@ pub enum Ruling<'a> {
     Withdrawn,
 }
 
-/// What a grant is bound to.
+/// The arguments and the version of the tool that a grant is bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Members)]
 pub struct Granted<'a> {
-    /// Of `granted`: what the call runs with.
+    /// Of `granted`: the arguments that the call runs with.
     #[fact(missing)]
     pub arguments: &'a Value,
     /// SHA-256 of the arguments as canonical JSON.
@@ -185,7 +186,8 @@ impl Verdict<'_> {
     }
 }
 
-/// A granted call with an effect outside starts: from here on it is not run again, whatever becomes of the server.
+/// A granted call with an effect outside starts: from here on it is not run again, even if the
+/// server dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Fact)]
 #[fact(name = "approval-started", tags("approval", "started", "tool:<name>" = tool),
        source = System, modality = Text, visibility = Heard, role = Aside, label = "approval",

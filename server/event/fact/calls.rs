@@ -53,7 +53,7 @@ pub enum CallOutcome {
        modality = Text, visibility = seen_of(self.by.submodule()), role = role_of(self.by.submodule()),
        text = format!("{tool} {arguments}"))]
 pub struct Action<'a> {
-    /// Who made it.
+    /// The module that made it.
     #[fact(tag = "", read = By::parse(raw.tags.first()?)?)]
     pub by: By<'a>,
     /// The turn.
@@ -64,10 +64,10 @@ pub struct Action<'a> {
     /// The call's id within the thread.
     #[fact(or_default)]
     pub call_id: &'a str,
-    /// Its arguments; a text: what should have been JSON.
+    /// Its arguments; a text: the words that should have been JSON.
     #[fact(read = raw.get("arguments").unwrap_or(&Value::Null))]
     pub arguments: &'a Value,
-    /// What stood where the tool's name should be.
+    /// The text that stood where the tool's name should be.
     pub written: Option<&'a str>,
     /// The call was read from the words of an answer.
     #[fact(name = "from", kind = "\"text\"", missing, read = raw.text("from") == Some(FROM_TEXT),
@@ -125,7 +125,7 @@ pub struct Reply<'a> {
     /// The words.
     #[fact(or_default)]
     pub text: &'a str,
-    /// It was cut off.
+    /// True if it was cut off.
     #[fact(flag = "partial")]
     pub is_partial: bool,
 }
@@ -137,15 +137,16 @@ impl<'a> Record<'a> {
             "model-call", ["debug", "call:<module>"];
             TEXT,
             TURN,
-            /// who asked: decision, submodule:<name>, pipeline:<name>, mission:<step>, trial, summary
+            /// the module that asked: decision, submodule:<name>, pipeline:<name>, mission:<step>,
+            /// trial, summary
             "module" => "string",
             /// turn, follow-up, answer, decide, repair; node; derive, reflect, weigh; sum-up,
             /// join; a mission's step; trial: a call of before,
             /// made again with another prompt
             "purpose?" => "string",
-            /// which call of its kind in the turn, from 0
+            /// its place among the calls of its kind in the turn, from 0
             "round?" => "number",
-            /// how it came out
+            /// the outcome
             "outcome?" => "\"answered\" | \"failed\" | \"refused\" | \"stopped\"",
             /// why it failed
             "failure?" => "string",
@@ -153,30 +154,32 @@ impl<'a> Record<'a> {
             "finish?" => "string",
             /// input_tokens, output_tokens, cached_tokens, as far as the provider said
             "usage?" => "object",
-            /// how long it took
+            /// the time it took, in milliseconds
             "duration_ms?" => "number",
             /// when the first piece of its answer came, from the same beginning
             "first_piece_ms?" => "number",
             /// the model
             "model?" => "string",
-            /// how it was asked
+            /// the parameters of the request
             "parameters?" => "object",
             /// SHA-256 of the request
             "request_sha256?" => "string",
             /// habits of the model by which the request was sent otherwise than this hash says, such as a member that it refuses
             "adjusted?" => "unknown",
-            /// of a submodule: names of what was mended in the arguments of its tool calls; of a decision, each of its `calls` has its own
+            /// of a submodule: names of the repairs to the arguments of its tool calls; of a
+            /// decision, each of its `calls` has its own
             "mended?" => "string[]",
-            /// which events and texts the request was made of; as, thread: where a call of before was made again, whose it was and which
-            /// thread that saw
+            /// the events and texts of the request; as, thread: of a call of before, made again,
+            /// the module that first made it and the thread that it saw
             "view?" => "object",
             /// of a decision: the tool calls of its answer; of a submodule: how many
             "calls?" => "unknown",
-            /// how many tool calls the answer had, where some were left out
+            /// the number of tool calls that the answer had, where some were left out
             "calls_made?" => "number",
             /// a submodule is done with this
             "last?" => "boolean",
-            /// of a mission that a turn began, whose beginning is the root: the event from outside that the turn goes back to
+            /// of a mission that a turn began, where the beginning of the mission is the root: the
+            /// event from outside that the turn goes back to
             "cause?" => "number",
             ROOT,
         );
@@ -300,7 +303,7 @@ pub struct RecordedCall<'a> {
 impl<'a> Outcome<'a> {
     pub(super) fn specs() -> Vec<Spec> {
         let came = spec!(
-            /// What a tool call came back with.
+            /// The output of a tool call.
             "result", ["result", "tool:<name>", "submodule:<name>?", "recalled:<statement>*"];
             TEXT,
             TURN,
@@ -308,13 +311,13 @@ impl<'a> Outcome<'a> {
             "tool" => "string",
             /// the call's id within the thread
             "call_id" => "string",
-            /// what it came back with; a large one is cut, with the blob that has it all
+            /// the output; a large one is cut, with the blob that has it all
             "output" => "unknown",
-            /// how long it ran
+            /// the time it ran, in milliseconds
             "duration_ms" => "number",
-            /// what the turn will do when it ends
+            /// the intent that the turn carries out when it ends
             "intent?" => "object",
-            /// how many messages it sent
+            /// the number of messages it sent
             "sent?" => "number",
             /// the approval without which it would not have run
             "approval_id?" => "string",

@@ -11,12 +11,12 @@ use thinkd_words::id::ThreadId;
 /// The first tag.
 pub const TAG: &str = "entity";
 
-/// What is said of names.
+/// A fact about names.
 #[derive(Debug, Clone, PartialEq, Fact)]
 #[fact(tags("entity", "<kind>"), plain, visibility = State, role = Aside, label = "world model")]
 pub enum EntityFact {
-    /// Names are one: by an operator, or because a statement that says so has survived. What
-    /// was said keeps the names that it was said with.
+    /// Names are one: by an operator, or because a statement that says so has survived. Texts keep
+    /// the names that they were written with.
     #[fact(name = "entity-merged", tags("merged", "statement:<id>?" = &merge.statement),
            source = source(&merge.by),
            text = format!("{} are one: {}", merge.names.join(" and "), merge.reason))]

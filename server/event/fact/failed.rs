@@ -108,7 +108,7 @@ impl<'a> Problem<'a> {
 }
 
 impl<'a> Failed<'a> {
-    /// As somebody's failure, with nothing else known of it.
+    /// Returns the failure as one of this module, with nothing else known of it.
     pub(super) fn of(who: By<'a>, failure: &'a Failure) -> Self {
         let problem = failure.into();
         let (turn, run, node) = (None, None, None);

@@ -32,9 +32,9 @@ pub type Byline<'a> = Vec<Piece<'a>>;
 pub enum Piece<'a> {
     /// Ours.
     Word(&'static str),
-    /// Somebody's: the view quotes it where it could be read as anything but a name.
+    /// Not ours: the view quotes it where it could be read as anything but a name.
     Name(Cow<'a, str>),
-    /// Somebody's: the view quotes it.
+    /// Not ours: the view quotes it.
     Quoted(&'a str),
 }
 

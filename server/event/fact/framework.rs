@@ -18,7 +18,7 @@ pub const TAG: &str = "framework";
 pub struct FrameworkFact<'a> {
     /// The framework's id.
     pub framework: &'a str,
-    /// Whether the task is solved with it.
+    /// True if the task is solved with it.
     pub with: bool,
     /// The task, in a few words.
     pub task: &'a str,
@@ -36,10 +36,10 @@ pub enum Said<'a> {
         /// Why.
         reason: &'a str,
     },
-    /// What came of a task that a framework is for, with it or without it.
+    /// The outcome of a task that a framework is for, with it or without it.
     #[fact(name = "framework-outcome", tags("outcome"))]
     Came {
-        /// Whether it was solved.
+        /// True if it was solved.
         worked: bool,
         /// With, without: each tried, worked; of all such tasks since the framework has been as it is.
         #[fact(json)]

@@ -70,7 +70,7 @@ impl<'a> Input<'a> {
             "mime?" => "string",
             /// its size
             "bytes?" => "number",
-            /// who sent it, when known
+            /// the sender, when known
             "user?" => "string",
             /// the question that it answers
             "question_id?" => "string",
@@ -136,7 +136,7 @@ impl<'a> Trigger<'a> {
             /// Something outside has happened that has a name. The payload is the caller's.
             "trigger", ["input", "type:trigger", "trigger:<name>", "schedule:<name>?"];
             TEXT,
-            /// who sent it, when known
+            /// the sender, when known
             "user?" => "string",
             /// of a schedule: its name; due, first, last, count: the due times; next; now: out of turn
             "schedule?" => "unknown",

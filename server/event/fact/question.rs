@@ -36,7 +36,7 @@ pub struct Question<'a> {
     /// The JSON schema that an answer must have.
     #[fact(kind = "object")]
     pub schema: Option<&'a Value>,
-    /// The names of those who may answer; without it everybody who may speak.
+    /// The names of the people that may answer; without it all people that may speak.
     #[fact(optional)]
     pub who: Vec<&'a str>,
     /// Until when an answer is waited for.
@@ -49,7 +49,7 @@ pub struct Question<'a> {
     pub trial: Option<OfTrial>,
 }
 
-/// What came of a question to a person. The result of the call that asked stands behind it,
+/// The outcome of a question to a person. The result of the call that asked stands behind it,
 /// unless a server of tools asked; of a trial's its reading.
 ///
 /// A message of a client may answer one, too (`Input::answers`).
@@ -67,7 +67,7 @@ pub struct Answer<'a> {
     pub question: &'a str,
     /// The call that asked.
     pub call_id: &'a str,
-    /// How it ended.
+    /// The outcome.
     #[fact(flat)]
     pub what: Answered<'a>,
     /// The server of tools that asks while it works on the call: the answer goes there.

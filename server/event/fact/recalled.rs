@@ -15,7 +15,8 @@ pub const TAG: &str = "recall";
 /// The tag of a statement that a recall returned begins so, in its turn's event and in the result of the tool.
 pub const OF: &str = "recalled:";
 
-/// A turn recalled what is held and relevant to its batch. Of modality state, and seen by readers alone, where that is nothing.
+/// A turn recalled the statements that are held and relevant to its batch. Where there are none,
+/// it is of modality state, and seen by readers alone.
 ///
 /// It does so once.
 #[derive(Debug, Clone, PartialEq, Eq, Fact)]

@@ -61,7 +61,8 @@ impl<'a> Decided<'a> {
     pub(super) fn specs() -> Vec<Spec> {
         vec![
             spec!(
-                /// The decision's own words beside its tool calls. Nobody outside is addressed.
+                /// The decision's own words beside its tool calls.
+                /// They are addressed to no person or program outside.
                 "decision-said", ["decision"]; TEXT, TURN,
             ),
             spec!(

@@ -90,7 +90,7 @@ pub enum RunNews<'a> {
         #[fact(kind = "unknown", read = Slot::of(raw, "input"), put = draft.slot("input", input),
                also = ("input_blob?", "object", "the blob that has a large input"))]
         input: Option<Slot<'a>>,
-        /// Who, when known.
+        /// The user, when known.
         user: Option<&'a str>,
         /// The event from outside that it goes back to.
         root: Option<Seq>,
@@ -103,35 +103,35 @@ pub enum RunNews<'a> {
         #[fact(tag = "", read = time_in(raw.said("text")))]
         time: u64,
     },
-    /// Somebody wants a run to end.
+    /// A user wants a run to end.
     #[fact(name = "run-cancel", tags("cancel"), source = User, text = format!("{of} is to be cancelled"))]
     Cancel {
-        /// Who, when known.
+        /// The user, when known.
         user: Option<&'a str>,
     },
-    /// Somebody wants a mission to rest: nothing is done for it until somebody wants it to go on.
+    /// A user wants a mission to rest: nothing is done for it until a user wants it to go on.
     #[fact(name = "run-paused", tags("paused"), source = User, text = format!("{of} is to rest"))]
     Paused {
-        /// Who, when known.
+        /// The user, when known.
         user: Option<&'a str>,
     },
     /// All that a mission could do waits for people: nothing is done for it until they have said something.
     #[fact(name = "run-parked", tags("parked"), text = format!("{of} waits for people"))]
     Parked,
-    /// Somebody wants a mission that rests to go on.
+    /// A user wants a mission that rests to go on.
     #[fact(name = "run-continued", tags("continued"), source = User, text = format!("{of} is to go on"))]
     Continued {
-        /// Who, when known.
+        /// The user, when known.
         user: Option<&'a str>,
     },
     /// A run has ended, and its thread with it.
     #[fact(name = "run-ended", tags("ended", "done|failed|cancelled" = outcome),
            text = format!("{of} ended: {outcome}"))]
     Ended {
-        /// How.
+        /// The outcome.
         #[fact(or_default, kind = "\"done\" | \"failed\" | \"cancelled\"")]
         outcome: &'a str,
-        /// What came of it.
+        /// The output.
         #[fact(kind = "unknown", read = Slot::of(raw, "output"), put = draft.slot("output", output),
                also = ("output_blob?", "object", "the blob that has a large output"))]
         output: Option<Slot<'a>>,
@@ -173,14 +173,14 @@ pub enum NodeNews<'a> {
     /// The body of a node begins.
     #[fact(name = "node-started", tags("started"), text = format!("{of} started"))]
     Started {
-        /// The places of the nodes whose values flow into it; without it none is known.
+        /// The places of the nodes with values that flow into it; without it none is known.
         #[fact(kind = "string[]")]
         needs: Option<&'a Value>,
-        /// How many more there are.
+        /// The number of further such nodes.
         #[fact(name = "needs_more", optional)]
         more: u64,
     },
-    /// It has a value that is not recorded.
+    /// A node has a value that is not recorded.
     #[fact(name = "node-finished", tags("finished"), text = format!("{of} finished"), hidden,
            when = raw.get("transient").is_some(), put = draft.payload("transient", true))]
     Passed,
@@ -205,7 +205,7 @@ pub enum NodeNews<'a> {
     },
 }
 
-/// What the record of a node is compared by.
+/// The call that the record of a node is compared by.
 #[derive(Debug, Clone, Copy, PartialEq, Members)]
 pub struct NodeCall<'a> {
     /// A hash of each argument.

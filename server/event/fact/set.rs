@@ -239,9 +239,9 @@ macro_rules! kinds {
                     $name, ["state", concat!("set:", $word)];
                     /// for people
                     "text" => "string",
-                    /// what is changed: the word behind `set:`
+                    /// the kind of thing that is changed: the word behind `set:`
                     "kind" => "string",
-                    /// which of its kind
+                    /// the key of the thing within its kind
                     "key" => "string",
                     #[doc = $means]
                     "change" => $change,
@@ -256,13 +256,13 @@ macro_rules! kinds {
 kinds! {
     /// A thread was created, has ended, was put aside or got another parent.
     Thread = "thread", "set-thread": "object", "settings; status, reason, watches_removed; archived; parent";
-    /// A thread sleeps on: what came is not what it waits for.
+    /// A thread sleeps on: the event that came is not the one that it waits for.
     Wait = "wait", "set-wait": "object", "waiting, seen";
     /// A thread's plan.
     Plan = "plan", "set-plan": "unknown", "condition, steps, complete";
-    /// What a thread watches for.
+    /// A watch of a thread: the kind of event that it watches for.
     Watch = "watch", "set-watch": "object | null", "kind, from, note, raised; null: closed";
-    /// What a thread sent out together and waits to have back.
+    /// A gathering of a thread: the work that it sent out together and waits to have back.
     Gather = "gather", "set-gather": "object | null", "total, steps, prompt, results; null: all is told";
     /// Rare tools are open to the thread from now on.
     Tools = "tools", "set-tools": "object", "open: their names";
@@ -280,7 +280,7 @@ kinds! {
     Schedule = "schedule", "set-schedule": "object | null", "thread, event, payload, when, overlap, catch_up_s, note, paused; due, through, last; null: removed";
     /// A framework of the space: how a kind of task is solved.
     Framework = "framework", "set-framework": "object | null", "name, purpose, knowledge, recipe; by: the name of who made it, or null; tally: what came of like tasks so far; null: removed";
-    /// What another server says of a tool, as models are told of it from now on: of the first time, or approved by a person.
+    /// Another server's text on a tool, for models from now on: the first, or approved by a person.
     Pin = "pin", "set-pin": "object", "server, tool, description, schema, sha256; by: the name of who approved it, or null";
     /// The state of a turn's step, in sub-steps.
     Step = "step", "set-step": "object", "what is decided so far";

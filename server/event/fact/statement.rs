@@ -49,7 +49,8 @@ pub enum Said {
         #[fact(name = "sources", json, kind = "object[]")]
         Vec<Source>,
     ),
-    /// A statement is derived from these now: one of those that it named is part of another one, or somebody claimed it on other ground.
+    /// A statement is derived from these now: one of those that it named is part of another one, or
+    /// it was claimed on other ground.
     #[fact(name = "statement-grounded", tags("grounded"), text = ground(premises))]
     Grounded(
         /// The statements that it is derived from: all of them.
@@ -73,7 +74,7 @@ pub enum Trials {
     /// There is something for the trials of the space to do.
     #[fact(name = "trials-due", tags("due"), text = "there is something to try")]
     Due,
-    /// The trials of the space have done what was due, or wait for people or for a time.
+    /// The trials of the space have done all that was due, or wait for people or for a time.
     #[fact(
         name = "trials-rested",
         tags("rested"),
@@ -82,13 +83,13 @@ pub enum Trials {
     Rested {
         /// Up to this event.
         handled: Seq,
-        /// Up to this event threads are told what became of statements.
+        /// Up to this event threads are told the outcomes of statements.
         ///
-        /// None: by a server that told nobody.
+        /// None: by a server that told no thread.
         told: Option<Seq>,
     },
     /// The trials of the space have made as many calls to models in an hour as they may
-    /// (`memory.calls_per_hour`): what is left waits. At most once an hour.
+    /// (`memory.calls_per_hour`): the rest waits. At most once an hour.
     #[fact(name = "trials-spent", tags("spent"), text = spent(*until))]
     Spent(
         /// When there is a call again (RFC 3339).

@@ -65,29 +65,29 @@ pub enum TaskNews {
         #[fact(json, or_null, kind = "number | null")]
         behind: Option<TaskId>,
     },
-    /// Whether a task is to be split.
+    /// A task is to be split, or is not.
     #[fact(name = "task-split", tags("split"))]
     Split {
-        /// Whether it is.
+        /// True if it is.
         needed: bool,
         /// Why.
         why: String,
     },
-    /// What the user would have to say for a task.
+    /// The information that the user would have to give for a task.
     #[fact(name = "task-asked", tags("asked"))]
     Asked {
         /// The question.
         #[fact(or_null)]
         question: Option<String>,
     },
-    /// How a task may be done, with the chance that it works.
+    /// The routes by which a task may be done, each with the chance that it works.
     #[fact(name = "task-routes", tags("routes"))]
     Routes {
         /// Name, how, estimate, splits, and the chance as learned, if it was.
         #[fact(json, kind = "object[]")]
         routes: Vec<Route>,
     },
-    /// How the answer of a task will be checked: said before there is one.
+    /// The check that the answer of a task will go through: said before there is an answer.
     #[fact(name = "task-checked", tags("checked"))]
     Checked {
         /// By, and code, query or rubric.
@@ -105,7 +105,7 @@ pub enum TaskNews {
         /// The answer.
         #[fact(or_null)]
         answer: Option<String>,
-        /// What was thought on the way, or why there is no answer.
+        /// The thoughts on the way, or why there is no answer.
         why: String,
     },
     /// A tool of another server was called for a task.
@@ -114,31 +114,32 @@ pub enum TaskNews {
     /// The answer of a task was checked.
     #[fact(name = "task-judged", tags("judged"))]
     Judged {
-        /// What decided it.
+        /// The kind of check that decided it.
         #[fact(kind = "\"program\" | \"knowledge\" | \"agreement\" | \"rubric\"")]
         by: String,
-        /// Whether the answer will do.
+        /// True if the answer will do.
         passes: bool,
         /// Why.
         why: String,
-        /// What was expected of the try: the kind of its route (`whole`, `split`, `high`,
-        /// `framework` and its id), the chance as the model said and as learned.
+        /// The expectation of the try: the kind of its route (`whole`, `split`, `high`, `framework`
+        /// and its id), the chance as the model said and as learned.
         #[fact(json)]
         expected: Option<Expected>,
     },
-    /// Whether a task is tried once more by the high tier, and the figures that decide it.
+    /// A task is tried once more by the high tier, or is not, with the figures that decide it.
     #[fact(name = "task-retry", tags("retry"))]
     Retry {
-        /// Whether it is.
+        /// True if it is.
         made: bool,
         /// calls_left, tasks_left
         #[fact(json)]
         figures: Figures,
     },
-    /// Whether a framework is made for a task that the high tier could not do either, and the figures that decide it.
+    /// A framework is made for a task that the high tier could not do either, or none is made, with
+    /// the figures that decide it.
     #[fact(name = "task-framework", tags("framework"))]
     Framework {
-        /// Whether it is.
+        /// True if it is.
         made: bool,
         /// calls_left, tasks_left
         #[fact(json)]
@@ -166,17 +167,17 @@ pub enum TaskNews {
     /// Something that a model wanted of a task was not done.
     #[fact(name = "task-refused", tags("refused"))]
     Refused {
-        /// What.
+        /// The wish that was refused.
         of: String,
         /// Why.
         why: String,
     },
-    /// A task is another from now on: what is to be done, what it requires, its place among its siblings.
+    /// A task is another from now on: its work, its requirements, its place among its siblings.
     #[fact(name = "task-changed", tags("changed"))]
     Changed {
         /// Its name.
         name: String,
-        /// What is to be done.
+        /// The work to be done.
         description: String,
         /// The tasks that have to end before it begins.
         #[fact(json, kind = "number[]")]
@@ -185,14 +186,14 @@ pub enum TaskNews {
         rank: u64,
         /// Why.
         why: String,
-        /// Who did it; null: the mission itself.
+        /// The person that did it; null: the mission itself.
         #[fact(or_null)]
         by: Option<String>,
     },
     /// A task is over, and its thread with it.
     #[fact(name = "task-over", tags("over"))]
     Over {
-        /// How.
+        /// The status that it ended with.
         #[fact(
             json,
             kind = "\"closed\" | \"failed_with_current_available_instruments\""
@@ -207,16 +208,16 @@ pub enum TaskNews {
     },
 }
 
-/// A call of a tool for a task, and what came of it.
+/// A call of a tool for a task, and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Members)]
 pub struct ToolStep {
     /// The tool, as it is called here.
     pub tool: String,
     /// Its arguments, as JSON.
     pub arguments: String,
-    /// Whether it worked.
+    /// True if it worked.
     pub worked: bool,
-    /// What it came to, shortened, or why it failed.
+    /// The result, shortened, or why it failed.
     pub came: String,
 }
 

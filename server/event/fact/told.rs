@@ -19,7 +19,7 @@ use thinkd_words::time::Timestamp;
 
 /// A message from one thread to another, or to itself.
 ///
-/// Who it is from is decided by the core alone.
+/// The core alone decides the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Fact)]
 #[fact(name = "message", tags("message", "from:<thread>" = from), modality = Text,
        visibility = Heard, role = Decision, wakes = true)]
@@ -93,7 +93,7 @@ pub enum News<'a> {
         /// This thread.
         #[fact(name = "parent_id", or_default)]
         parent: &'a str,
-        /// What this thread calls it.
+        /// The name that this thread calls it by.
         #[fact(or_null)]
         contact: Option<&'a str>,
     },
@@ -101,7 +101,7 @@ pub enum News<'a> {
     #[fact(name = "thread-ended", tail = [TURN_MAYBE, ROOT], text = self.ending(),
            tags("thread-ended", "from:<thread>?" = [thread], "part?", "overrules?"))]
     Ended {
-        /// Which.
+        /// The subthread or contact.
         #[fact(name = "id", or_default, put = draft.payload("id", thread).payload("from", thread))]
         thread: &'a str,
         /// Done, failed or stopped.
@@ -116,7 +116,7 @@ pub enum News<'a> {
         /// Of one that is gathered with others.
         #[fact(flat)]
         counted: Counted,
-        /// It had been put aside.
+        /// True if it had been put aside.
         #[fact(name = "archived", optional, read = raw.get("archived").is_some())]
         was_archived: bool,
     },
@@ -124,7 +124,7 @@ pub enum News<'a> {
     #[fact(name = "thread-stuck", tail = [ROOT], text = self.ending(),
            tags("thread-stuck", "from:<thread>" = thread, "part?", "overrules?"))]
     Stuck {
-        /// Which.
+        /// The thread.
         #[fact(name = "id", or_default, put = draft.payload("id", thread).payload("from", thread))]
         thread: &'a str,
         /// Why.
@@ -137,62 +137,62 @@ pub enum News<'a> {
     /// A subthread that had nothing to do was put aside.
     #[fact(name = "thread-archived", tags("thread-archived"), tail = [TURN_MAYBE])]
     Archived {
-        /// Which.
+        /// The subthread.
         #[fact(name = "id", or_default)]
         thread: &'a str,
     },
     /// A subthread that was put aside is at work again.
     #[fact(name = "thread-resumed", tags("thread-resumed"), tail = [TURN_MAYBE])]
     Resumed {
-        /// Which.
+        /// The subthread.
         #[fact(name = "id", or_default)]
         thread: &'a str,
     },
     /// Earlier events are no longer shown to the thread.
     #[fact(name = "context-cleared", tags("context-cleared"), tail = [TURN_MAYBE, CALL_MAYBE])]
     Cleared {
-        /// How many are still shown.
+        /// The number of events that are still shown.
         #[fact(name = "kept_messages", or_null, kind = "number")]
         kept: Option<u64>,
     },
     /// A timer was set.
     #[fact(name = "timer-set", tags("timer-set"), tail = [TURN_MAYBE, CALL_MAYBE])]
     TimerSet {
-        /// Which.
+        /// The timer.
         #[fact(name = "id", or_default)]
         timer: &'a str,
         /// When.
         #[fact(or_default)]
         due: &'a str,
-        /// What it is for.
+        /// Its purpose.
         #[fact(name = "content", optional)]
         note: &'a str,
     },
     /// A timer is due, or the time of a wait or a gathering is up. Wakes.
     #[fact(name = "timer", tags("timer", "overrules?"), tail = [ROOT])]
     Timer {
-        /// Which.
+        /// The timer.
         #[fact(name = "id", read = raw.text("timer").unwrap_or(raw.said("id")),
                put = draft.payload("id", timer).payload("timer", timer))]
         timer: &'a str,
         /// When.
         #[fact(or_default)]
         due: &'a str,
-        /// What it is for.
+        /// Its purpose.
         #[fact(name = "content", optional, also = ("timer", "string", "its name"))]
         note: &'a str,
     },
     /// The thread's plan is complete.
     #[fact(name = "plan-complete", tags("plan-complete"), tail = [TURN_MAYBE])]
     PlanComplete {
-        /// What was to be reached.
+        /// The condition that was to be reached.
         #[fact(or_default)]
         condition: &'a str,
     },
-    /// What the thread watches for has come.
+    /// The event that the thread watches for has come.
     #[fact(name = "watch-raised", tags("watch-raised"), tail = [TURN_MAYBE])]
     WatchRaised {
-        /// Which.
+        /// The watch.
         #[fact(name = "id", or_default)]
         watch: &'a str,
         /// The tag.
@@ -201,14 +201,14 @@ pub enum News<'a> {
         /// The event that has come.
         #[fact(or_null, kind = "number")]
         seq: Option<Seq>,
-        /// What it is for.
+        /// Its purpose.
         #[fact(name = "content", optional)]
         note: &'a str,
     },
     /// A watch is registered.
     #[fact(name = "watch-set", tags("watch-set"), tail = [TURN_MAYBE, CALL_MAYBE])]
     WatchSet {
-        /// Which.
+        /// The watch.
         #[fact(name = "id", or_default)]
         watch: &'a str,
         /// The tag.
@@ -217,14 +217,14 @@ pub enum News<'a> {
         /// Only from this thread.
         #[fact(or_null)]
         from: Option<&'a str>,
-        /// What it is for.
+        /// Its purpose.
         #[fact(name = "content", optional)]
         note: &'a str,
     },
     /// A watch is closed.
     #[fact(name = "watch-closed", tags("watch-closed"), tail = [TURN_MAYBE, CALL_MAYBE])]
     WatchClosed {
-        /// Which.
+        /// The watch.
         #[fact(name = "id", or_default)]
         watch: &'a str,
         /// Its event had come.
@@ -234,16 +234,16 @@ pub enum News<'a> {
     /// All that was sent out together has come back, or its time is up.
     #[fact(name = "gathered", tags("gathered"), tail = [TURN_MAYBE])]
     Gathered {
-        /// Which.
+        /// The gathering.
         #[fact(name = "id", or_default)]
         gathering: &'a str,
-        /// How many there were.
+        /// The number of its parts.
         #[fact(or_null, kind = "number")]
         total: Option<&'a Value>,
-        /// How many came back well.
+        /// The number of parts that came back well.
         #[fact(or_null, kind = "number")]
         successful: Option<&'a Value>,
-        /// How many did not come back.
+        /// The number of parts that did not come back.
         #[fact(or_null, kind = "number")]
         missing: Option<&'a Value>,
         /// In a sequence: the step that failed, from 1.
@@ -259,13 +259,13 @@ pub enum News<'a> {
     /// Something the thread tried failed. Wakes where it ends a wait.
     #[fact(name = "thread-error", tags("system-thread-error", "overrules?"), tail = [TURN_MAYBE, ROOT])]
     Error {
-        /// What the caller wrote.
+        /// The words of the caller.
         #[fact(name = "unknown_id", or_default)]
         given: &'a str,
         /// unknown_thread, invalid_label, depth_limit, ….
         #[fact(or_default)]
         code: &'a str,
-        /// What to do.
+        /// The fault, and the remedy where there is one.
         #[fact(or_default)]
         message: &'a str,
     },

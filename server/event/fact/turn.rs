@@ -31,7 +31,7 @@ pub struct Started<'a> {
     pub waited: Option<&'a str>,
     /// The event from outside that it goes back to.
     pub root: Option<Seq>,
-    /// How many milliseconds the decision waits for the submodules.
+    /// The time that the decision waits for the submodules, in milliseconds.
     pub deadline_ms: Option<u64>,
 }
 
@@ -43,13 +43,13 @@ pub struct Started<'a> {
 pub struct Ended {
     /// The turn.
     pub turn: u64,
-    /// How.
+    /// The outcome.
     ///
     /// None: with a word that this build does not know.
     #[fact(kind = "\"done\" | \"cancelled\" | \"interrupted\" | \"failed\"", required,
            read = raw.text("outcome").and_then(TurnOutcome::parse), write = Some(word(outcome)))]
     pub outcome: Option<TurnOutcome>,
-    /// Where the thread's mailbox now begins.
+    /// The seq behind which the thread's mailbox now begins.
     #[fact(or_null, kind = "number")]
     pub handled: Option<Seq>,
     /// For whom the thread waits: from, name, outside, until, reason.
@@ -62,7 +62,7 @@ pub struct Ended {
     pub mood: Option<Mood>,
 }
 
-/// Somebody wants a turn to end that another server runs.
+/// A user wants a turn to end that another server runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Fact)]
 #[fact(name = "turn-cancel", tags("cancel", "turn:<number>" = turn), plain,
        source = User, visibility = State, role = Turn, label = "state",

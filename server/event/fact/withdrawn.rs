@@ -26,7 +26,7 @@ pub struct Withdrawn<'a> {
     #[fact(kind = "number", missing, read = raw.seq("from").or_else(|| raw.seq("input"))?,
            write = (from < input).then_some(from))]
     pub from: Seq,
-    /// Who took it back, when known.
+    /// The user that took it back, when known.
     pub user: Option<&'a str>,
     /// The first and the last turn that was about it: their events are hidden with it; absent: it waited for its turn.
     #[fact(kind = "number[]", read = turns(raw),

@@ -8,7 +8,8 @@ use super::{
 /// Answers of people to a trial.
 pub const CHOICES: [&str; 3] = ["yes", "no", "I do not know"];
 
-/// Returns somebody's answer to a trial: one of the choices, and behind a colon or on another line why. None: it is none of them.
+/// Returns a person's answer to a trial: one of the choices, and behind a colon or on another line
+/// why. None: it is none of them.
 pub fn chosen_by_people(text: &str) -> Option<(Answer, &str)> {
     let text = text.trim();
     let (choice, why) = text.split_once([':', '\n']).unwrap_or((text, ""));

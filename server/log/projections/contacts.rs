@@ -11,18 +11,18 @@ use thinkd_event::fact::Fact;
 use thinkd_event::fact::set;
 use thinkd_words::id::{Name, Space, ThreadId};
 
-/// Whom a thread can send to.
+/// A contact of a thread: a thread that it can send to.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[schema(as = Contact)]
 pub struct ContactRow {
-    /// What the thread calls it.
+    /// The name by which the thread calls its contact.
     #[schema(value_type = String)]
     pub name: Name,
-    /// The thread.
+    /// The thread that is the contact.
     #[serde(rename = "thread")]
     #[schema(value_type = String)]
     pub target: ThreadId,
-    /// What it does, wants and offers.
+    /// The work, wants and offers of the contact.
     pub description: String,
 }
 

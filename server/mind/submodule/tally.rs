@@ -12,16 +12,16 @@ use thinkd_words::id::{Name, Space};
 /// Submodules that are counted; with more, those of spaces that were heard long ago are not told apart from those never heard.
 const SUBMODULES_MAX: usize = 16_384;
 
-/// What became of the times that a voice was asked; each is counted once.
+/// The outcomes of the times that a voice was asked; each time is counted once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, utoipa::ToSchema)]
 pub struct Heard {
-    /// It spoke in time.
+    /// The number of times that it spoke in time.
     pub spoke: u64,
-    /// It had nothing to say.
+    /// The number of times that it had nothing to say.
     pub passed: u64,
-    /// It answered when the decision no longer waited for it.
+    /// The number of times that it answered when the decision no longer waited for it.
     pub late: u64,
-    /// It could not answer.
+    /// The number of times that it could not answer.
     pub failed: u64,
 }
 

@@ -19,15 +19,16 @@ pub enum PlainText {
 }
 
 with_defaults! {
-    /// How turns go.
+    /// The settings of turns.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct TurnOptions {
-        /// How long the decision waits for the voices.
+        /// The time that the decision waits for the voices.
         pub submodule_timeout_ms: u64 = 20_000,
-        /// How long the server waits for a late voice; what it says after `submodule_timeout_ms` is appended as late.
+        /// The time that the server waits for a late voice; its answer after `submodule_timeout_ms`
+        /// is appended as late.
         pub late_timeout_ms: u64 = 120_000,
-        /// How long one answer of the decision may take.
+        /// The time that one answer of the decision may take.
         pub decision_timeout_ms: u64 = 120_000,
         /// Most answers of the decision in one turn, and of a voice each time it is asked. In sub-steps `budget.model_calls` limits
         /// them instead.
@@ -35,7 +36,7 @@ with_defaults! {
         /// Most tool calls of the decision in one turn, and of a voice each time it is asked. Of an answer with more the first call
         /// beyond is refused and the rest left out; one `failure`, `budget`, `core` says how many.
         pub max_tool_calls: u64 = 32,
-        /// What new input does while a turn runs: `enqueue`, `interrupt`, `reject`.
+        /// The effect of new input while a turn runs: `enqueue`, `interrupt`, `reject`.
         pub policy: Policy = Policy::Enqueue,
         /// Plain words of a conversation's decision, without a tool call: `reply` (the words are the answer), `ask-again` (it is asked
         /// once more for a tool call, and a second answer in words fails the turn), or `refuse` (they fail the turn at once).
@@ -43,9 +44,10 @@ with_defaults! {
         /// Voices of which `follow_up` is on are asked once more after the decision. The next view of every voice has the
         /// decision either way.
         pub follow_up: bool = true,
-        /// How decisions act where their threads do not say: by `tools`, by elements in their text (`xml`, no tools are offered), or
-        /// `auto` (by tools; a conversation that called none is taught the elements in one more call); absent: conversations `tools`,
-        /// processes `auto`.
+        /// The way in which decisions act where their threads do not say: by `tools`, by elements
+        /// in their text (`xml`, no tools are offered), or `auto`. With `auto` they act by tools; a
+        /// conversation that called none is taught the elements in one more call. Absent:
+        /// conversations `tools`, processes `auto`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub language: Option<Language> = None,
     }

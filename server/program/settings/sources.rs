@@ -7,14 +7,10 @@ use std::path::{Path, PathBuf};
 use figment::error::Actual;
 use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
-use secrecy::SecretString;
-use serde::Serializer;
-use serde::de::DeserializeOwned;
 
 use super::{Invalid, Settings, invalid};
 use thinkd_edge::keys::Key;
 use thinkd_words::decode;
-use thinkd_words::secret::REDACTED;
 use thinkd_words::text::unmarked;
 
 /// The flags that configure; the same for every command.
@@ -110,71 +106,15 @@ impl Settings {
     }
 }
 
-/// Reads the settings of a feature, as they were found, as a type of its own. Of a key that has the
-/// name of a secret no error shows the value.
-pub fn of_feature<T: DeserializeOwned>(name: &str, found: &Dict) -> Result<T, Invalid> {
-    let (source, key) = (format!("the feature {name}"), format!("features.{name}"));
-    let figment = Figment::from(Layer::key(source, &key, Value::from(found.clone())));
-    // Whole, so that errors have the whole path. Lossy: an environment has texts only.
-    let read = figment.extract_lossy::<BTreeMap<String, BTreeMap<String, T>>>();
-    let mut all = read.map_err(|error| explain(&figment, &error))?;
-    let own = all.get_mut("features").and_then(|all| all.remove(name));
-    own.ok_or_else(|| Invalid(format!("the setting {key} is missing")))
-}
-
-/// Returns the secrets among the settings of features: all that stands under the name of one.
-pub fn secrets_of_features(found: &BTreeMap<String, Dict>) -> Vec<SecretString> {
-    let mut secrets = Vec::new();
-    for found in found.values() {
-        let found = Value::from(found.clone());
-        let _ = shown_value(&found, false, &mut |text| secrets.push(text.into()));
-    }
-    secrets
-}
-
-/// Serializes the settings of features without their secrets.
-pub fn without_secrets<S: Serializer>(
-    found: &BTreeMap<String, Dict>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let shown = |found: &Dict| shown_value(&Value::from(found.clone()), false, &mut drop);
-    serializer.collect_map(found.iter().map(|(name, found)| (name, shown(found))))
-}
-
-/// Returns a value with `(redacted)` in the place of each secret, which `secret` is told.
-fn shown_value(value: &Value, is_hidden: bool, secret: &mut impl FnMut(String)) -> Value {
-    match value {
-        Value::Dict(tag, inner) => {
-            let mut shown = Dict::new();
-            for (key, value) in inner {
-                let value = shown_value(value, is_hidden || is_secret(key), secret);
-                shown.insert(key.clone(), value);
-            }
-            Value::Dict(*tag, shown)
-        }
-        Value::Array(tag, items) => {
-            let items = items.iter().map(|it| shown_value(it, is_hidden, secret));
-            Value::Array(*tag, items.collect())
-        }
-        value if is_hidden => {
-            if let Some(text) = value.clone().into_string() {
-                secret(text);
-            }
-            Value::from(REDACTED)
-        }
-        value => value.clone(),
-    }
-}
-
 // --- layers: what each source says, as one dictionary with the source's name
 
-struct Layer {
+pub(super) struct Layer {
     source: String,
     data: Dict,
 }
 
 impl Layer {
-    fn key(source: String, path: &str, value: Value) -> Self {
+    pub(super) fn key(source: String, path: &str, value: Value) -> Self {
         Self {
             source,
             data: nest(path, value),
@@ -337,7 +277,7 @@ const OTHERS: [&str; 3] = ["THINKD_CONFIG", "THINKD_URL", "THINKD_USER"];
 
 /// Returns true for the key of a secret. Its value is text even if it looks like a number; an error
 /// never quotes it; it has a `…_FILE` variant.
-fn is_secret(path: &str) -> bool {
+pub(super) fn is_secret(path: &str) -> bool {
     let is_one = |name| matches!(name, "token" | "api_key" | "key");
     path.starts_with("database") || path.rsplit('.').next().is_some_and(is_one)
 }
@@ -493,7 +433,7 @@ fn source(figment: &Figment, value: &Value) -> String {
         .map_or("default".into(), |metadata| metadata.name.to_string())
 }
 
-fn explain(figment: &Figment, error: &figment::Error) -> Invalid {
+pub(super) fn explain(figment: &Figment, error: &figment::Error) -> Invalid {
     use figment::error::Kind;
     let path = error.path.join(".");
     if let Kind::UnknownField(_, expected) = &error.kind {

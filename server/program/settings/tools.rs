@@ -28,19 +28,21 @@ with_defaults! {
         /// The tools of a process, likewise; absent: all, the rarer ones by `more_tools`.
         #[serde(deserialize_with = "names", skip_serializing_if = "Option::is_none")]
         pub process: Option<Vec<String>> = None,
-        /// How long one tool call may take.
+        /// The time that one tool call may take.
         pub timeout_ms: u64 = 30_000,
-        /// The tools whose calls wait for a person, a list of names, in which `*` stands for anything. Proposals of submodules always wait.
+        /// The tools with calls that wait for a person, a list of names, in which `*` stands for
+        /// anything. Proposals of submodules always wait.
         #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
         pub approval: Vec<String> = Vec::new(),
-        /// How long a call, or a question to people, waits for them; then it counts as rejected. From 1 s to 365 days.
+        /// The time that a call, or a question to people, waits for them; then it counts as
+        /// rejected. From 1 s to 365 days.
         pub approval_ms: u64 = u64::try_from(Rules::default().expiry.as_millis()).unwrap_or(u64::MAX),
         /// The same of single tools, by name.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub approval_ms_of: BTreeMap<String, u64> = BTreeMap::new(),
         /// Most calls and questions of one thread that wait for people.
         pub open_requests: u64 = Rules::default().open_max,
-        /// The tool `run_code`: what code that a model writes may take.
+        /// The tool `run_code`: the limits of code that a model writes.
         pub code: code::Options = code::Options::default(),
         /// The calls to tools of other servers that wait for a person, where a server does not say (`tools.mcp.<name>.approve`): `all`, `writes` (all but those that
         /// their server marks as only reading), or `none`, unless said.

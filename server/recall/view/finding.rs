@@ -31,7 +31,7 @@ type ByDoc = Vec<Option<Scores>>;
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 #[schema(as = Recalled)]
 pub struct Hit {
-    /// What it is: `statements`.
+    /// The kind: `statements`.
     pub kind: Memory,
     /// The event that claimed it.
     #[schema(value_type = i64, example = 41)]
@@ -39,22 +39,22 @@ pub struct Hit {
     /// The statement.
     #[serde(flatten)]
     pub held: Held,
-    /// How relevant it is, 0 to 1: the same for every question.
+    /// The relevance, 0 to 1, on the same scale for every question.
     pub score: f64,
     /// Why it is here.
     pub why: Why,
     /// The ids of others that say the same of the same time.
     pub same: Vec<String>,
-    /// What contradicts it and is held, too: the first 8.
+    /// The statements that contradict it and are held, too: the first 8.
     pub contested_by: Vec<Held>,
-    /// How many contradict it.
+    /// The number of statements that contradict it.
     pub contested_by_count: usize,
 }
 
 /// Why a statement was found.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct Why {
-    /// What each leg says.
+    /// The scores of the legs.
     #[serde(flatten)]
     pub scores: Scores,
     /// The words of the question that it has.

@@ -34,8 +34,9 @@ static COUNT: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Remote {
-    /// Where `thinkd replica` listens: `http://HOST:PORT`, or `https://…` where it has a certificate. What a run may take, and how many
-    /// workers there are, says the configuration of that machine.
+    /// The address at which `thinkd replica` listens: `http://HOST:PORT`, or `https://…` where it
+    /// has a certificate. The configuration of that machine says the limits of a run, and the
+    /// number of workers.
     #[serde(
         serialize_with = "optional_url",
         skip_serializing_if = "Option::is_none"
