@@ -107,6 +107,7 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
             authority,
             metrics,
             about: Vec::new(),
+            routes: axum::Router::new(),
         };
         tokio::spawn(server::serve(
             listener,

@@ -218,7 +218,15 @@ impl Follow {
         }
         // Asked before the tail is: what is told in between is seen there.
         let is_due = due.is_some_and(|due| self.follower.reaches(due));
-        match self.follower.after(self.cursor, STEP) {
+        let tail = self.follower.after(self.cursor, STEP);
+        if due.is_none() {
+            // A hint that was made before an event of this tail is there by now, and comes before it.
+            self.early = self.follower.hint().now_or_never();
+            if self.early.is_some() {
+                return None;
+            }
+        }
+        match tail {
             Tail::Behind => {
                 self.page = Some(self.read_page(None));
                 None

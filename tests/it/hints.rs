@@ -97,37 +97,47 @@ on_both!(
 );
 
 // The voices have spoken when the decision begins: whoever follows has seen them before the first piece of its reply.
-on_both!(no_piece_of_a_reply_overtakes_a_thought, |medium| {
-    // The built-in model answers at once, in pieces.
-    let setup = Setup::offline(medium).voices(&["critic", "memory", "understanding", "warmth"]);
-    let app = setup.env("THINKD_TURN__FOLLOW_UP", false).start().await;
-    let mut socket = app.socket().await;
-    let (mut pieces, mut thoughts) = (0, 0);
-    for turn in 0..60 {
-        socket.say(&format!("What of message {turn}, Ada?")).await;
-        let mut replying = None;
-        loop {
-            let frame = socket.next().await.unwrap();
-            let event = &frame["event"];
-            if frame["type"] == "delta" {
-                pieces += 1;
-                replying = Some(frame["event_id"].clone());
-            } else if tags(event).iter().any(|tag| tag.starts_with("submodule:")) {
-                thoughts += 1;
-                assert_eq!(
-                    replying, None,
-                    "turn {turn}: a piece of the reply came before {event}"
-                );
-            } else if has(event, "turn") && has(event, "ended") {
-                break;
+on_both!(
+    no_piece_of_a_reply_overtakes_a_thought_or_comes_behind_its_reply,
+    |medium| {
+        // The built-in model answers at once, in pieces.
+        let setup = Setup::offline(medium).voices(&["critic", "memory", "understanding", "warmth"]);
+        let app = setup.env("THINKD_TURN__FOLLOW_UP", false).start().await;
+        let mut socket = app.socket().await;
+        let (mut pieces, mut thoughts, mut replies) = (0, 0, BTreeSet::new());
+        for turn in 0..300 {
+            socket.say(&format!("What of message {turn}, Ada?")).await;
+            let mut replying = None;
+            loop {
+                let frame = socket.next().await.unwrap();
+                let event = &frame["event"];
+                if frame["type"] == "delta" {
+                    pieces += 1;
+                    let id = frame["event_id"].as_str().unwrap();
+                    assert!(
+                        !replies.contains(id),
+                        "turn {turn}: a piece behind its reply"
+                    );
+                    replying = Some(id.to_owned());
+                } else if tags(event).iter().any(|tag| tag.starts_with("submodule:")) {
+                    thoughts += 1;
+                    assert_eq!(
+                        replying, None,
+                        "turn {turn}: a piece of the reply came before {event}"
+                    );
+                } else if has(event, "response") {
+                    replies.insert(event["event_id"].as_str().unwrap().to_owned());
+                } else if has(event, "turn") && has(event, "ended") {
+                    break;
+                }
             }
         }
+        assert!(
+            pieces >= 300 && thoughts >= 300,
+            "{pieces} pieces, {thoughts} thoughts"
+        );
     }
-    assert!(
-        pieces >= 60 && thoughts >= 60,
-        "{pieces} pieces, {thoughts} thoughts"
-    );
-});
+);
 
 // What a turn may not do is not shown as it arrives either: nobody could make use of it.
 on_both!(no_piece_is_shown_of_a_reply_that_is_left_out, |medium| {
