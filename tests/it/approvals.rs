@@ -1,5 +1,6 @@
-//! Tool calls that wait for a person (D4.58, D4.60). The server is this test binary, started once more, with a tool whose starts stand in a
-//! file: what is in it has happened outside. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Tool calls that wait for a person (D4.58, D4.60). The server is this test binary, started once
+//! more, with a tool that notes its starts in a file: a start in the file has happened outside.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -74,7 +75,7 @@ impl Typed for Pay {
     }
 }
 
-/// A server whose `pay` waits for a person.
+/// Returns a server with a tool `pay` that waits for a person.
 fn setup(medium: Medium, stub: &Stub) -> Setup {
     let setup = Setup::new(medium, stub)
         .env("THINKD_TEST_PAY", 1)

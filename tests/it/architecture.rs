@@ -16,7 +16,8 @@ const LISTS: [(&str, usize); 2] = [
 /// A file that a message passes.
 struct Stop {
     file: String,
-    /// A link between this file and those before it where none of them imports it: a trait, or what a channel carries.
+    /// A link between this file and those before it where none of them imports it: a trait, or the
+    /// message of a channel.
     behind: Option<String>,
 }
 

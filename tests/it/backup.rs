@@ -1,5 +1,5 @@
-//! Copies of the log that cannot be made, or put in its place: what is wrong is said, and what to do. Every `on_both!` is two
-//! `#[tokio::test]`s, one a database.
+//! Copies of the log that cannot be made or restored: the message names the fault and the remedy.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use crate::support::db::Folder;
 use crate::support::*;
@@ -172,7 +172,7 @@ on_both!(
     }
 );
 
-/// A backup, what it is made into, and what is said of that.
+/// The name of the damage, the function that damages a backup, and the expected message.
 type Damage<'a> = (&'a str, fn(&mut Vec<u8>), &'a str);
 
 // Nothing of a backup is used that is not as it was written.

@@ -578,7 +578,8 @@ async fn said_in(app: &App, id: &str) -> String {
     said(&app.event(id).await).to_owned()
 }
 
-/// Rows of frames that are refused and leave the connection alive: what is sent, the problem, where it is.
+/// Returns rows of frames that are refused and leave the connection alive: the frame, the problem,
+/// and its place.
 fn refused() -> Vec<(String, &'static str, &'static str)> {
     let deep = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
     let message = |member: &str| format!(r#"{{"text":"x",{member}}}"#);

@@ -1051,7 +1051,7 @@ async fn a_stream_is_resumed_by_its_last_id_and_refuses_what_is_none() {
     assert_eq!(ids, missed, "{text}");
 }
 
-/// Words of ours, or of a library's, that mean nothing to who wrote a body.
+/// Internal words of thinkd or of a library, which mean nothing to the author of a body.
 const INSIDE: &[&str] = &[
     "struct ",
     "enum ",

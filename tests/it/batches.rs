@@ -1,4 +1,5 @@
-//! The inputs of a turn are shown to each voice and the decision: however much of it waits, however old it is, whatever comes after it.
+//! The inputs of a turn are shown to each voice and the decision, regardless of the number of
+//! inputs that wait, their age, and later inputs.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};

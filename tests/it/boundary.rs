@@ -1,4 +1,4 @@
-//! The socket's frames: what clients send, what they get, and what of it is stored.
+//! The socket's frames: the frames that clients send and get, and the part of them that is stored.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};

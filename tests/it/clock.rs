@@ -1,5 +1,5 @@
-//! The clock of prompts: each entry names its zone, which a space may set; what models have seen stays
-//! as it was, and every recorded call is rebuilt byte for byte.
+//! The clock of prompts: each entry names its zone, which a space may set. Text that models have
+//! seen stays as it was, and every recorded call is rebuilt byte for byte.
 
 use serde_json::{Value, json};
 use thinkd::event::draft::Draft;

@@ -1,5 +1,5 @@
-//! `run_code`: code that a model writes runs in a worker process, and what came of it is in the log. Every `on_both!` is two
-//! `#[tokio::test]`s, one a database.
+//! `run_code`: code that a model writes runs in a worker process, and its result is in the log.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::process::Command;
 
@@ -39,7 +39,8 @@ fn reason(result: &Value) -> &str {
         .unwrap_or_else(|| panic!("no reason: {result}"))
 }
 
-/// What the kernel says of a process, behind its name, which may hold anything: the state, the parent, …
+/// Returns the fields of `/proc/PID/stat` behind the process's name, which may hold anything: the
+/// state, the parent, …
 fn stat(pid: u32) -> Vec<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')')

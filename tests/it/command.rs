@@ -109,7 +109,8 @@ async fn a_chat_shows_nothing_of_other_threads_and_nothing_twice_however_late_it
     );
 }
 
-/// Passes one connection on, and holds back whatever the client says after the server's hello until it is released.
+/// Passes one connection on, and holds back everything that the client sends after the server's
+/// hello until it is released.
 async fn holding_relay(to: String) -> (String, oneshot::Receiver<oneshot::Sender<()>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -269,7 +270,7 @@ pub fn has_script() -> bool {
     has
 }
 
-/// What was written to a terminal, without the sequences that steer it.
+/// Returns text written to a terminal, without its escape sequences.
 pub fn plain(written: &str) -> String {
     let mut plain = String::new();
     let mut rest = written;
@@ -525,7 +526,7 @@ impl Typist {
             .unwrap();
     }
 
-    /// Reads until this is on the screen, and forgets what was before it.
+    /// Reads until this is on the screen, and forgets the text before it.
     pub async fn sees(&mut self, text: &str) -> String {
         let stdout = self.child.stdout.as_mut().unwrap();
         let seen = &mut self.seen;

@@ -1,4 +1,5 @@
-//! `docs/configuration.md` is written from the docstrings of the settings' types and from what `thinkd config` prints.
+//! `docs/configuration.md` is written from the docstrings of the settings' types and from the
+//! output of `thinkd config`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +14,7 @@ const PAGE: &str = "docs/configuration.md";
 /// A struct of settings, and where in the configuration it stands: at more than one place for models.
 struct Section {
     structure: (String, String),
-    /// The path of each place, and what the field says that holds it.
+    /// The path of each place, and the docstring of the field that holds it.
     places: Vec<(String, String)>,
     keys: Vec<Field>,
 }
@@ -180,7 +181,8 @@ fn fields(text: &str, structure: &str) -> Option<Vec<Field>> {
     Some(found)
 }
 
-/// What the program prints where nothing is configured but a model, without which those keys are not there.
+/// Returns the output of the program with only a model configured; without a model those keys are
+/// absent.
 fn printed() -> String {
     let folder = Folder::new();
     let mut command = Command::new(env!("CARGO_BIN_EXE_thinkd"));

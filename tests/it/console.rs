@@ -1,4 +1,5 @@
-//! The console: its files as they are served, to whom, and with which headers. What the page does is tried by a browser (`console/e2e`).
+//! The console: its files as they are served, to whom, and with which headers. The behaviour of the
+//! page is tested by a browser (`console/e2e`).
 
 use std::path::{Path, PathBuf};
 
@@ -50,7 +51,7 @@ fn header<'a>(headers: &'a reqwest::header::HeaderMap, name: &str) -> &'a str {
         .map_or("", |value| value.to_str().unwrap())
 }
 
-/// A server that lets nobody in without a key.
+/// Returns a server that refuses every client without a key.
 async fn locked() -> App {
     let stub = Stub::start().await;
     Setup::new(Medium::sqlite(), &stub)
@@ -229,7 +230,8 @@ async fn raw_answer(address: &str, request: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Where an address leads, if the answer to it is that it leads elsewhere.
+/// Returns the target of an address's redirect (status 303), or `None` where the header `location`
+/// is absent. Panics on any other status.
 async fn leads_to(app: &App, path: &str) -> Option<String> {
     let head = format!(
         "GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n",
@@ -266,7 +268,7 @@ async fn the_root_leads_people_to_the_console_and_stays_a_socket() {
     without.get("/threads").await.expect(200);
 }
 
-/// Addresses in the text of a page, a style or a script: what it loads and leads to.
+/// Returns addresses in the text of a page, a style or a script: those that it loads and links to.
 fn addresses(kind: &str, text: &str) -> Vec<String> {
     let marks: &[(&str, char)] = match kind {
         "text/html; charset=utf-8" => &[("href=\"", '"'), ("src=\"", '"')],

@@ -30,7 +30,7 @@ fn the_openapi_document_is_committed_and_fresh() {
     is_fresh("openapi/openapi.json", &openapi::document(), "openapi");
 }
 
-/// What the programs carry that users get.
+/// The short forms are the ones inside the programs that users get.
 #[test]
 fn the_short_forms_of_both_documents_are_committed_and_fresh() {
     generated::is_fresh_packed(
@@ -305,7 +305,7 @@ fn what_is_closed_is_said_to_be_and_the_stream_has_a_type() {
     );
 }
 
-/// Whether a schema of the document lets the value through.
+/// Returns true if a schema of the document accepts the value.
 fn fits(document: &Value, schema: &Value, value: &Value) -> bool {
     let mut whole = schema.clone();
     whole["components"] = document["components"].clone();

@@ -1,4 +1,5 @@
-//! `kill -9` at random moments: what was acknowledged is there, once; every input has one turn; what is recorded is not asked again.
+//! `kill -9` at random moments: acknowledged inputs are in the log once, every input has one turn,
+//! and recorded calls are not made again.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::HashMap;
@@ -22,7 +23,7 @@ impl Random {
     }
 }
 
-/// A client that keeps what it sent until it is acknowledged.
+/// A client that keeps its inputs until they are acknowledged.
 #[derive(Default)]
 struct Sender {
     pending: Vec<Value>,
@@ -94,7 +95,7 @@ impl Sender {
         );
     }
 
-    /// Sends what is pending until all is acknowledged.
+    /// Sends the pending inputs until all are acknowledged.
     async fn finish(&mut self, app: &App) {
         let mut socket = app.socket().await;
         for frame in &self.pending {

@@ -1,4 +1,5 @@
-//! A log whose file was damaged where it lay: what is needed to go on is looked at before anything is served, the rest by and by.
+//! A log with a damaged file: the pages needed for a start are checked before anything is served,
+//! the rest later.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +12,8 @@ use crate::support::*;
 
 const PAGE: usize = 4096;
 
-/// A log of some turns in one file, and what each of its pages is: of which table, and of what kind.
+/// Makes a log of some turns in one file, and returns the number, table and kind of each of its
+/// pages.
 async fn log_file(stub: &Stub) -> (App, Vec<(usize, String, String)>) {
     let mut app = Setup::new(Medium::sqlite(), stub)
         .voices(&["a"])
@@ -130,7 +132,7 @@ async fn a_log_with_a_page_of_noise_is_not_served_and_the_page_is_named() {
     }
 }
 
-/// The rest of the file is looked at while the server works, and what is found is told.
+/// The rest of the file is checked while the server works, and each fault is reported.
 #[tokio::test]
 async fn a_page_of_noise_elsewhere_is_found_while_the_server_works() {
     let stub = Stub::start().await;

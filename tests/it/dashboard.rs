@@ -21,7 +21,7 @@ const OTHERS: [&str; 9] = [
     "thinkd_spaces_unserved",
 ];
 
-/// Names of metrics in a text, without what Prometheus makes of histograms.
+/// Returns names of metrics in a text, without the suffixes that Prometheus adds to histograms.
 fn metrics(text: &str) -> BTreeSet<String> {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.split(|c| !is_of_name(c))

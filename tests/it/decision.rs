@@ -1,4 +1,4 @@
-//! The decision: what it is shown, by which model, and how that can be read afterwards.
+//! The decision: its prompt, its model, and the record of both in the log.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! `thinkd doctor`: what it tries, and what it says to change. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! `thinkd doctor`: its checks, and the changes that it proposes.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use axum::http::HeaderMap;
 use axum::routing::{get, post};
@@ -10,14 +11,14 @@ use crate::support::*;
 
 mod speed;
 
-/// How the program ended, and what it said.
+/// The exit code of the program, and its output.
 struct Found {
     code: Option<i32>,
     said: String,
 }
 
 impl Found {
-    /// It found nothing wrong, and says all of this.
+    /// Asserts that the run found no fault, and that its output has all these texts.
     #[track_caller]
     fn fine(&self, says: &[&str]) {
         self.says(says);
@@ -47,7 +48,7 @@ impl Found {
         );
     }
 
-    /// What it says of one check.
+    /// Returns the output's line of one check.
     fn line(&self, check: &str) -> &str {
         let is_of = |line: &&str| line[5.min(line.len())..].trim_start().starts_with(check);
         self.said
@@ -57,7 +58,7 @@ impl Found {
     }
 }
 
-/// Runs it where nobody serves.
+/// Runs the command at an address that no server listens on.
 async fn doctor(setup: &Setup, more: &[&str]) -> Found {
     let listen = ("THINKD_LISTEN", "127.0.0.1:1");
     let env: Vec<(&str, &str)> = setup
@@ -378,7 +379,7 @@ async fn the_doctor_says_what_is_wrong_with_the_database() {
     found.wrong(&["postgres://me:(redacted)@127.0.0.1:1/thinkd"]);
 }
 
-/// A file that is damaged where nobody looks at a start.
+/// A file with damage in a page that no start reads.
 #[tokio::test]
 async fn the_doctor_reads_the_whole_file() {
     let setup = Setup::offline(Medium::sqlite());

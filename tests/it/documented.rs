@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::support::imports::{sources, sources_of};
 
-/// The floors whose public items are held to this.
+/// The floors with public items that are held to this rule.
 const FLOORS: [&str; 2] = ["event/", "log/"];
 
-/// A word of these says when something fails, or that it does.
+/// A docstring with one of these words names a failure or its condition.
 const ERRORS: [&str; 10] = [
     "error",
     "fail",
@@ -21,7 +21,7 @@ const ERRORS: [&str; 10] = [
     "`err`",
 ];
 
-/// A word of these says what an integer counts or measures.
+/// A docstring with one of these words names the unit of an integer.
 const UNITS: [&str; 27] = [
     "byte",
     " ms",
@@ -107,7 +107,7 @@ fn a_silent_docstring_is_found() {
     }
 }
 
-/// Modules that nobody outside of their crate can name, as `log/append`.
+/// Returns modules that no other crate can name, as `log/append`.
 fn hidden() -> Vec<String> {
     let mut found = Vec::new();
     for floor in FLOORS {
@@ -120,7 +120,7 @@ fn hidden() -> Vec<String> {
     found
 }
 
-/// Whether a file, or a module around it, is private.
+/// Returns true if a file, or a module around it, is private.
 fn is_hidden(file: &str, hidden: &[String], sources: &BTreeMap<String, String>) -> bool {
     let module = file.trim_end_matches(".rs");
     let Some((around, name)) = module
@@ -136,7 +136,7 @@ fn is_hidden(file: &str, hidden: &[String], sources: &BTreeMap<String, String>) 
     is_private || is_hidden(&above, hidden, sources)
 }
 
-/// Public items of a file whose docstring says no unit, or not when they fail.
+/// Returns public items of a file with a docstring that names no unit, or no condition of failure.
 fn silent(file: &str, text: &str) -> Vec<String> {
     let (mut wrong, mut doc, mut around) = (Vec::new(), String::new(), (false, String::new()));
     let lines: Vec<&str> = text.lines().collect();
@@ -207,7 +207,7 @@ fn silent(file: &str, text: &str) -> Vec<String> {
     wrong
 }
 
-/// Whether a type has an integer in it.
+/// Returns true if a type has an integer in it.
 fn is_integer(kind: &str) -> bool {
     let integers = [
         "u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize",

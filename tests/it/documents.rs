@@ -1,4 +1,5 @@
-//! What the pages say of files is true: links lead somewhere, paths exist, every decision is listed.
+//! Statements of the pages about files are true: links lead to a target, paths exist, every
+//! decision is listed.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The pages: every Markdown file of the repository, without prompts (models read those) and what tools fetch.
+/// Returns the pages: every Markdown file of the repository, without prompts (models read those)
+/// and files fetched by tools.
 fn pages() -> Vec<(String, String)> {
     let mut found: Vec<PathBuf> = ["docs", "pipeline"]
         .iter()
@@ -199,7 +201,7 @@ fn dead_links(page: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What stands in `](…)`, outside of code.
+/// Returns the targets of links, the text in `](…)`, outside of code.
 fn links(text: &str) -> Vec<&str> {
     let prose: Vec<&str> = text.split("```").step_by(2).collect();
     prose
@@ -224,7 +226,8 @@ fn anchors(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Files that pages name because they are not there: one that a reader is to write, and one that nobody is to.
+/// Files that pages name because they are absent: one for the reader to write, and one forbidden
+/// name.
 const NOT_THERE: [&str; 2] = ["server/tools/catalogue/where_is.rs", "mod.rs"];
 
 /// Paths of Rust files in backticks that are none: of the repository, of `server/`, of the tests, of the folder where the page lies,

@@ -1,5 +1,5 @@
-//! What events say: every kind is read as it was written, is written down in the documents, and what this build does not know is left as it
-//! is.
+//! The contents of events: every kind is read as it was written and is in the documents. Kinds and
+//! fields that this build does not know stay as they are.
 
 use serde_json::{Value, json};
 use thinkd::event::draft::Draft;

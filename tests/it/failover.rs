@@ -72,7 +72,8 @@ async fn server(url: String, stub: &Stub) -> App {
     app
 }
 
-/// Asserts that what was acknowledged is in the log once, and that messages were taken again in time.
+/// Asserts that each acknowledged message is in the log once, and that messages were taken again in
+/// time.
 async fn is_whole(app: &App, loads: Vec<Vec<Said>>, since: Instant) {
     let log = app.public_log().await;
     for all in &loads {

@@ -1,4 +1,5 @@
-//! What goes wrong: every failure is an event that a person can read, in the thread it concerns, and the mind goes on.
+//! Failures: every failure is an event that a person can read, in the thread it concerns, and the
+//! mind goes on.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The shape of the code: floors look down only, and what is told apart stays apart.
+//! The shape of the code: floors look down only, and separate parts stay separate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::support::imports::{
 /// The names of the floors, from the ground up.
 type Floors = Vec<String>;
 
-/// What uses what.
+/// Names, each with the names that it uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
 #[test]
@@ -399,7 +399,7 @@ fn names(lib: &str) -> Floors {
     floors(lib).into_iter().map(|floor| floor.name).collect()
 }
 
-/// Every offence in a file, as a line for the person who made it.
+/// Returns every offence in a file, as a line for its author.
 fn offences(floors: &Floors, file: &str, text: &str) -> Vec<String> {
     if ["lib.rs", "main.rs"].contains(&file) {
         return Vec::new();
@@ -492,14 +492,15 @@ fn offences(floors: &Floors, file: &str, text: &str) -> Vec<String> {
     wrong
 }
 
-/// The files of the turn that know a tool, or what tools stand on: a thought without words, a grant, the contacts after a turn.
+/// The files of the turn that know a tool, or the ground of tools: a thought without words, a
+/// grant, the contacts after a turn.
 const MEETS: [&str; 3] = [
     "mind/turn/acting.rs",
     "mind/turn/closing.rs",
     "mind/turn/granted.rs",
 ];
 
-/// What the edge may name of the runtime: what it shows, and what it hands to a session.
+/// The names of the runtime that the edge may use: those it shows, and those it hands to a session.
 const SHOWN: [&str; 6] = [
     "runtime::refused::Refused",
     "runtime::turns::input::InputContent",
@@ -542,7 +543,7 @@ fn circles(files: &[(String, String)]) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// What uses one another in a circle.
+/// Returns the circles of names that use one another.
 fn circles_in(uses: &Uses) -> Vec<Vec<String>> {
     let reached = uses.keys().map(|file| (file, reached_from(uses, file)));
     let reached: BTreeMap<&String, BTreeSet<&String>> = reached.collect();
@@ -560,7 +561,8 @@ fn circles_in(uses: &Uses) -> Vec<Vec<String>> {
     found
 }
 
-/// Which files of a crate use which, a file and its children apart. What `lib.rs` hands out counts as its module.
+/// Returns the uses among the files of a crate, a file and its children apart. A name that `lib.rs`
+/// exports counts as its module.
 fn uses_of_files(files: &BTreeMap<String, String>) -> Uses {
     let handed = files
         .get("lib.rs")
@@ -593,7 +595,7 @@ fn uses_of_files(files: &BTreeMap<String, String>) -> Uses {
     uses
 }
 
-/// Which scripts import which when they are loaded: `from "./b.ts"`, `import "./b.ts"`.
+/// Returns the imports among scripts that run at load: `from "./b.ts"`, `import "./b.ts"`.
 fn uses_of_scripts(files: &BTreeMap<String, String>) -> Uses {
     let mut uses = Uses::new();
     for (file, text) in files {

@@ -1,5 +1,6 @@
-//! Frameworks of a space: created, changed and removed by an event each, found by what a task says, and used only while they are better. Every
-//! `on_both!` is two `#[tokio::test]`s, one a database.
+//! Frameworks of a space: created, changed and removed by an event each, found by the text of a
+//! task, and used only while they are better.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Several subthreads for one purpose, and what a thread watches for.
+//! Several subthreads for one purpose, and the watches of a thread.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! Hints (pieces of a reply, status) stand among the events where they were made: never before what was stored before them.
+//! Hints (pieces of a reply, status) stand among the events at the place of their making: never
+//! before an event stored earlier.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeSet;
@@ -25,7 +26,8 @@ fn delta(text: &str) -> Hint {
     })
 }
 
-/// What the next `n` things are that a follower sees: `n` events, or a hint's text.
+/// Returns the next `n` things that a follower sees, each an event's text, or `piece` and a hint's
+/// text.
 async fn sees(follow: &mut Follow, n: usize) -> Vec<String> {
     let mut seen = Vec::new();
     while seen.len() < n {

@@ -1,4 +1,4 @@
-//! The log over HTTP: what is shown, in which order, by which filters; and that nothing can change it.
+//! The log over HTTP: its contents, their order and the filters; and no request can change it.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::{BTreeSet, HashSet};

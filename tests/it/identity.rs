@@ -1,5 +1,7 @@
-//! Who a mind is: its mission, its task and its mood are in every call of its models, a mood moves slowly and is in the log before it is used, and a mind
-//! reflects by itself where that is switched on. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! The identity of a mind: its mission, its task and its mood are in every call of its models. A
+//! mood moves slowly and is in the log before it is used. A mind reflects by itself where that is
+//! switched on.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::sync::Arc;
 
@@ -8,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::app::ran;
 use crate::support::*;
 
-/// The part of a request about the mood: the rest of what it says last, and the word.
+/// Returns the part of a request about the mood: the rest of its last message, and the word.
 fn mood_of(request: &Request) -> (String, String) {
     let text = request.messages().last().unwrap()["content"]
         .as_str()
@@ -191,7 +193,7 @@ on_both!(a_mind_says_what_it_thought, |medium| {
     assert!(thoughts[0]["seq"].as_i64().unwrap() > 1);
 });
 
-/// The moods that turns of a mind lead to, and what its models were asked.
+/// Returns the moods that turns of a mind lead to, and the requests to its models.
 async fn lived(
     medium: Medium,
     env: &[(&str, &str)],

@@ -1,5 +1,6 @@
-//! Ids that the server makes: no client can take one before it is used, whatever it knows of the log. And rounds that serve all
-//! spaces: what one of them cannot do costs the others nothing. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Ids that the server makes: no client can take one before it is used, with any knowledge of the
+//! log. And rounds that serve all spaces: a failure in one of them costs the others nothing.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -243,7 +244,7 @@ on_both!(
     }
 );
 
-/// Two minds, each with a process whose timer is about to be due; a socket for each.
+/// Returns two minds, each with a process and its timer that is about to be due; a socket for each.
 async fn two_minds(medium: Medium, stub: &Stub) -> (App, Socket, Socket) {
     stub.on(Request::is_decision, asleep());
     let mut app = Setup::new(medium, stub)

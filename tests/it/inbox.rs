@@ -1,4 +1,5 @@
-//! What waits for people, in the terminal: `thinkd inbox`, and the commands of `thinkd chat`. The real program against a real server.
+//! Requests that wait for people, in the terminal: `thinkd inbox`, and the commands of `thinkd
+//! chat`. The real program against a real server.
 
 use serde_json::{Value, json};
 use thinkd::event::draft::Draft;
@@ -10,7 +11,7 @@ use thinkd::words::id::{Space, ThreadId};
 use crate::command::{Typist, client, ended, err, has_script, out, plain, thinkd};
 use crate::support::*;
 
-/// A server whose notes wait for a person.
+/// Returns a server with notes that wait for a person.
 fn setup(stub: &Stub) -> Setup {
     setup_on(Medium::sqlite(), stub)
 }
@@ -30,7 +31,7 @@ fn question(text: &str) -> Value {
     json!({ "question": text, "choices": null, "schema": null, "who": null, "expires_s": null })
 }
 
-/// Has this called in the thread; the id of what waits then and was not there before.
+/// Has a model make this call in the thread; returns the id of the new request that then waits.
 async fn asked(app: &App, stub: &Stub, thread: &str, asks: Answer) -> String {
     let ids = async || -> Vec<String> {
         let all = [
@@ -57,7 +58,7 @@ async fn asked(app: &App, stub: &Stub, thread: &str, asks: Answer) -> String {
         .expect("nothing waits")
 }
 
-/// What `thinkd inbox` prints with these arguments, as ann.
+/// Returns the output of `thinkd inbox` with these arguments, as the user ann.
 async fn inbox(app: &App, arguments: &[&str]) -> String {
     out(&ended(
         &mut thinkd(app, &[&["inbox", "--user", "ann"], arguments].concat()),
@@ -66,7 +67,7 @@ async fn inbox(app: &App, arguments: &[&str]) -> String {
     .await)
 }
 
-/// What it says when it fails.
+/// Returns the message of a `thinkd inbox` that fails.
 async fn refused(app: &App, arguments: &[&str]) -> String {
     let said = ended(&mut thinkd(app, &[&["inbox"], arguments].concat()), "").await;
     assert_eq!(said.status.code(), Some(1), "{arguments:?}: {}", out(&said));

@@ -1,4 +1,5 @@
-//! What lets somebody watch a mind from outside: `debug` events beside the others, who is at work, what the turns of a thread came to.
+//! Observation of a mind from outside: `debug` events beside the others, the parts at work, the
+//! outcomes of a thread's turns.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};

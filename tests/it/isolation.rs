@@ -1,5 +1,5 @@
-//! One tenant does not slow another: what is promised to B while A takes all it can get. Every `on_both!` is two
-//! `#[tokio::test]`s, one a database.
+//! One tenant does not slow another: the promises to B while A takes all it can get.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ impl Tenant<'_> {
         http::send(self.request("POST", path).json(&body)).await
     }
 
-    /// Says something in a thread and does not wait for what comes of it.
+    /// Says something in a thread and does not wait for the answer.
     async fn say(&self, thread: &str, text: &str) -> Value {
         self.post(
             &format!("/threads/{thread}/messages"),

@@ -1,5 +1,6 @@
-//! Bearer tokens of an issuer (JWT): who comes in by one, through every door, and who does not. How keys of the issuer come and go is in
-//! `jwt/keys.rs`, and how a token's end is met in `jwt/ends.rs`.
+//! Bearer tokens of an issuer (JWT): the tokens that are accepted through every door, and those
+//! that are refused. Rotation of the issuer's keys is in `jwt/keys.rs`, and the end of a token in
+//! `jwt/ends.rs`.
 
 use serde_json::{Value, json};
 
@@ -26,7 +27,7 @@ fn socket_url(app: &App) -> String {
     app.url("/ws").replace("http", "ws")
 }
 
-/// A socket whose first frame shows this.
+/// Returns a socket with this token in its first frame.
 async fn shows(app: &App, token: &str) -> Socket {
     let mut socket = Socket::connect(&socket_url(app)).await;
     socket.send(json!({ "type": "auth", "token": token })).await;
@@ -40,7 +41,8 @@ async fn socket_of(app: &App, token: &str) -> Socket {
     socket
 }
 
-/// A token opens every door, whatever kind of key has signed it; and its user, not what a client calls itself, stands in the log.
+/// A token of any kind of key opens every door. Its user stands in the log, not the name that a
+/// client gives itself.
 #[tokio::test]
 async fn a_token_opens_every_door() {
     let stub = Stub::start().await;
@@ -84,7 +86,8 @@ async fn a_token_opens_every_door() {
     assert_eq!(issuer.fetches(), 1);
 }
 
-/// What is done to tokens, by name: each is refused at every door, and none says more than a wrong key does.
+/// Tokens with named forgeries: each is refused at every door, and no answer says more than the one
+/// to a wrong key.
 #[tokio::test]
 async fn forged_tokens_are_refused_at_every_door() {
     let stub = Stub::start().await;
@@ -291,7 +294,8 @@ async fn forged_tokens_are_refused_at_every_door() {
     );
 }
 
-/// What a token says that the issuer did sign, but that lets nobody in here: refused, and by name.
+/// Tokens that the issuer did sign, with claims that this server does not accept: refused, and by
+/// name.
 #[tokio::test]
 async fn tokens_that_are_not_for_this_server_are_refused_by_name() {
     let stub = Stub::start().await;
@@ -388,7 +392,8 @@ async fn tokens_that_are_not_for_this_server_are_refused_by_name() {
     assert_eq!(status(&app, &nameless).await, 200);
 }
 
-/// The role that a token says is the role: what each may do, by every role, and a space that is another's.
+/// The role of a token is the role of its client: the rights of every role, and a space that is
+/// another's.
 #[tokio::test]
 async fn a_token_gives_the_rights_of_its_role_in_its_space() {
     let stub = Stub::start().await;
@@ -441,7 +446,8 @@ async fn a_token_gives_the_rights_of_its_role_in_its_space() {
     assert_eq!(seen, expected);
 }
 
-/// Claims may be deep, or of other names, and what a token does not say may have a default. Keys go on beside tokens.
+/// Claims may be deep, or of other names, and a missing claim may have a default. Keys go on beside
+/// tokens.
 #[tokio::test]
 async fn claims_have_the_names_that_are_configured() {
     let stub = Stub::start().await;
@@ -506,7 +512,8 @@ async fn claims_have_the_names_that_are_configured() {
     );
 }
 
-/// Each user has limits of its own, as each key has: one who opens all the sockets it may takes none from others.
+/// Each user has limits of its own, as each key has: a user with all its sockets open takes none
+/// from others.
 #[tokio::test]
 async fn limits_of_a_key_are_limits_of_a_user() {
     let stub = Stub::start().await;
@@ -526,7 +533,7 @@ async fn limits_of_a_key_are_limits_of_a_user() {
     socket_of(&app, &token("bea")).await;
 }
 
-/// What is configured by halves or unsafely does not start, and says why.
+/// A server with an incomplete or unsafe configuration of an issuer does not start, and says why.
 #[tokio::test]
 async fn an_issuer_that_is_not_safe_does_not_start() {
     let folder = db::Folder::new();

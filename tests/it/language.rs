@@ -358,7 +358,7 @@ on_both!(
     }
 );
 
-/// Whether it is taught the language.
+/// Returns true if the request teaches the language.
 fn is_taught(request: &Request) -> bool {
     request.says("One example of each.")
 }

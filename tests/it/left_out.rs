@@ -32,7 +32,7 @@ async fn show(app: &App, text: &str) -> Value {
     answer.expect(200)["responses"].clone()
 }
 
-/// The failures that say what was left out.
+/// Returns the failures that name the parts left out.
 async fn told(app: &App) -> Vec<Value> {
     let log = app.log().await;
     let failures = with(&log, &["failure"]).into_iter();

@@ -1,5 +1,5 @@
-//! How many there may be, decided where it cannot be overtaken: inside the append. Every `on_both!` is two `#[tokio::test]`s, one
-//! a database.
+//! Limits on numbers, decided where no race can pass them: inside the append.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 

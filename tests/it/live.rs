@@ -1,6 +1,7 @@
-//! Commits whose outcome nobody heard: the disk, the database or the process stood still in the middle of one. Whoever follows the
-//! log live is told everything that is in it, once and in order; the log alone is not asked. Every `on_both!` is two
-//! `#[tokio::test]`s, one a database.
+//! Commits with an unknown outcome: the disk, the database or the process stood still in the middle
+//! of one. A follower of the live log is told all its events, once and in order; the log alone is
+//! not asked.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::process::Command;
 
@@ -11,7 +12,8 @@ use crate::support::faults::{self, Hanging};
 use crate::support::followers::telling;
 use crate::support::*;
 
-/// A server whose commits have so many milliseconds; threads that wait are not looked for, so that who is not woken sleeps.
+/// Returns a server with commits of so many milliseconds. It does not look for waiting threads, so
+/// that a thread that is not woken sleeps.
 async fn start(medium: Medium, stub: &Stub, commit_ms: u64) -> Option<App> {
     let setup = Setup::new(medium, stub)
         .env("THINKD_RUNTIME__COMMIT_MS", commit_ms)
@@ -393,7 +395,7 @@ impl Drop for Frozen {
     }
 }
 
-/// From now on whoever reads this table waits.
+/// Blocks every reader of this table from now on.
 async fn locked(app: &App, table: &str) -> PgConnection {
     let mut holder = PgConnection::connect(app.database()).await.unwrap();
     let text = format!("begin; lock table {table} in access exclusive mode");

@@ -1,5 +1,5 @@
-//! The log of the program on standard error: whatever becomes of it, the work goes on. Every `on_both!` is two `#[tokio::test]`s, one
-//! a database.
+//! The log of the program on standard error: the work goes on even where that log fails.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::fs::File;
 use std::io::Write;
@@ -19,12 +19,12 @@ fn full_disk() -> Stdio {
         .into()
 }
 
-/// A pipe whose reader is gone.
+/// Returns a pipe with no reader left.
 fn closed_pipe() -> Stdio {
     std::io::pipe().unwrap().1.into()
 }
 
-/// A pipe that nobody reads.
+/// Returns a pipe that is never read.
 fn stuck_pipe() -> Stdio {
     let (reader, mut writer) = std::io::pipe().unwrap();
     // As much as a pipe holds on Linux: the first line does not fit.
@@ -34,7 +34,8 @@ fn stuck_pipe() -> Stdio {
     writer.into()
 }
 
-/// What a server does whose log goes there: a call is retried, the database fails and comes back, and it answers.
+/// Tests a server with its log there: a call is retried, the database fails and comes back, and it
+/// answers.
 async fn works(medium: Medium, stderr: fn() -> Stdio) {
     if !can_fail(&medium) {
         return;
@@ -82,7 +83,8 @@ on_both!(d4_57_a_log_that_nobody_reads_harms_nothing, |medium| {
     works(medium, stuck_pipe).await;
 });
 
-/// What a provider repeats of a key with quotes, backslashes and what is not ASCII stands in no line, whichever way that is written.
+/// A key with quotes, backslashes and characters beyond ASCII, repeated by a provider, stands in no
+/// line in any escaped form.
 #[tokio::test]
 async fn a_secret_is_left_out_of_the_log_however_the_log_escapes_it() {
     let secret = "can\"ary\\é\u{7}-nightingale";
@@ -137,7 +139,8 @@ async fn a_secret_is_left_out_of_the_log_however_the_log_escapes_it() {
     }
 }
 
-/// How many lines say this, and how many more are said to have been left out.
+/// Returns the number of lines with these words, and the number of further lines reported as left
+/// out.
 fn said_so(output: &str, words: &str) -> (usize, usize) {
     let lines: Vec<&str> = output.lines().filter(|line| line.contains(words)).collect();
     let left_out = |line: &&str| {

@@ -1,5 +1,6 @@
-//! The turn machine alone: no runtime, and for one test a store in memory. Whatever voices and decision answer, it ends; and after a
-//! crash at any append the same fold says what is left to do, and nothing of what is recorded (D4.37, D4.38, D4.45, D4.50).
+//! The turn machine alone: no runtime, and for one test a store in memory. It ends after any
+//! answers of voices and decision. After a crash at any append the same fold returns the work that
+//! is left, without any that is recorded (D4.37, D4.38, D4.45, D4.50).
 
 use std::collections::BTreeSet;
 
@@ -26,7 +27,7 @@ use thinkd::words::budget::Budget;
 use thinkd::words::failure::{Failure, FailureKind, Who};
 use thinkd::words::id::{Name, Seq, Space, ThreadId};
 
-/// What a model may answer the decision.
+/// The answers that a model may give the decision.
 #[derive(Debug, Clone)]
 enum Say {
     Words,
@@ -57,14 +58,14 @@ fn say() -> impl Strategy<Value = Vec<Say>> {
 struct Play {
     thread: ThreadId,
     turn: Turn,
-    /// Whether it recalls before anybody thinks.
+    /// True if it recalls before anybody thinks.
     recalls: bool,
     /// The calls that its batch lets run.
     granted: Vec<Granted>,
     appends: Vec<Vec<Event>>,
     /// The same as they go to a store.
     drafts: Vec<Vec<Draft>>,
-    /// Where the turn was after each append.
+    /// The phase of the turn after each append.
     phases: Vec<Phase>,
     seq: Seq,
 }
@@ -146,7 +147,8 @@ impl Play {
         Draft::call_record(&self.thread, 1, who, record)
     }
 
-    /// Does what the machine says until it has ended; `None` after 1,000 steps.
+    /// Performs the steps of the machine until it has ended, and returns their number; `None` after
+    /// 1,000 steps.
     fn run_to_the_end(&mut self, answers: &[Vec<Say>], silent: &BTreeSet<usize>) -> Option<usize> {
         let mut answers = answers.iter().cycle();
         for step in 0..1000 {
@@ -464,7 +466,8 @@ proptest! {
     }
 }
 
-/// What the machine would do next, by a log that was stored append by append, by a store that is begun anew after each.
+/// Returns the machine's next step after each append, from a log stored append by append, by a
+/// store that is opened anew after each.
 async fn next_by_store(play: &Play, options: &TurnOptions, budget: &Budget) -> Vec<Next> {
     let (disk, space) = (Disk::default(), Space::default());
     let open = || store::memory(&disk, &Options::default(), ThreadRow::apply).unwrap();

@@ -8,17 +8,18 @@ use crate::support::imports::{code, files, floors, module_of, paths, sources};
 
 /// A box of the map: a floor of the server, or a crate below it.
 struct Storey {
-    /// What is written on it.
+    /// The box's text.
     name: String,
-    /// What code calls it.
+    /// The name of the module in code.
     module: String,
     says: String,
     files: usize,
-    /// It knows nothing of the server.
+    /// True for a crate, which knows nothing of the server.
     is_crate: bool,
 }
 
-/// How many files of one storey (the first) import another (the second), by their numbers from the ground up.
+/// The number of files of one storey (the first) that import another (the second), by their numbers
+/// from the ground up.
 type Uses = BTreeMap<(usize, usize), usize>;
 
 #[test]

@@ -1,5 +1,6 @@
-//! Tools of other servers, which speak MCP: offered, called, bounded; and what a hostile one can do. Every `on_both!` is two
-//! `#[tokio::test]`s, one a database.
+//! Tools of other servers, which speak MCP: offered, called, bounded; and the harm that a hostile
+//! one can do.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -27,7 +28,7 @@ mod sessions;
 mod trust;
 mod unreached;
 
-/// A server whose tools are those of this one, which is called `it`.
+/// Returns a server that has the tools of this tool server, which is called `it`.
 fn setup(medium: Medium, stub: &Stub, server: &ToolServer, more: &str) -> Setup {
     Setup::new(medium, stub).file(
         "thinkd.toml",
@@ -62,7 +63,7 @@ async fn offers_both(app: &App, stub: &Stub, first: usize) {
     .await;
 }
 
-/// The events that settle what models are told of tools, by tool.
+/// Returns the keys of the events that settle the descriptions of tools for models.
 fn pins(log: &[Value]) -> Vec<&str> {
     with(log, &["set:pin"])
         .iter()

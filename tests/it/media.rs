@@ -142,7 +142,7 @@ on_both!(
     }
 );
 
-/// A chunk of a PNG without its checksum, which nobody looks at here.
+/// Returns a chunk of a PNG with a checksum of zeros, which is not checked here.
 fn chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
     [&(data.len() as u32).to_be_bytes()[..], kind, data, &[0; 4]].concat()
 }
@@ -199,7 +199,7 @@ fn frame(left: u32, width: u32, height: u32) -> Vec<u8> {
     .concat()
 }
 
-/// What begins a JPEG's picture.
+/// Returns the marker that begins a JPEG's picture, with its size.
 fn sof(width: u32, height: u32) -> Vec<u8> {
     [
         &b"\xff\xc2\0\x11\x08"[..],
@@ -263,7 +263,8 @@ fn claims(width: u32, height: u32) -> Vec<(&'static str, Vec<u8>)> {
     all
 }
 
-/// Images that say how large they are where decoders look for it, and not where who looks in one place only does.
+/// Returns images that state their size where decoders look for it, and not where a reader of one
+/// place only looks.
 fn hides(width: u32, height: u32) -> Vec<(&'static str, Vec<u8>)> {
     let (sof, one) = (sof(width, height), sof(1, 1));
     let mut all = vec![
@@ -405,7 +406,7 @@ on_both!(
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-    /// Whatever comes, cut off or changed anywhere, is taken or refused.
+    /// Any bytes, cut off or changed anywhere, are taken or refused.
     #[test]
     fn no_image_is_too_broken_to_be_refused(
         which in anything::<prop::sample::Index>(), cut in anything::<prop::sample::Index>(),

@@ -1,6 +1,6 @@
-//! Missions: what is wanted becomes tasks, each is done by its best route first, each answer is checked, and the mission is answered from all of them.
-//! The model is scripted; without a rule a task is one rubric and one route, its answer is `did <name>`, and every answer passes.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Missions: a wish becomes tasks, each is done by its best route first, each answer is checked,
+//! and the mission is answered from all of them. The model is scripted; without a rule a task is
+//! one rubric and one route, its answer is `did <name>`, and every answer passes.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,8 @@ fn of_missions(request: &Request) -> bool {
     request.module.starts_with("mission:")
 }
 
-/// What a request says after a word, as JSON.
+/// Returns the JSON behind a word of a request's last message; null where it is absent or
+/// unreadable.
 fn told(request: &Request, word: &str) -> Value {
     let last = request.last();
     let line = last.lines().find_map(|line| line.trim().strip_prefix(word));
@@ -63,7 +64,7 @@ fn tasks(list: &[(&str, &[i64])]) -> Answer {
     )
 }
 
-/// How a task is done: routes with estimates, and a rubric.
+/// Returns routes with estimates, and a rubric, for a task.
 fn ways(routes: &[(&str, f64)]) -> Value {
     let routes: Vec<Value> = routes
         .iter()
@@ -94,7 +95,7 @@ fn answered(answer: &str) -> Answer {
     call("answer", json!({ "answer": answer }))
 }
 
-/// What every mission is told where no rule says otherwise.
+/// Scripts the answers for missions where no rule says otherwise.
 fn otherwise(stub: &Stub) {
     stub.on_each(node("decompose"), |_| tasks(&[("whole", &[])]));
     stub.on(node("consider"), considered(&[("straight", 0.9)]));
@@ -154,7 +155,7 @@ fn named<'a>(tasks: &'a [Value], name: &str) -> &'a Value {
         .unwrap_or_else(|| panic!("no task {name} in {tasks:#?}"))
 }
 
-/// What was said of a mission and its tasks, as one line an event: `t2 judged`.
+/// Returns the events of a mission and its tasks, as one line an event: `t2 judged`.
 async fn story_of(app: &App, mission: &str) -> Vec<String> {
     let events = app
         .pages(&format!(
@@ -177,7 +178,7 @@ async fn replies(app: &App, mission: &str) -> Vec<String> {
     events.iter().map(|event| said(event).to_owned()).collect()
 }
 
-/// The rows are what the log says.
+/// Asserts that the rows agree with the log.
 async fn rebuilt(mut app: App) {
     app.kill();
     let store = thinkd::log::store::open(

@@ -1,4 +1,5 @@
-//! The language models by themselves: what is sent, how answers are read, what becomes of faults. No server, no log.
+//! The language models by themselves: their requests, the reading of answers, the treatment of
+//! faults. No server, no log.
 
 mod any_bytes;
 mod at_once;
@@ -208,12 +209,12 @@ async fn plain(say: Say) -> (Provider, OpenAi) {
     (provider, model)
 }
 
-/// What is read of a plain body.
+/// Returns the answer read from a plain body.
 async fn read(body: Value) -> Answer {
     answer(&plain(Say::plain(body.to_string())).await.1).await
 }
 
-/// What is read of streamed deltas.
+/// Returns the answer read from streamed deltas.
 async fn read_deltas(deltas: &[Value]) -> Answer {
     let mut events: Vec<String> = deltas.iter().map(|d| delta(d.clone())).collect();
     events.extend([STOP.to_owned(), DONE.to_owned()]);

@@ -1,5 +1,6 @@
-//! What a model is told of tools: little, the same bytes every time, and more where it asks for more. Every `on_both!` is two
-//! `#[tokio::test]`s, one a database.
+//! Descriptions of tools for a model: little, the same bytes every time, and more where it asks for
+//! more.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ fn offered(request: &Arc<Request>) -> Vec<Value> {
     request.body["tools"].as_array().unwrap().clone()
 }
 
-/// Those that `more_tools` can open.
+/// Returns the names of tools that `more_tools` can open.
 fn further(request: &Arc<Request>) -> Vec<String> {
     let more = offered(request)
         .into_iter()
@@ -35,7 +36,7 @@ fn timer() -> Value {
     json!({ "after_s": 3600, "note": "later" })
 }
 
-/// What the log says of opened tools, by thread.
+/// Returns the opened tools in the log, by thread.
 fn opened(log: &[Value]) -> Vec<(&str, Value)> {
     let opened = with(log, &["set:tools"]).into_iter();
     opened
@@ -48,7 +49,7 @@ fn opened(log: &[Value]) -> Vec<(&str, Value)> {
         .collect()
 }
 
-/// Runs a command of the program on the database of an app: whether it succeeded, and what it said.
+/// Runs a command of the program on the database of an app; returns its success, and its output.
 pub async fn command(app: &App, arguments: &[&str]) -> (bool, String) {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_thinkd"));
     command
@@ -327,7 +328,8 @@ async fn tools_that_are_configured_are_offered_in_full() {
     }
 }
 
-/// Tools that the thinking language has no element for, on purpose: who speaks it does without.
+/// Tools that the thinking language has no element for, on purpose: a model that speaks it does
+/// without.
 const WITHOUT_ELEMENT: [&str; 5] = [
     "start_mission",
     "run_code",

@@ -1,5 +1,6 @@
-//! What whoever runs a database and its servers meets: a restore under a server that runs, a database that became another one, and
-//! what is said where Postgres lets nobody in. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Cases for the operator of a database and its servers: a restore under a server that runs, a
+//! database that became another one, and the message where Postgres refuses connections.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::process::Stdio;
 use std::time::Instant;
@@ -10,7 +11,8 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use crate::support::pooler::{IGNORES, Pooler};
 use crate::support::*;
 
-/// A command with this database, and no other environment: how it ended, and what it said.
+/// Runs a command with this database, and no other environment; returns its exit code, and its
+/// output.
 async fn command(app: &App, database: &str, arguments: &[&str]) -> (Option<i32>, String) {
     app::ran(
         &app.folder(),
@@ -210,7 +212,8 @@ async fn a_server_whose_database_was_made_anew_without_tables_is_not_ready() {
     }
 }
 
-/// The URL with another role, whose password is not to be told, and another database.
+/// Returns the URL with another role, a password that must not be told, and another database, or
+/// the same for `None`.
 fn named(url: &str, role: &str, database: Option<&str>) -> String {
     let (address, query) = url
         .split_once('?')
@@ -813,7 +816,7 @@ async fn a_pooler_by_session_is_used_and_one_by_transaction_is_refused() {
     drop(app);
 }
 
-/// Waits until nobody has a lock that refuses a restore.
+/// Waits until no advisory lock is held: one refuses a restore.
 async fn no_lock_is_held(direct: &str) {
     within("a lock that is free after kill -9", async {
         let mut other = PgConnection::connect(direct).await.unwrap();

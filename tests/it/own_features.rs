@@ -1,4 +1,4 @@
-//! A feature of one's own, as anybody adds it who uses thinkd as a library. The server is this test
+//! A feature of one's own, as any user of thinkd as a library adds it. The server is this test
 //! binary, started once more with the program of `examples/own_feature.rs`.
 
 use serde_json::{Value, json};

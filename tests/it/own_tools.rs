@@ -1,5 +1,6 @@
-//! Tools of one's own, as anybody adds them who uses thinkd as a library, and tools that come and go while the server runs. The
-//! server is this test binary, started once more. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Tools of one's own, as any user of thinkd as a library adds them, and tools that come and go
+//! while the server runs. The server is this test binary, started once more.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

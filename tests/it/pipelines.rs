@@ -87,7 +87,7 @@ async fn events_of(app: &App, run: &Value) -> Vec<Value> {
     .await
 }
 
-/// What happened, as one line an event: `node started step 2`.
+/// Returns the events, as one line an event: `node started step 2`.
 fn steps(events: &[Value]) -> Vec<String> {
     let line = |event: &Value| {
         let what: Vec<&str> = tags(event)

@@ -12,7 +12,7 @@ fn texts(responses: &[Value]) -> Vec<&str> {
     responses.iter().map(said).collect()
 }
 
-/// The words of the decision that reached nobody.
+/// Returns the words of the decision that reached no recipient.
 fn thinking(log: &[Value]) -> Vec<&str> {
     let own = with(log, &["decision"]);
     own.into_iter()

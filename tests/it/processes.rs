@@ -1,4 +1,5 @@
-//! Threads as processes: they think by themselves, wait, send, end. What is promised of mailboxes stands here, too.
+//! Threads as processes: they think by themselves, wait, send, end. The promises about mailboxes
+//! stand here, too.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
@@ -22,7 +23,7 @@ mod subtrees;
 mod thinking;
 mod waiting;
 
-/// A step that only sleeps until somebody writes.
+/// Returns a step that only sleeps until a message comes.
 fn asleep() -> Answer {
     call("wait", json!({ "from": null, "timeout_s": null }))
 }
@@ -32,7 +33,7 @@ fn contact(thread: &str) -> Value {
     json!({ "name": thread, "thread": thread, "description": format!("{thread} helps with {thread}") })
 }
 
-/// Processes that know nobody.
+/// Processes without contacts.
 async fn processes(app: &App, names: &[&str]) {
     for name in names {
         app.process(name, json!({})).await;
@@ -58,7 +59,7 @@ async fn silent_after(socket: &mut Socket, thread: &str, last: &Value, time: std
         .await;
 }
 
-/// What other threads (or itself) have sent to a thread: from whom, and what.
+/// Returns the messages from other threads (or itself) to a thread: the sender, and the text.
 fn mail<'a>(log: &'a [Value], thread: &str) -> Vec<(&'a str, &'a str)> {
     let messages = log
         .iter()
@@ -76,7 +77,7 @@ fn told<'a>(log: &'a [Value], thread: &str, wanted: &[&str]) -> Vec<&'a Value> {
         .collect()
 }
 
-/// Stops the server and has it compare its rows with what the log says.
+/// Stops the server and has it compare its rows with the log.
 pub async fn rows_are_what_the_log_says(app: &mut App) {
     assert!(app.stop().await.success());
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_thinkd"));

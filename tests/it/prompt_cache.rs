@@ -1,4 +1,5 @@
-//! What a provider's prompt cache can serve: the share of prompt bytes that repeat the beginning of a prompt already sent.
+//! The share of a prompt that a provider's prompt cache can serve: the prompt bytes that repeat the
+//! beginning of a prompt already sent.
 
 use std::sync::Arc;
 
@@ -26,7 +27,8 @@ fn the_measure_measures() {
     );
 }
 
-/// What fifty turns with four voices send, each turn with the follow-ups that belong to it.
+/// Returns the requests of fifty turns with four voices, each turn with the follow-ups that belong
+/// to it.
 async fn fifty_turns(env: &[(&str, &str)]) -> Vec<Arc<Request>> {
     let medium = Medium::sqlite();
     const WORDS: [&str; 8] = [
@@ -92,15 +94,16 @@ fn share(requests: &[Arc<Request>], what: &str) -> (f64, f64) {
     (share, bytes)
 }
 
-/// Whether a request's view begins as the one before does, and only its end is another.
+/// Returns true if a request's view begins as the one before does, and only its end is another.
 fn goes_on(before: &Request, after: &Request) -> bool {
     let (before, after) = (before.prompt_bytes(), after.prompt_bytes());
     let end = before.rfind("To be decided now").unwrap();
     after.starts_with(&before[..end - "\\n".len()])
 }
 
-/// Fifty turns, four voices: nearly all prompt bytes are the beginning of something sent before, and that costs few bytes more
-/// than were sent when views were cut every sixteen events. What is sent does not depend on the database: one will do.
+/// Fifty turns, four voices: nearly all prompt bytes are the beginning of a prompt sent before.
+/// That costs few bytes more than were sent when views were cut every sixteen events. The requests
+/// do not depend on the database: one will do.
 #[tokio::test]
 async fn over_fifty_turns_nearly_all_prompt_bytes_repeat_what_was_sent() {
     let (often, nobody) = (
@@ -164,7 +167,8 @@ async fn over_fifty_turns_nearly_all_prompt_bytes_repeat_what_was_sent() {
 const LONG: usize = 60;
 const REMEMBERED: usize = 6;
 
-/// What the decisions of a long conversation send, where every statement that it remembers is withdrawn, or none is.
+/// Returns the requests of the decisions of a long conversation, where every statement that it
+/// remembers is withdrawn, or none is.
 async fn conversation(env: &[(&str, &str)], is_withdrawn: bool) -> Vec<Arc<Request>> {
     let (medium, stub) = (Medium::sqlite(), Stub::start().await);
     let long = "There is more to this than meets the eye, and a careful answer would say so first.";
@@ -215,8 +219,8 @@ async fn conversation(env: &[(&str, &str)], is_withdrawn: bool) -> Vec<Arc<Reque
     stub.all(decision)
 }
 
-/// What stands for older events, and what is said of statements that fell, costs no cache: the one stands in front where a view is cut anyway, the other behind
-/// all that was sent before.
+/// Summaries of older events and notes on statements that fell cost no cache. A summary stands in
+/// front where a view is cut anyway, a note behind all text that was sent before.
 #[tokio::test]
 async fn summaries_and_corrections_leave_as_much_to_the_prompt_cache_as_there_was() {
     let cut = [

@@ -1,4 +1,4 @@
-//! Random interleavings of everything clients can do: whatever the order, the log keeps its promises.
+//! Random interleavings of everything clients can do: in any order, the log keeps its promises.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// What a client does next. Numbers choose a socket, a thread, or an earlier input.
+/// The next act of a client. Numbers choose a socket, a thread, or an earlier input.
 #[derive(Debug, Clone)]
 enum Act {
     Say {

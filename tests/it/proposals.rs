@@ -1,5 +1,6 @@
-//! Proposals of a mind to have other submodules: what a person is shown, what becomes of it with their word, and what stays as it was
-//! without it. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Proposals of a mind to have other submodules: the text for a person, the effect of the person's
+//! verdict, and the state without one.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 use thinkd::event::condition::Condition;
@@ -24,7 +25,7 @@ fn diff(name: &str, diff: &str) -> Answer {
     call(TOOL, json!({ "name": name, "prompt": null, "diff": diff }))
 }
 
-/// Has this proposed in `main`, and the turn end. What waits then, the newest last.
+/// Has this proposed in `main`, and the turn end. Returns the newest approval that then waits.
 async fn propose(app: &App, stub: &Stub, proposal: Answer) -> Value {
     stub.script(at("main"), [proposal, reply("I have proposed it.")]);
     assert_eq!(

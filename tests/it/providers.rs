@@ -377,7 +377,8 @@ impl Habit {
     }
 }
 
-/// D4.08: each habit of a provider is read as its file says. `PROVIDER=name` tries those whose names contain it.
+/// D4.08: each habit of a provider is read as its file says. `PROVIDER=name` tries the habits with
+/// a name that contains it.
 #[tokio::test]
 async fn each_habit_of_a_provider_is_read_as_its_file_says() {
     let only = std::env::var("PROVIDER").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Questions to people: `ask_user` parks its call, and the answer is its result, whatever door it comes through. Every `on_both!` is two
-//! `#[tokio::test]`s, one a database.
+//! Questions to people: `ask_user` parks its call, and the answer is its result, through any door.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! The whole flow with a real, small language model (`tests/real-model`), where it is installed. It talks beside the point and calls
-//! no tools: what is tested is that everything around it is right.
+//! The whole flow with a real, small language model (`tests/real-model`), where it is installed. It
+//! talks beside the point and calls no tools: the test is of everything around it.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -19,7 +19,7 @@ use crate::support::app::Setup;
 use crate::support::envelope::{check_log, check_turns};
 use crate::support::{Medium, has, story, with};
 
-/// How long anything may take: it is a real model on whatever machine this is.
+/// The limit on any wait: the model is real, and the machine may be slow.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A served model: somebody's, or ours, which ends when this is dropped.
@@ -124,7 +124,7 @@ async fn ask(url: &str, stream: bool) -> (usize, Answer) {
     panic!("no end");
 }
 
-/// D4.07, D4.08 and the whole turn, with a model that nobody scripted.
+/// D4.07, D4.08 and the whole turn, with an unscripted model.
 #[tokio::test]
 async fn a_real_model_talks_and_the_log_is_right() {
     let Some(served) = tokio::task::spawn_blocking(|| served(&[])).await.unwrap() else {
@@ -143,7 +143,8 @@ async fn a_real_model_talks_and_the_log_is_right() {
     whole_turn(&served.url).await;
 }
 
-/// A mission by a model that says anything at all, in the form that it is held to: its structure and its budget hold whatever it says.
+/// A mission by a model that says anything at all, in the form that it is held to: its structure
+/// and its budget hold for any answer.
 #[tokio::test]
 async fn d1_59_a_mission_by_a_real_model_keeps_its_structure_and_its_budget() {
     let Some(served) = tokio::task::spawn_blocking(|| served(&["--constrained"]))
@@ -250,7 +251,8 @@ async fn whole_turn(url: &str) {
     judge(&log);
 }
 
-/// A voice was heard, the decision spoke, and either it replied after all, or what it said was repaired and failed, visibly.
+/// Asserts that a voice was heard and the decision spoke. Either it replied after all, or its words
+/// were repaired and failed, visibly.
 fn judge(log: &[Value]) {
     let story = story(log);
     let at = |wanted: &[&str]| {

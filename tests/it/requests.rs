@@ -1,5 +1,7 @@
-//! Requests to people without a server around them: every state that one finds after a crash, or in the midst of a race, is written into the
-//! log, and what settles requests is called directly. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Requests to people without a server around them. Every state that one finds after a crash, or in
+//! the midst of a race, is written into the log, and the code that settles requests is called
+//! directly.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,10 +46,10 @@ use crate::support::*;
 
 mod gate;
 
-/// The tool whose calls wait.
+/// The tool with calls that wait.
 const TOOL: &str = "state_put";
 
-/// A store, its tools, and what settles requests. Nothing runs on its own.
+/// A store, its tools, and the code that settles requests. Nothing runs on its own.
 struct Bench {
     store: Arc<dyn Store>,
     tools: Arc<Tools>,
@@ -139,7 +141,7 @@ impl Bench {
             .collect()
     }
 
-    /// A call that waits in a thread; what its event would be.
+    /// Returns the event, as a draft, of a call that waits in a thread.
     fn call(&self, name: &str, expires: Timestamp) -> Draft {
         let (id, arguments) = (id::fresh(), arguments());
         let pending = Pending {
@@ -195,7 +197,7 @@ impl Bench {
             .unwrap();
     }
 
-    /// How far the requests of a thread are.
+    /// Returns the states of the requests of a thread.
     async fn states(&self, name: &str) -> Vec<RequestState> {
         let rows = self
             .store
@@ -217,7 +219,8 @@ impl Bench {
         self.store.events(&Space::default(), &query).await.unwrap()
     }
 
-    /// The results in a thread: whether they are failures of this kind, and what they say.
+    /// Returns the results in a thread: the kind of each failure (empty where it is none), and the
+    /// text.
     async fn results(&self, name: &str) -> Vec<(String, String)> {
         let text = |event: &Event, key: &str| {
             event

@@ -1,5 +1,6 @@
-//! Rights: what each role may do through each door, to what is its own, another space's, and nobody's. And keys that come and go while
-//! the server runs. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Rights: the acts of each role through each door, on things of its own space, of another space,
+//! and of none. And keys that come and go while the server runs.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ mod keys;
 
 const ROLES: [&str; 4] = ["viewer", "member", "operator", "admin"];
 
-/// What an act needs, as the contract says it: who has it, by the order of `ROLES`.
+/// The right that an act needs, by the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
     Read,
@@ -32,7 +33,7 @@ fn may(needs: Needs) -> [bool; 4] {
     }
 }
 
-/// Whose thing an act is about.
+/// The space of an act's object: its own, another one, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whose {
     Own,
@@ -40,7 +41,7 @@ enum Whose {
     Absent,
 }
 
-/// One act through one door, by one role, and what came of it.
+/// One act through one door, by one role, and its response.
 #[derive(Debug)]
 struct Done {
     act: &'static str,
@@ -51,7 +52,8 @@ struct Done {
     slug: String,
 }
 
-/// What differs from the table: who may not is refused, who may is not, and what is another's is as if it were not there.
+/// Returns the acts that differ from the table: 403 for a role without the right, 2xx on an object
+/// of its own space, 404 on another's or an absent one.
 fn differences(all: &[Done], may: impl Fn(Needs) -> [bool; 4]) -> Vec<&Done> {
     let differs = |done: &&Done| {
         let expected = match (may(done.needs)[done.role], done.whose) {
@@ -97,7 +99,7 @@ fn sound(name: &str) -> Vec<u8> {
     [b"RIFF\x20\0\0\0WAVEfmt ", name.as_bytes()].concat()
 }
 
-/// What there is in a space, to be asked for.
+/// The things of a space that an act can be about.
 struct Things {
     thread: String,
     event: String,
@@ -286,9 +288,9 @@ struct Act {
     method: &'static str,
     path: String,
     body: Option<Value>,
-    /// Only whose thing it can be about.
+    /// The only owner of its object that the act can have; `None` if any.
     whose: Option<Whose>,
-    /// What it uses up.
+    /// The kind of thing that the act uses up.
     spent: Option<&'static str>,
 }
 
@@ -311,7 +313,7 @@ impl Act {
         self
     }
 
-    /// It is about no thing, or about one that there is not here.
+    /// Restricts the act to one case of `Whose`: it has no object, or one that is absent here.
     fn only(mut self, whose: Whose) -> Self {
         self.whose = Some(whose);
         self

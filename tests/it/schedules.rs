@@ -1,4 +1,5 @@
-//! Schedules: each due time in exactly one run or one event that says why there is none, on any number of servers, whatever happens to them.
+//! Schedules: each due time in exactly one run or one event that says why there is none, on any
+//! number of servers, through any fault.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeSet;
@@ -19,7 +20,8 @@ mod calendar;
 mod changes;
 mod firing;
 
-/// A server on which schedules may be quick. It looks for what others have set so seldom that a test would notice.
+/// Returns a server on which schedules may be quick. It looks for schedules that other servers have
+/// set so seldom that a test would notice.
 fn quick(medium: Medium, stub: &Stub) -> Setup {
     Setup::new(medium, stub)
         .env("THINKD_LIMITS__SCHEDULE_INTERVAL_MS", 20)

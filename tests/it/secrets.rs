@@ -1,4 +1,5 @@
-//! What must not be told: passwords and keys in what is printed, logged and stored; files that others on the machine could read.
+//! Secrets: passwords and keys in printed, logged and stored text; files that other users of the
+//! machine could read.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -168,7 +169,8 @@ fn mode(file: &Path) -> u32 {
     std::fs::metadata(file).unwrap().permissions().mode() & 0o777
 }
 
-/// Whatever the mask of who starts it allows: all that holds words of a mind is its owner's.
+/// With any mask of the user that starts it: every file with words of a mind is readable by its
+/// owner only.
 #[tokio::test]
 async fn what_holds_the_log_can_be_read_by_its_owner_only() {
     let stub = Stub::start().await;

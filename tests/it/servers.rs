@@ -8,7 +8,8 @@ use thinkd::words::id::{ThreadId, fresh};
 
 use crate::support::*;
 
-/// Two servers on one database; none where there is no Postgres. A lease that nobody renews is over soon.
+/// Returns two servers on one database; `None` where there is no Postgres. A lease that is not
+/// renewed is over soon.
 async fn two(stub: &Stub) -> Option<(App, App)> {
     let medium = Medium::postgres().await?;
     let again = medium.again();
@@ -95,7 +96,8 @@ async fn ending_a_thread_and_interrupting_reach_the_server_that_runs_it() {
     envelope::check_turns(&a.public_log().await, &thread);
 }
 
-/// A server that wrote last to a thread knows it as idle. What became of it at another server counts for the next message nonetheless.
+/// A server that wrote last to a thread knows it as idle. Later events at another server count for
+/// the next message nonetheless.
 #[tokio::test]
 async fn a_message_meets_the_thread_as_other_servers_left_it() {
     let stub = Stub::start().await;
@@ -233,7 +235,8 @@ async fn a_server_that_is_stopped_leaves_its_threads_to_another_at_once() {
     assert_eq!(replies.await.len(), 4, "every message is answered once");
 }
 
-/// What is said of the servers, by whoever may see it.
+/// Returns the states of the servers, as any client that may see them gets them; true marks this
+/// server.
 async fn states(app: &App) -> Vec<(bool, String)> {
     let servers = app.get("/servers").await.expect(200);
     let items = servers["items"].as_array().unwrap().iter();

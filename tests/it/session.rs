@@ -1,4 +1,5 @@
-//! Sessions: every act of a client needs a right, and who does not have it is refused before anything is read or stored.
+//! Sessions: every act of a client needs a right, and a client without it is refused before
+//! anything is read or stored.
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ use thinkd::words::principal::{Credential, Principal, Role};
 
 use crate::support::*;
 
-/// Everything that can be done, once: what it is called, and why it was refused if it was.
+/// Everything that can be done, once: the right, its name, and the error if it was refused.
 async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
     let (thread, name) = (ThreadId::default(), Name::parse("nobody").unwrap());
     let said = InputContent::Parts(InputKind::Message, vec![Part::Text("hi".to_owned())]);

@@ -1,4 +1,5 @@
-//! What can be configured, and what refuses to start: the real program, its exit code and what it says.
+//! Settings: the keys that can be configured, and the values that stop a start. The real program,
+//! its exit code and its output.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -6,7 +7,7 @@ use std::time::Instant;
 use crate::support::db::Folder;
 use crate::support::{PATIENCE, ms};
 
-/// What one run of the program came to.
+/// The result of one run of the program.
 struct Run {
     code: i32,
     out: String,
@@ -60,7 +61,7 @@ fn config(files: &[(&str, &str)], env: &[(&str, &str)], arguments: &[&str]) -> S
     run.out
 }
 
-/// It refuses to start with code 2, and names what is wrong.
+/// Asserts that the program refuses to start with code 2, and names the fault.
 fn refuses(files: &[(&str, &str)], env: &[(&str, &str)], names: &[&str]) {
     let run = thinkd(files, env, &[]);
     assert_eq!(run.code, 2, "{} {}", run.out, run.err);
@@ -741,7 +742,8 @@ fn a_database_of_an_unknown_kind_is_a_fault_of_the_configuration_and_its_url_is_
     }
 }
 
-/// Whoever shows a key is one: a key that two entries hold is nobody's, and one with blanks around it is another one in a header.
+/// A client is named by its key alone: a key that two entries hold names no entry, and one with
+/// blanks around it is another one in a header.
 #[test]
 fn a_key_that_two_entries_hold_refuses_to_start_and_both_are_named() {
     let keys = |keys: &[(&str, &str)]| -> String {

@@ -1,5 +1,6 @@
-//! The settings of a space: read, changed by an event each, never lost to somebody else's change. Every `on_both!` is two
-//! `#[tokio::test]`s, one a database.
+//! The settings of a space: read, changed by an event each, never lost to a change by another
+//! client.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! What a store promises, on every database and in memory: one suite. Nothing here knows which one it talks to, but for what only one of
-//! them has.
+//! The promises of a store, on every database and in memory: one suite. No test here knows its
+//! database, except for the promises of only one of them.
 
 mod append;
 mod commits;
@@ -36,7 +36,7 @@ use crate::support::Medium;
 use crate::support::pooler;
 use crate::support::stored::{self, draft};
 
-/// How these tests' events change the rows of threads: enough to see every kind of change.
+/// Applies an event of these tests to the row of its thread: enough to see every kind of change.
 fn project(row: &mut ThreadRow, event: &Event, _: &Fact<'_>) -> Applied {
     // As if each input had led to one model call.
     let spent = Spent {

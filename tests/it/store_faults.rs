@@ -1,5 +1,6 @@
-//! The database fails while a mind thinks: a full disk, a server that is away, a row that is refused. Nothing acknowledged is lost,
-//! who waits is told, the turn goes on where it was. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! The database fails while a mind thinks: a full disk, a server that is away, a row that is
+//! refused. Nothing acknowledged is lost, a waiting client is told, the turn goes on where it was.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::process::Command;
 
@@ -20,7 +21,8 @@ pub async fn mend(app: &App) {
     connections(app, true).await;
 }
 
-/// SQLite: what a full disk is to a program, for this one alone, and as often as a test likes.
+/// SQLite: the effect of a full disk on a program, for this one alone, and as often as a test
+/// likes.
 async fn limit_files(app: &App, limit: &str) {
     if app.database().starts_with("sqlite") {
         let (pid, limit) = (app.pid().to_string(), format!("--fsize={limit}"));
@@ -34,7 +36,7 @@ async fn limit_files(app: &App, limit: &str) {
     }
 }
 
-/// Postgres: the server lets nobody in, and drops who is in.
+/// Postgres: the server refuses new connections, and drops the open ones.
 async fn connections(app: &App, allowed: bool) {
     let Some((admin, name)) = app.admin() else {
         return;
@@ -406,7 +408,8 @@ async fn a_turn_is_not_given_up_however_often_the_store_is_full() {
     envelope::check_turns(&log, "main");
 }
 
-/// Somebody tidies up under a server that runs: SQLite would go on writing to what nobody finds any more.
+/// A file is removed under a server that runs: SQLite would go on writing to a file that no later
+/// start finds.
 #[tokio::test]
 async fn a_file_that_goes_while_it_is_in_use_stops_appends_and_nothing_is_lost() {
     for (gone, moved) in [("thinkd.db-wal", false), ("thinkd.db", true)] {

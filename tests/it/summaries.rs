@@ -1,5 +1,6 @@
-//! What leaves the view of a conversation's decision is summed up in the background (D4.59): summaries stand for the events, which stay. The model
-//! of these tests sums up by naming the positions that it was shown, so that a request tells what stands in it for what.
+//! Events that leave the view of a conversation's decision are summed up in the background (D4.59):
+//! summaries stand for the events, which stay. The model of these tests sums up by naming the
+//! positions that it was shown, so that a request tells the events that each part stands for.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
@@ -74,7 +75,7 @@ fn sums_up(medium: Medium, stub: &Stub) -> Setup {
         .env("THINKD_HISTORY__SUBMODULE_BLOCK", 30)
 }
 
-/// The positions of what a decision may see in a thread.
+/// Returns the positions of the events that a decision may see in a thread.
 fn visible(log: &[Value], thread: &str) -> Vec<i64> {
     let is_shown = |event: &&Value| {
         event["thread"] == thread && event["modality"] != "state" && !has(event, "debug")

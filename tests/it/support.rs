@@ -1,5 +1,7 @@
-//! The test kit: a scripted model server, the real binary on a database of its own, clients for its socket and its HTTP.
-//! Helpers wait for events, never for time to pass, and give up after `PATIENCE` with a sentence that says what was awaited.
+//! The test kit: a scripted model server, the real binary on a database of its own, clients for its
+//! socket and its HTTP.
+//! Helpers wait for events, never for time to pass, and give up after `PATIENCE` with a sentence
+//! that names the awaited event.
 #![allow(
     dead_code,
     unused_imports,
@@ -50,10 +52,11 @@ pub use socket::Socket;
 pub use stub::{Entry, Fate, Request, Stub, any, at, decision, voice};
 pub use tool_server::{Does, Then, ToolServer, tool, words};
 
-/// How long anything may take before a test calls it missing. Long: the machine may be busy. Nothing that passes waits for it.
+/// The longest time that anything may take before a test calls it missing. It is long: the machine
+/// may be busy. Nothing that passes waits for it.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The future's value, or a panic that says what did not come.
+/// Returns the future's value, or panics with the name of the value that did not come.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(PATIENCE, future).await {
         Ok(value) => value,
@@ -66,7 +69,7 @@ pub const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// Whether an event has the tag.
+/// Returns whether an event has the tag.
 pub fn has(event: &Value, tag: &str) -> bool {
     event["meta"]["tags"]
         .as_array()
@@ -90,7 +93,7 @@ pub fn seq(event: &Value) -> i64 {
         .unwrap_or_else(|| panic!("no seq: {event}"))
 }
 
-/// What an event says.
+/// Returns the text of an event; empty without one.
 pub fn said(event: &Value) -> &str {
     event["payload"]["text"].as_str().unwrap_or_default()
 }

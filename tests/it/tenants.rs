@@ -1,5 +1,7 @@
-//! One tenant must not keep another out: seats, connections, uploads and rates at the door. Whatever A takes, B is served; each
-//! test has a control that shows what B would see without the limit. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! One tenant must not keep another out: seats, connections, uploads and rates at the door. B is
+//! served, no matter how much A takes. Each test has a control that shows B's results without the
+//! limit.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::time::{Duration, Instant};
 
@@ -199,7 +201,8 @@ async fn of_those_who_do_not_say_who_they_are_the_oldest_go_first() {
     known.say("still here").await;
 }
 
-/// A request whose body never ends: it is under way for as long as the connection lives.
+/// Returns a request with a body that never ends: it is under way for as long as the connection
+/// lives.
 async fn under_way(app: &App, key: &str, path: &str) -> TcpStream {
     let mut stream = within("a connection", TcpStream::connect(&app.address))
         .await

@@ -1,4 +1,4 @@
-//! The schemas of the tools, held against what strict function calling accepts.
+//! The schemas of the tools, held against the rules of strict function calling.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ const TYPES: [&str; 7] = [
     "object", "array", "string", "integer", "number", "boolean", "null",
 ];
 
-/// What is wrong with a schema, with where.
+/// Finds the faults of a schema, each with its place.
 fn faults(schema: &Value, at: &str, found: &mut Vec<String>) {
     let Some(members) = schema.as_object() else {
         return found.push(format!("{at}: no object"));
@@ -118,7 +118,7 @@ fn tool_schemas_are_strict() {
     }
 }
 
-/// Documented for who reads it.
+/// Documented for its readers.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is looked at")]
@@ -142,7 +142,7 @@ enum Mode {
 #[derive(Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "only its schema is looked at")]
 struct Item {
-    /// How it is called; not what it is like.
+    /// The name of the item; not its look.
     description: String,
 }
 

@@ -1,4 +1,5 @@
-//! A turn, end to end: one input through all five steps, what ends it, and what happens to input that comes meanwhile.
+//! A turn, end to end: one input through all five steps, the causes of its end, and the fate of
+//! input that comes meanwhile.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
@@ -98,7 +99,7 @@ on_both!(
     }
 );
 
-/// What a session leaves in the log, without what differs from run to run.
+/// Returns the events of a session without the members that differ from run to run.
 fn shape(log: &[Value]) -> Vec<Value> {
     let line = |event: &Value| {
         let payload = [

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use crate::support::stored::execute;
 use crate::support::*;
 
-/// Runs a command of the program on a database: whether it succeeded, and what it said.
+/// Runs a command of the program on a database; returns its success, and its output.
 async fn command(app: &App, database: &str, arguments: &[&str]) -> (bool, String) {
     let (code, said) = app::ran(&app.folder(), &[("DATABASE_URL", database)], arguments).await;
     (code == Some(0), said)
 }
 
-/// What a newer server would have stored as event `seq`, after the event `seq - 1`.
+/// Stores event `seq` as a newer server would have, after the event `seq - 1`.
 async fn newer(app: &App, seq: i64, thread: &str, kind: &str, key: &str, change: &Value) {
     let payload = json!({ "text": "newer", "kind": kind, "key": key, "change": change });
     let is_sqlite = app.database().starts_with("sqlite");
@@ -176,8 +176,8 @@ on_both!(
     }
 );
 
-/// A newer server on the same database stores what this one cannot read: who follows here is told that it is left out, and everything
-/// that comes after it; so is who comes later.
+/// A newer server on the same database stores an event that this one cannot read. A follower here
+/// is told that it is left out, and everything that comes after it; so is a later one.
 #[tokio::test]
 async fn followers_go_on_behind_an_event_that_cannot_be_read() {
     let Some(medium) = Medium::postgres().await else {

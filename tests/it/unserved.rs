@@ -1,5 +1,6 @@
-//! What is stored can be indexed, rebuilt and restored, whatever it is; and a space whose index cannot be gone on with is open,
-//! and shown. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Any stored event can be indexed, rebuilt and restored; and a space with an index that cannot be
+//! gone on with is open, and shown.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::sync::Arc;
 

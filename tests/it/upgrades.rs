@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::failover::Load;
 use crate::support::*;
 
-/// A command with the database of a server that has ended: how it ended, and what it said.
+/// Runs a command with the database of a server that has ended; returns its exit code, and its
+/// output.
 async fn command(app: &App, arguments: &[&str]) -> (Option<i32>, String) {
     let env = [
         ("DATABASE_URL", app.database()),

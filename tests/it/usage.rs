@@ -1,4 +1,5 @@
-//! What it costs and what it is made of: sums over calls, figures and versions of voices, the pieces of a prompt view, what tools are.
+//! Costs and parts of a mind: sums over calls, figures and versions of voices, the pieces of a
+//! prompt view, the descriptions of tools.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};

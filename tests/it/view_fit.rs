@@ -1,4 +1,5 @@
-//! A view takes what it may and no more, whatever the log is like: all of what it is about is there, and the newest.
+//! A view takes no more than its limit, for any log: all events that it is about are there, and the
+//! newest.
 
 use std::sync::Arc;
 
@@ -21,17 +22,17 @@ use thinkd::words::id::{Name, Seq, Space, ThreadId, fresh};
 use crate::support::Medium;
 use crate::support::stored::open;
 
-/// The line that says what is left out.
+/// The line that names the events left out.
 const LINE: usize = 256;
 
 #[derive(Debug, Clone)]
 struct Case {
-    /// What kinds of events, and how long.
+    /// The kind and the length of each event.
     events: Vec<(u8, usize)>,
     bytes: usize,
-    /// Where the batch begins, of all.
+    /// The beginning of the batch, among all events.
     begin: prop::sample::Index,
-    /// How much of what waits is in the batch, of all that there is room for.
+    /// The part of the waiting events that is in the batch, of all that there is room for.
     part: prop::sample::Index,
     process: bool,
     heard: bool,

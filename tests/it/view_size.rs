@@ -1,4 +1,5 @@
-//! A view has a size: it holds the newest that fits, all of what its turn is about, and begins where it began before.
+//! A view has a size: it holds the newest that fits, all events that its turn is about, and begins
+//! where it began before.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! What a model reads, alone: which events a view holds and how they are written (D4.47, T4.51, T4.52), and replies read while
-//! they arrive.
+//! The text for a model, alone: the events that a view holds and their written form (D4.47, T4.51,
+//! T4.52), and replies read while they arrive.
 
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! Submodules: what they are, what they are shown, how they are waited for, what becomes of what they say.
+//! Submodules: their definition, the entries that they are shown, the wait for them, and the
+//! outcome of their texts.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::time::Duration;
@@ -372,7 +373,7 @@ on_both!(
     }
 );
 
-/// A body without what differs from place to place: positions, times, the thread.
+/// Returns a body without the parts that differ from place to place: positions, times, the thread.
 fn normal(request: &Request) -> String {
     request
         .body

@@ -1,4 +1,5 @@
-//! Taking back an input that waits, or with its turn: no turn is about it and no model reads it; of a turn and who takes back, one is first.
+//! Taking back an input that waits, or with its turn: no turn is about it and no model reads it. Of
+//! a turn and a withdrawal, one is first.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::sync::Arc;
@@ -250,7 +251,8 @@ async fn of_a_turn_at_another_server_and_who_takes_back_the_first_in_the_log_win
     envelope::check_turns(&log, "main");
 }
 
-/// Two servers, and a turn at the first without anything in the log yet: what was said behind an input that is taken back at the second is answered.
+/// Two servers, and a turn at the first without anything in the log yet. Inputs said behind an
+/// input that is taken back at the second are answered.
 #[tokio::test]
 async fn what_was_said_behind_an_input_that_was_taken_back_is_answered_postgres() {
     let Some(medium) = Medium::postgres().await else {
@@ -277,7 +279,8 @@ async fn what_was_said_behind_an_input_that_was_taken_back_is_answered_postgres(
     envelope::check_turns(&log, "main");
 }
 
-/// A turn that begins, and who takes back its input, at once: what came of each. Each is asked for first every other time.
+/// Begins a turn and takes back its input at the same time; returns the outcome of each. Each is
+/// asked for first every other time.
 async fn race(
     store: &Arc<dyn Store>,
     round: usize,

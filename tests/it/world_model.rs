@@ -1,5 +1,5 @@
-//! The world model: what is claimed is held only if it survives a trial, every step of which is in the log. Every `on_both!` is two
-//! `#[tokio::test]`s, one a database.
+//! The world model: a claim is held only if it survives a trial, every step of which is in the log.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@ use crate::support::*;
 /// A year, in seconds.
 const YEAR: i64 = 365 * 86_400;
 
-/// Waits for an event that comes after what there was.
+/// Waits for an event that comes after the first `before` ones.
 async fn comes(app: &App, what: &str, before: usize, is_it: impl Fn(&Value) -> bool) {
     within(what, async {
         while !app.log().await[before..].iter().any(&is_it) {

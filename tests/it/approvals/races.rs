@@ -1,5 +1,6 @@
-//! Many who settle the same call at once, and a server that is killed meanwhile: no start without a verdict, none twice, and every call has
-//! exactly one result in the end.
+//! Several clients that settle one call at the same time, and a server that is killed meanwhile. No
+//! call starts without a verdict, none starts twice, and every call has exactly one result in the
+//! end.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::HashMap;

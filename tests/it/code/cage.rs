@@ -1,5 +1,6 @@
-//! The cage itself, without an engine inside: a process that has entered it tries directly what code might get at by a hole in the
-//! engine. The process is this test binary, started once more.
+//! The cage itself, without an engine inside: a process that has entered it tries directly the acts
+//! that code might reach by a hole in the engine. The process is this test binary, started once
+//! more.
 
 use std::fs::File;
 use std::net::{TcpListener, TcpStream, UdpSocket};

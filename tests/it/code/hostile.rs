@@ -1,5 +1,6 @@
-//! A thousand hostile snippets against the workers alone: each ends within its limit for a reason that fits, none makes its worker break
-//! or ask the kernel for what it may not have (that would be a crash), and none is noticed by the next one.
+//! A thousand hostile snippets against the workers alone. Each ends within its limit for a reason
+//! that fits, and none is noticed by the next one. None breaks its worker or makes it ask the
+//! kernel for a forbidden thing (that would be a crash).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -378,7 +379,7 @@ fn secret_file() -> String {
         .to_string()
 }
 
-/// How a run ended, in a word, and all that it said.
+/// Returns the end of a run as one word, and all its output.
 fn ended(answer: Result<Answer, Error>) -> (&'static str, String) {
     match answer {
         Ok(Answer {
@@ -398,7 +399,8 @@ fn ended(answer: Result<Answer, Error>) -> (&'static str, String) {
     }
 }
 
-/// Runs all of them, as many at a time as there are workers; what is wrong, and how often each family ended how.
+/// Runs all snippets, as many at a time as there are workers. Returns the faults, and the number of
+/// runs by family and end.
 async fn suite(limits: Limits) -> (Vec<String>, BTreeMap<(&'static str, &'static str), usize>) {
     std::fs::write(secret_file(), SECRET).unwrap();
     let pool = pool(limits);

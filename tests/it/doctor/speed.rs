@@ -1,4 +1,4 @@
-//! `thinkd doctor` predicts a turn from one call, and names what it waits for most.
+//! `thinkd doctor` predicts a turn from one call, and names the longest wait.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Processors are shared: what a space has to do does not stand before what another one has to do.
+//! Processors are shared: the work of one space does not stand before the work of another one.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn spin() {
     (0..200).for_each(|n| _ = std::hint::black_box(n));
 }
 
-/// How often the thousand tasks of A are polled for each time that the one of B is.
+/// Returns the number of polls of A's thousand tasks for each poll of B's only task.
 fn crowding(processors: &Processors) -> usize {
     const TIMES: usize = 100;
     runtime(2).block_on(async {
@@ -165,7 +165,8 @@ proptest! {
     }
 }
 
-/// Whether a task of A that stands behind one that has gone, before or after the processor was given to it, is worked.
+/// Returns true if a task of A is worked that stands behind a task that has gone. The other task
+/// goes before the processor was given to it, or after.
 fn is_worked_behind_one_that_has_gone(is_granted: bool) -> bool {
     let (processors, space) = (Processors::new(2, 0.5), space("a"));
     let mut context = Context::from_waker(Waker::noop());
@@ -206,7 +207,8 @@ fn a_task_that_has_gone_takes_no_processor_with_it() {
     }
 }
 
-/// What of a space waited for a processor, as the operator sees it.
+/// Returns true if work of a space has waited for a processor, by the metrics that the operator
+/// sees.
 async fn waited(app: &App) -> bool {
     app.request("GET", "/metrics")
         .bearer_auth("the-key-of-c-0123456789")

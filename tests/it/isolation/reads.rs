@@ -1,11 +1,11 @@
-//! What is read: a search that takes for ever holds up nobody but its own space, and not for ever.
+//! Reads: an endless search holds up only its own space, and has an end.
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 
 use super::*;
 
-/// While this lives a search of A for the tag `dear` comes to no end: there is always one more row to look at, or somebody has the
-/// table.
+/// While this lives a search of A for the tag `dear` comes to no end. There is always one more row
+/// to look at, or another connection has locked the table.
 struct Dear(Option<PgConnection>);
 
 impl Dear {
@@ -91,7 +91,7 @@ on_both!(a_tenant_reads_while_another_searches_slowly, |medium| {
     dear.end().await;
 });
 
-/// Control: with everything for whoever comes first, B finds all connections busy.
+/// Control: without shares, first come, first served, B finds all connections busy.
 #[tokio::test]
 async fn without_a_share_the_other_tenant_reads_nothing() {
     let stub = Stub::start().await;

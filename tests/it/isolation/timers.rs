@@ -139,7 +139,7 @@ on_both!(
     }
 );
 
-/// What threads of a space have as contacts can be read only slowly from now on.
+/// Makes reads of the contacts of a space's threads slow from now on.
 async fn slow_contacts(medium: &Medium, space: &str) {
     let slow = match medium.is_postgres() {
         true => "pg_sleep(1) is not null",

@@ -6,7 +6,7 @@ fn hanging(request: &Request) -> bool {
     request.is_decision() && request.thread.starts_with("hang")
 }
 
-/// Forty threads of A whose model does not answer; some of them have been asked.
+/// Forty threads of A with a model that does not answer; some of them have been asked.
 async fn hang(app: &App, stub: &Stub, asked: usize) {
     for number in 0..40 {
         a(app).say(&format!("hang-{number}"), "hello").await;
@@ -34,7 +34,7 @@ on_both!(
     }
 );
 
-/// Control: with everything for whoever comes first, B waits for A.
+/// Control: without shares, first come, first served, B waits for A.
 #[tokio::test]
 async fn without_a_share_the_other_tenant_waits() {
     let (stub, gate) = (Stub::start().await, Gate::new());

@@ -1,4 +1,4 @@
-//! What is written: uploads and floods of one space cost an append of another one a commit more.
+//! Writes: uploads and floods of one space cost an append of another one a commit more.
 
 #![expect(clippy::disallowed_types, reason = "nothing is awaited beside them")]
 
@@ -60,7 +60,8 @@ fn large(mebibytes: usize, salt: u8) -> Blob {
     }
 }
 
-/// Between the parts of a large upload others are acknowledged: one part, not the whole of it, is what they wait for.
+/// Between the parts of a large upload others are acknowledged: they wait for one part, not for the
+/// whole upload.
 #[tokio::test]
 async fn a_tenant_is_acknowledged_between_the_parts_of_another_ones_upload() {
     let medium = Medium::sqlite();
@@ -115,8 +116,8 @@ async fn a_small_upload_comes_before_the_end_of_another_ones_large_one() {
     store.close().await;
 }
 
-/// On Postgres an upload is one statement, beside the appends: while it stands still, B's are acknowledged. (SQLite has one writer, who
-/// takes an upload part by part: see above.)
+/// On Postgres an upload is one statement, beside the appends: while it stands still, B's are
+/// acknowledged. (SQLite has one writer, which takes an upload part by part: see above.)
 #[tokio::test]
 async fn a_tenant_is_acknowledged_while_another_uploads() {
     let Some(medium) = Medium::postgres().await else {
@@ -215,7 +216,8 @@ async fn count(medium: &Medium, table: &str) -> i64 {
         .unwrap()
 }
 
-/// What is cut off leaves nothing: neither half a blob that is shown, nor parts that are kept.
+/// An upload that is cut off leaves nothing: neither half a blob that is shown, nor parts that are
+/// kept.
 #[tokio::test]
 async fn an_upload_that_is_cut_off_leaves_nothing() {
     let medium = Medium::sqlite();

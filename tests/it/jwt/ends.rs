@@ -19,7 +19,8 @@ fn at(frame: &Value) -> f64 {
         / 1e6
 }
 
-/// The frame `expiring` comes before the end, with its time, and then the socket is closed; one whose token lasts stays: the control.
+/// The frame `expiring` comes before the end, with its time, and then the socket is closed. A
+/// socket with a token that lasts stays open: the control.
 #[tokio::test]
 async fn a_socket_ends_with_its_token() {
     let stub = Stub::start().await;

@@ -21,7 +21,7 @@ async fn until(what: &str, mut is: impl AsyncFnMut() -> bool) {
     .await;
 }
 
-/// Many who come while the issuer has not answered yet wait for one fetch.
+/// Many clients that come while the issuer has not answered yet wait for one fetch.
 #[tokio::test]
 async fn keys_are_fetched_once_for_all_who_wait() {
     let stub = Stub::start().await;
@@ -45,7 +45,8 @@ async fn keys_are_fetched_once_for_all_who_wait() {
     assert_eq!(issuer.fetches(), 1);
 }
 
-/// Tokens of unknown keys cause one fetch in a time, evict nothing, and nobody with a good token waits for it, however long it takes.
+/// Tokens of unknown keys cause one fetch in a time and evict nothing. No client with a good token
+/// waits for the fetch, even a slow one.
 #[tokio::test]
 async fn unknown_keys_cost_good_tokens_nothing() {
     let stub = Stub::start().await;
@@ -172,7 +173,8 @@ async fn keys_rotate_without_a_restart() {
     assert_eq!(status(&app, &imposter.token(&claims)).await, 200);
 }
 
-/// What cannot be a document of keys changes nothing: the keys that were there stay, and the operator is told.
+/// An answer that is no document of keys changes nothing: the keys that were there stay, and the
+/// operator is told.
 #[tokio::test]
 async fn documents_that_cannot_be_read_change_nothing() {
     let stub = Stub::start().await;
@@ -311,7 +313,8 @@ async fn keys_count_for_a_while_when_the_issuer_is_away() {
     assert_eq!(socket.ask(json!({ "type": "ping" })).await["type"], "ack");
 }
 
-/// The last key of the server may go where tokens let people in: nobody comes in without anything for that.
+/// The last key of the server may go where tokens are accepted: a client with no token stays
+/// refused.
 #[tokio::test]
 async fn a_server_without_keys_is_not_open_where_it_takes_tokens() {
     let stub = Stub::start().await;
@@ -337,7 +340,7 @@ async fn a_server_without_keys_is_not_open_where_it_takes_tokens() {
     assert_eq!(status(&app, &good).await, 200);
 }
 
-/// Neither a token nor what its header says stands in the log, however much is written there.
+/// Neither a token nor the text of its header stands in the log, at any length.
 #[tokio::test]
 async fn no_token_and_no_kid_stands_in_the_log() {
     let stub = Stub::start().await;

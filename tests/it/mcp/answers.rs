@@ -1,8 +1,10 @@
-//! Answers over HTTP that are none, and what they mean for the other calls: nothing. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Bad answers over HTTP, and their effect on the other calls: none.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
-/// Two turns in which calls run: `wait`, whose answer comes whole, and `flow`, whose answer is a stream that is open. The gate lets them end.
+/// Two turns in which calls run: the answer of `wait` comes whole, the answer of `flow` is a stream
+/// that is open. The gate lets them end.
 struct UnderWay {
     gate: Gate,
     turns: Vec<tokio::task::JoinHandle<Reply>>,
@@ -59,7 +61,7 @@ async fn three_tools() -> ToolServer {
     .await
 }
 
-/// What a call of `say` in another thread comes to.
+/// Returns the result of a call of `say` in another thread.
 async fn beside(app: &App, stub: &Stub) -> Value {
     stub.script(
         in_thread("beside"),
@@ -232,7 +234,7 @@ async fn say_and_look(medium: Medium, stub: &Stub) -> (ToolServer, App) {
     (server, setup.start().await)
 }
 
-/// What each of the two comes to, as (kind, retryable, reason), where both do that.
+/// Returns the result of each of the two tools, as (kind, retryable, reason), where both do that.
 async fn of_both(
     app: &App,
     stub: &Stub,

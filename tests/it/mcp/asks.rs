@@ -41,7 +41,7 @@ async fn go_away(app: &App) {
         .expect(200);
 }
 
-/// What the server was told, as the call's result has it.
+/// Returns the answer that the server got, from line `nth` of the call's result.
 fn told(log: &[Value], nth: usize) -> Value {
     let result = one(log, &["result", "tool:mcp__it__ask"]);
     let words = result["payload"]["output"]

@@ -1,9 +1,9 @@
-//! Servers that mean harm, by what they write, send, leave behind or keep open.
+//! Servers that mean harm, by the data they write, send, leave behind or keep open.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
-/// A program whose answer to a call is what `$1` does, with the id of the call in `$id`.
+/// A program that answers a call by the code `$1`, with the id of the call in `$id`.
 const SCRIPT: &str = r#"
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
 text() { printf '{"content":[{"type":"text","text":"%s"}]}' "$1"; }
@@ -32,7 +32,7 @@ fn program(medium: Medium, stub: &Stub, begin: &str, work: &str, end: &str) -> S
     setup.env("PATH", std::env::var("PATH").unwrap())
 }
 
-/// What the last call came to.
+/// Returns the result of the last call.
 async fn came(app: &App, stub: &Stub) -> Value {
     came_of(app, stub, "mcp__sh__work").await
 }
@@ -47,7 +47,7 @@ async fn came_of(app: &App, stub: &Stub, name: &str) -> Value {
     .clone()
 }
 
-/// Waits until the process is gone whose number a file has.
+/// Waits until the process is gone with the number in this file.
 async fn gone(app: &App, file: &str) {
     let file = app.folder().join(file);
     within("the end of a process", async {
@@ -66,7 +66,8 @@ async fn gone(app: &App, file: &str) {
     .await;
 }
 
-/// Says who the first of them are: a program that has died is started again.
+/// Writes the process ids of its first run and of that run's child: a program that has died is
+/// started again.
 const CHILD: &str =
     "trap '' TERM INT HUP; sleep 1000 & [ -e child ] || { echo $! > child; echo $$ > leader; }";
 

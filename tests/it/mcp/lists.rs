@@ -1,9 +1,10 @@
-//! Lists of tools that cannot be read, or not to their end: what was read counts, and what was not is named. Every `on_both!` is two `#[tokio::test]`s, one a
-//! database.
+//! Lists of tools that cannot be read, or not to their end: the part that was read counts, and the
+//! other part is named.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
-/// Servers with lists that are not taken whole, by name, and what is said of each.
+/// Returns servers with lists that are not taken whole, by name, and the expected words about each.
 async fn servers() -> Vec<(&'static str, ToolServer, &'static str)> {
     let a = || tool("a", "A.");
     let and = move |next: Value| json!({ "tools": [a()], "nextCursor": next });

@@ -9,7 +9,7 @@ use tokio::process::Command;
 
 use crate::support::*;
 
-/// Tries to read its parent, writes what it could read, and ends.
+/// Tries to read its parent, writes the names of the files that it could read, and ends.
 const PROGRAM: &str = "for file in environ mem maps stat; do \
     if head -c 1 /proc/$PPID/$file >/dev/null 2>&1; then echo $file; fi; done >tried.part; \
     ls /proc/$PPID/fd >/dev/null 2>&1 && echo fd >>tried.part; mv tried.part tried";

@@ -240,7 +240,7 @@ on_both!(s5_a_result_is_never_refused_for_its_numbers, |medium| {
     }
 });
 
-/// A program whose tool, and its answer, have a number beyond all floats.
+/// A program with a tool that has a number beyond all floats, and another in its answer.
 const FAR: &str = r#"
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
 while IFS= read -r line; do

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Answers with its environment, and says things on standard error that nobody should print.
+/// Answers with its environment, and writes text on standard error that must not be printed.
 const SCRIPT: &str = r#"
 echo "the password is $PASSWORD" >&2
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }

@@ -1,5 +1,6 @@
-//! Calls whose servers tell of their progress: it lengthens them where that is configured, and never without end. Every `on_both!` is two
-//! `#[tokio::test]`s, one a database.
+//! Calls with reports of progress by their servers: progress lengthens them where that is
+//! configured, and never without end.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 

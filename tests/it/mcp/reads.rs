@@ -1,4 +1,4 @@
-//! What servers have besides tools: listed and read as data, where it is allowed.
+//! Resources and prompts of servers: listed and read as data, where it is allowed.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
@@ -22,7 +22,7 @@ fn reads(more: Value) -> Answer {
     call("mcp_read", arguments.into())
 }
 
-/// What the last call of `mcp_read` came to.
+/// Returns the result of the last call of `mcp_read`.
 async fn read(app: &App, stub: &Stub, more: Value) -> Value {
     stub.script(decision, [reads(more), reply("Read.")]);
     app.tell("read").await;

@@ -71,7 +71,7 @@ impl Drop for Web {
     }
 }
 
-/// What the result of the last call of a tool says.
+/// Returns the content of the result of the last call of a tool.
 pub(super) async fn outcome(app: &App, stub: &Stub, tool: &str, arguments: Value) -> Value {
     stub.script(decision, [call(tool, arguments), reply("seen")]);
     app.tell("go").await;

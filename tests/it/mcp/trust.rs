@@ -1,4 +1,4 @@
-//! Servers that lie: about schemas, names, and what their tools are for.
+//! Servers that lie: about schemas, names, and the purpose of their tools.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;

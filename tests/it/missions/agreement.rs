@@ -14,7 +14,7 @@ fn exact(names: &[&str]) -> Answer {
     )
 }
 
-/// The first of its kind, of what was said of a task.
+/// Returns the first verdict on a task.
 async fn judged(app: &App, task: i64) -> Value {
     let log = app.log().await;
     let of_task = |it: &&Value| it["payload"]["task"] == json!(task);

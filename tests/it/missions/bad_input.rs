@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A mission whose calls are all answered like this ends, within so many calls.
+/// Asserts that a mission with this answer to all its calls ends, within so many calls.
 async fn ends(
     medium: Medium,
     answer: impl Fn(&Request) -> Answer + Send + 'static,

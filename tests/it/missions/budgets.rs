@@ -1,4 +1,4 @@
-//! What a mission may use up: one budget for all its tasks, and a typed end with what was achieved.
+//! The budget of a mission: one budget for all its tasks, and a typed end with the results so far.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};

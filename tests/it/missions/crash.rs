@@ -1,4 +1,5 @@
-//! Missions that are cut off by `kill -9`: what is recorded is not asked again, and the answer is the same.
+//! Missions that are cut off by `kill -9`: recorded calls are not made again, and the answer is the
+//! same.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +42,7 @@ fn script(stub: &Stub, slow: u64) {
     stub.on_each(of_missions, answers);
 }
 
-/// How often each call was made, by what it asks.
+/// Returns the number of times each call was made, by its prompt.
 fn asked(stub: &Stub) -> BTreeMap<String, usize> {
     let mut asked = BTreeMap::new();
     for request in stub.all(of_missions) {
@@ -209,7 +210,7 @@ async fn two_hundred_missions_are_killed_once_each_on_postgres() {
     }
 }
 
-/// A mission whose only task is done by a framework that is made for it.
+/// Scripts a mission with one task, done by a framework that is made for it.
 fn makes_a_framework(stub: &Stub) {
     stub.on(node("decompose"), tasks(&[("ordering the talks", &[])]));
     stub.on(node("consider"), considered(&[("straight", 0.9)]));

@@ -1,11 +1,12 @@
-//! Estimates of routes are learned from what came of earlier ones, and are shown with what they were worth.
+//! Estimates of routes are learned from the outcomes of earlier ones, and are shown with their past
+//! accuracy.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// What was expected of the tries of a mission, by its verdicts.
+/// Returns the expected outcomes of the tries of a mission, from its verdicts.
 async fn expected(app: &App, mission: &str) -> Vec<Value> {
     let events = app
         .pages(&format!(

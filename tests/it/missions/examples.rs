@@ -11,7 +11,8 @@ use super::*;
 #[allow(dead_code, reason = "its `main` is not called here")]
 mod recorded;
 
-/// A server whose model and knowledge base are those of an example, and the words of its mission.
+/// Returns a server with the model and the knowledge base of an example, and the words of its
+/// mission.
 async fn example(medium: Medium, name: &str) -> (App, String) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("examples/missions")

@@ -1,4 +1,4 @@
-//! What answers claim of the world is tried before it counts, like any other claim.
+//! Claims of answers about the world are tried before they count, like any other claim.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! How missions use frameworks, tell what came of them, and make one of what nothing solved.
+//! Missions use frameworks, report the outcomes, and make a framework of a task that nothing
+//! solved.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};

@@ -13,7 +13,7 @@ fn reads(name: &str) -> Value {
     reads
 }
 
-/// What a server says of its tools is believed, unless said.
+/// Returns a server that believes the tool server's annotations of its tools.
 fn setup(medium: Medium, stub: &Stub, server: &ToolServer) -> Setup {
     let toml = format!(
         "[tools.mcp.it]\nurl = \"{}\"\nbelieve_annotations = true\n",
@@ -38,7 +38,7 @@ fn calls(form: &str, name: &str, arguments: &Value) -> Answer {
     )
 }
 
-/// What a request says of the calls of tools before it.
+/// Returns the earlier calls of tools that a request names.
 fn made(request: &Request) -> Vec<Value> {
     let earlier = told(request, "Earlier tries: ");
     earlier
@@ -84,7 +84,7 @@ async fn of_task(app: &App, mission: &str, kind: &str) -> Vec<Value> {
         .collect()
 }
 
-/// What a server was asked to call: names and arguments.
+/// Returns the calls that a server was asked for: names and arguments.
 fn heard(server: &ToolServer) -> Vec<(String, Value)> {
     let calls = server.heard("tools/call");
     let one = |it: &Value| {

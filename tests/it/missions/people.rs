@@ -1,4 +1,4 @@
-//! What people do to missions while they run, and how a conversation begins one.
+//! Acts of people on missions that run, and the start of a mission by a conversation.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeSet;
@@ -327,7 +327,8 @@ on_both!(
     }
 );
 
-/// How many milliseconds a mission was worked on, by its events alone: between the first and the last of each time that it was worked on.
+/// Returns the milliseconds of work on a mission, by its events alone: the sum over each span of
+/// work between its first and last event.
 async fn worked_on(app: &App, mission: &str) -> u64 {
     let events = app
         .pages(&format!("/events?order=asc&debug=true&thread={mission}&"))

@@ -1,4 +1,5 @@
-//! How a task is tried: routes best first, the high tier once more, apart; and what is refused.
+//! The order of tries of a task: routes best first, the high tier once more, apart; and the
+//! requests that are refused.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! What a task is: its fields, and when it may begin. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Tasks: their fields, and the conditions of their start.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 

@@ -8,12 +8,12 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use super::*;
 use crate::command::{self, err, out, thinkd};
 
-/// What `thinkd` says to this.
+/// Returns the output of `thinkd` with these arguments.
 async fn says(app: &App, arguments: &[&str]) -> Output {
     command::ended(&mut thinkd(app, arguments), "").await
 }
 
-/// A mission whose plan waits: its thread, and what `thinkd inbox` calls it.
+/// Begins a mission with a plan that waits; returns its thread, and its name in `thinkd inbox`.
 async fn planned(app: &App, mission: &str) -> (String, String) {
     let begun = out(&says(app, &["mission", "--plan", "ask", "--no-wait", mission]).await);
     let thread = begun.split(':').next().unwrap().to_owned();

@@ -231,7 +231,7 @@ on_both!(a_wait_ends_with_its_task_and_with_its_mission, |medium| {
     assert_eq!(ended(&app, &mission).await["status"], "stopped");
 });
 
-/// A mission whose plan waits.
+/// Begins a mission with a plan that waits; returns its thread, and the approval of the plan.
 async fn planned(app: &App) -> (String, Value) {
     let mission = begin(app, "Plan a day of talks.", json!({ "plan": "ask" })).await;
     rests(app, &mission).await;

@@ -1,4 +1,5 @@
-//! Prompts of missions fit the window that conversations have (`history.bytes`), and say what they leave out.
+//! Prompts of missions fit the window that conversations have (`history.bytes`), and name the parts
+//! left out.
 
 use serde_json::{Value, json};
 
@@ -6,7 +7,7 @@ use super::*;
 use crate::view_size::{all_exact, too_long};
 
 const BYTES: usize = 32_768;
-/// Tasks whose answers are longer than five prompts.
+/// The number of tasks: their answers are longer than five prompts.
 const PARTS: i64 = 10;
 
 /// A program that prints 20,000 characters, of which 16,000 are kept.

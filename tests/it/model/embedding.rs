@@ -1,4 +1,4 @@
-//! A model for vectors: what is sent, and what of its answers is taken.
+//! A model for vectors: its requests, and the parts of its answers that are taken.
 
 use thinkd::model::embedding::{Embedder as _, Embeddings};
 
@@ -51,7 +51,7 @@ async fn vectors_come_in_the_order_of_their_texts() {
     assert_eq!(body, json!({ "model": "m-1", "input": ["one", "two"] }));
 }
 
-/// Each with what is said of it; none is asked again, for it would not be better.
+/// Each bad answer with the words about it; none is asked again, for it would not be better.
 #[tokio::test]
 async fn an_answer_without_a_vector_of_numbers_for_each_text_is_refused() {
     let good = || vector(0, "[1,0]");

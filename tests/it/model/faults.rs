@@ -1,10 +1,11 @@
-//! What becomes of faults: refusals, broken and endless answers, waits; when a call is tried again, and how it is let go.
+//! Faults and their treatment: refusals, broken and endless answers, waits; when a call is tried
+//! again, and when it is abandoned.
 
 use super::provider::{Provider, Say};
 use super::*;
 
-/// What fails, how often it is tried, and what is said about it. Each with a provider that answers well afterwards, which is
-/// reached only where trying again is worth it: the control of both.
+/// Failures, with the number of tries and the words about each. Each provider answers well
+/// afterwards, which is reached only where another try is worth it: the control of both.
 #[tokio::test]
 async fn refusals_are_told_apart() {
     let said = r#"{"error":{"message":"the provider's words","type":"odd","code":null}}"#;

@@ -1,4 +1,5 @@
-//! A provider that says exactly the bytes it is told to, over plain TCP: what a well-behaved HTTP library would not send.
+//! A provider that sends exactly the bytes it is told to, over plain TCP, which a well-behaved HTTP
+//! library would not send.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -12,7 +13,7 @@ use tokio::task::AbortHandle;
 
 use crate::support::within;
 
-/// What is said to one request.
+/// The answer to one request.
 #[derive(Clone)]
 pub struct Say {
     head: String,
@@ -21,12 +22,12 @@ pub struct Say {
     after: After,
 }
 
-/// What follows the last byte.
+/// The behaviour after the last byte.
 #[derive(Clone, Copy, PartialEq)]
 enum After {
     /// The orderly end of the body; the connection stays.
     End,
-    /// The connection is closed, whatever was promised.
+    /// The connection is closed, before the promised end, too.
     Cut,
     /// Nothing, for ever.
     Silence,

@@ -1,4 +1,4 @@
-//! How answers are read: every form that some server gives them.
+//! Reading of answers: every form that some server gives them.
 
 use serde_json::{Value, json};
 use thinkd::model::provider::ToolCall;

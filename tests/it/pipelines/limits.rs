@@ -1,4 +1,4 @@
-//! What a run may use up: at the limit it works, above it says which limit it was.
+//! Limits of a run: at the limit it works, above it the failure names the limit.
 
 use serde_json::{Value, json};
 

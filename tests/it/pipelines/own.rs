@@ -1,4 +1,5 @@
-//! A server with pipelines of its own, as anybody has who uses thinkd as a library: this test binary, started once more.
+//! A server with pipelines of its own, as any user of thinkd as a library has: this test binary,
+//! started once more.
 
 use std::time::Duration;
 
@@ -115,7 +116,7 @@ async fn thought(about: String, host: Host) -> Result<String, Failure> {
         .await
 }
 
-/// Decides on a partial result. What it asks first is the same in every branch.
+/// Decides on a partial result. Its first question is the same in every branch.
 async fn ponder(topic: String, host: Host) -> Result<String, NodeExecutionError> {
     let draw = found(Context::new("the draw".to_owned()), host.clone()).await?;
     let about = found(Context::new(topic.clone()), host.clone()).await?;
@@ -156,7 +157,8 @@ async fn lucky(topic: String, host: Host) -> Result<String, Failure> {
     }
 }
 
-/// Who is allowed to begin, begins; to what is never recorded. What has no luck is done without.
+/// Asks for each topic if it may begin, and goes on with any answer, which is never recorded.
+/// Leaves out the topics without luck.
 async fn nameless(
     topics: Context<Vec<String>>,
     host: Host,

@@ -1,4 +1,5 @@
-//! Runs that are cut off: by `kill -9`, by a shutdown, by another server's death. What is recorded is not run again.
+//! Runs that are cut off: by `kill -9`, by a shutdown, by another server's death. Recorded steps
+//! are not run again.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use super::{begin, counting, ended, events_of, own, perform, step, steps, stub};
 use crate::support::*;
 
-/// How often each step was asked for.
+/// Returns the number of times each step was asked for.
 fn asked(stub: &Stub) -> BTreeMap<String, usize> {
     let mut asked = BTreeMap::new();
     for request in stub.all(counting) {
@@ -182,7 +183,7 @@ on_both!(
     }
 );
 
-/// What a branch asks for, and what it is to be told: `the draw` differs each time it is asked for.
+/// Returns true for requests of the racing branches: each answer to `the draw` differs.
 fn racing(request: &Request) -> bool {
     request.module == "pipeline:race"
 }
@@ -343,7 +344,7 @@ on_both!(
     }
 );
 
-/// What is recorded, by place.
+/// Returns the recorded values, by place.
 fn values(events: &[Value]) -> BTreeMap<String, Value> {
     let finished = with(events, &["node", "finished"]);
     let record = |event: &&Value| {

@@ -1,4 +1,5 @@
-//! What clients and models should not write: each is a visible, named error, and the thread is alive after it.
+//! Bad input by clients and models: each is a visible, named error, and the thread is alive after
+//! it.
 
 use super::*;
 

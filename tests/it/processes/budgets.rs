@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// Which budgets a thread was told to have used up.
+/// Returns the budgets that a thread was told to have used up.
 fn keys(log: &[Value], thread: &str) -> Vec<String> {
     let failures = told(log, thread, &["failure", "budget"]);
     let key = |e: &&Value| {

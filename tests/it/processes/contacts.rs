@@ -1,4 +1,5 @@
-//! Whom a thread can send to, when that takes effect, and who hears of an end.
+//! The recipients that a thread can send to, when a change of them takes effect, and the threads
+//! that are told of an end.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;

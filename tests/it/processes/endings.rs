@@ -1,4 +1,5 @@
-//! The end of a thread on which very many depend: they are told append by append, each once, whatever becomes of the server.
+//! The end of a thread on which very many depend: they are told append by append, each once,
+//! through any death of the server.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +29,8 @@ fn waits_for(whom: &str) -> Answer {
     call("wait", json!({ "from": whom, "timeout_s": null }))
 }
 
-/// Makes processes that wait for somebody else, each with this contact besides, `friend`: what they are told wakes none of them.
+/// Makes processes that wait for another process, each with this contact besides, `friend`: their
+/// messages wake none of them.
 async fn quiet(medium: &Medium, ids: impl Iterator<Item = String>, friend: Option<&str>) {
     let ids: Vec<String> = ids.collect();
     stored::processes(medium, ids.iter().cloned().chain(["other".to_owned()])).await;
@@ -63,13 +65,14 @@ async fn held(medium: &Medium, thread: &str, many: usize) {
     quiet(medium, (0..many).map(holder), Some(thread)).await;
 }
 
-/// Behind the back of the servers: a thread waits for another from now on, whatever it has in its mailbox.
+/// Behind the back of the servers: a thread waits for another from now on, with any messages in its
+/// mailbox.
 async fn begins_to_wait(store: &Arc<dyn Store>, thread: &str, from: &str) {
     let change = json!({ "waiting": { "from": from, "name": "friend" }, "seen": 1_000_000 });
     stored::append(store, Draft::changed(&id(thread), "wait", thread, change)).await;
 }
 
-/// How often each thread was told of the end of this one.
+/// Returns the number of times each thread was told of the end of this one.
 fn words(log: &[Value], of: &str) -> BTreeMap<String, usize> {
     let mut words = BTreeMap::new();
     for event in with(log, &["thread-ended"])
@@ -111,7 +114,7 @@ async fn when_told(app: &App, of: &str, many: usize) -> Vec<Value> {
     app.public_log().await
 }
 
-/// How many have been told so far.
+/// Returns the number of threads told so far.
 fn told_in(socket: &Socket, of: &str) -> usize {
     words(&socket.events(), of).len()
 }
@@ -134,7 +137,8 @@ fn turns(log: &[Value], thread: &str) -> usize {
     told(log, thread, &["turn", "started"]).len()
 }
 
-/// A thread ends, or the one above it; the store refuses what comes in the middle; the server is killed, and another life goes on.
+/// A thread ends, or the one above it. The store refuses an append in the middle; the server is
+/// killed, and another life goes on.
 async fn all_are_told_across_a_crash(medium: Medium, thread: &str, ends: &str) {
     const WAITING: [usize; 3] = [3, 400, 599];
     let stub = Stub::start().await;

@@ -1,4 +1,5 @@
-//! The mailbox: every message is in one batch, a step without messages is about what it told itself, stored messages stay as they are.
+//! The mailbox: every message is in one batch, a step without messages is about the thread's note
+//! to itself, stored messages stay as they are.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;

@@ -14,7 +14,7 @@ const INTERRUPTED: usize = 2;
 /// This one may be ended from outside.
 const MORTAL: usize = 3;
 
-/// What happens next, from outside. What the threads do meanwhile, their model decides by lot.
+/// The next act from outside. The acts of the threads meanwhile are drawn by their model.
 #[derive(Debug, Clone)]
 enum Act {
     Say(usize),
@@ -45,8 +45,9 @@ fn drawn(index: usize, salt: u64) -> u64 {
     x ^ (x >> 32)
 }
 
-/// A thread's model: it writes to others now and then, fewer for messages than for what comes from outside, so that it ends; and
-/// waits for anybody, for one, looks first, goes on, or fails.
+/// Returns the answer of a thread's model. The model writes to others now and then, fewer for
+/// messages than for input from outside, so that it ends. And it waits for anybody, for one, looks
+/// first, goes on, or fails.
 fn mind(request: &Request) -> Answer {
     let lot = |salt: u64, of: u64| drawn(request.index, salt) % of;
     let Some((case, _)) = request.thread.rsplit_once('-') else {
@@ -146,7 +147,8 @@ impl Case {
         }
     }
 
-    /// Waits until no thread has anything to do or waits for another: seen at one moment, for what one does may wake another.
+    /// Waits until no thread has anything to do or waits for another: seen at one moment, for the
+    /// act of one may wake another.
     async fn rest(&self, app: &App) {
         let at_rest = |row: &Value| row["status"] != "thinking" && row["waiting_for"].is_null();
         within("rest", async {
@@ -157,7 +159,7 @@ impl Case {
         .await;
     }
 
-    /// What the log must say, whatever happened.
+    /// Asserts the properties that the log must have after any acts.
     fn check(&self, log: &[Value]) {
         let mine: Vec<&Value> = log
             .iter()
@@ -222,7 +224,7 @@ impl Case {
     }
 }
 
-/// How many messages the thread's turns that came to a good end were to send.
+/// Returns the number of messages that the thread's turns with the outcome `done` were to send.
 fn committed(own: &[Value]) -> usize {
     let done: HashSet<i64> = own
         .iter()

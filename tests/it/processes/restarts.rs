@@ -1,9 +1,10 @@
-//! `kill -9` around and in the middle of turns: what a thread does next is what it would have done, and what it is told is the same.
+//! `kill -9` around and in the middle of turns: the next act of a thread, and its messages, are the
+//! same as without it.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
-/// A server whose leases do not last long after it.
+/// Returns a server with leases that do not last long after it.
 fn quick(medium: Medium, stub: &Stub) -> Setup {
     Setup::new(medium, stub)
         .env("THINKD_RUNTIME__LEASE_MS", 600)

@@ -1,4 +1,5 @@
-//! What one message from outside may cost, however many threads it sets going: calls, tokens and threads below one root.
+//! The cost of one message from outside, however many threads it sets going: calls, tokens and
+//! threads below one root.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ async fn at_rest(app: &App) {
     .await;
 }
 
-/// Makes two more like itself, whoever it is.
+/// Makes two more like the thread that calls it.
 fn multiplies() -> Answer {
     let items =
         json!({ "items": ["go on", "go on"], "prompt": null, "gather": false, "timeout_s": null });
@@ -262,7 +263,7 @@ on_both!(a_timer_draws_on_the_root_that_set_it, |medium| {
     assert_eq!(begun, [&roots[0], &roots[1], &roots[0]], "{}", story(&log));
 });
 
-/// How many calls were made in the name of each root, as the log says.
+/// Returns the number of calls in the name of each root, by the log.
 async fn calls_by_root(app: &App) -> BTreeMap<i64, usize> {
     let mut calls = BTreeMap::new();
     for record in app.log().await {

@@ -1,9 +1,10 @@
-//! Whose turn it is when fewer turns may run than threads have something to do.
+//! The order of turns when fewer turns may run than threads have something to do.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
-/// With one place for turns, taken by `busy`: who is asked next, in order, when that is free.
+/// With one place for turns, taken by `busy`: returns the threads that are asked next, in order,
+/// when that is free.
 async fn order(medium: Medium, scheduling: Option<&str>) -> Vec<String> {
     let (stub, gate) = (Stub::start().await, Gate::new());
     stub.script(at("busy"), [asleep().held(&gate)]);

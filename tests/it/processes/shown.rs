@@ -1,4 +1,5 @@
-//! What the row of a thread and its status hints say: what waits, what is in work, what has ended, what was put aside.
+//! The row of a thread and its status hints: the waiting input, the work, the ends, the input put
+//! aside.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;

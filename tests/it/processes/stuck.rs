@@ -1,4 +1,5 @@
-//! A thread that cannot go on tells those who depend on it: its parent, whoever waits for it, the gathering it is part of.
+//! A thread that cannot go on tells those that depend on it: its parent, any thread that waits for
+//! it, the gathering it is part of.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
@@ -18,7 +19,7 @@ fn contact_of(name: &str) -> Value {
     json!({ "contacts": [contact(name)] })
 }
 
-/// What a thread was told of another one that is stuck: its id and why.
+/// Returns the messages to a thread about another one that is stuck: its id and why.
 fn stuck_in<'a>(log: &'a [Value], thread: &str) -> Vec<(&'a str, &'a str)> {
     let told = told(log, thread, &["thread-stuck"]);
     told.iter()

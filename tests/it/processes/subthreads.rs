@@ -1,4 +1,4 @@
-//! Subthreads: what they are called, how deep they go, that they run beside their parents, and the tree they make.
+//! Subthreads: their names, their depth, their work beside their parents, and the tree they make.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;

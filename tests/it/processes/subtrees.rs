@@ -355,7 +355,8 @@ pub(super) async fn refuse(app: &App, thread: Option<&str>) {
     faults::execute(app, &text).await;
 }
 
-/// A large subtree whose end the store refuses in the middle, and a friend who waits for one that still lives.
+/// Makes a large subtree with an end that the store refuses in the middle, and a friend that waits
+/// for one that still lives.
 async fn half_ended(medium: Medium, stub: &Stub) -> App {
     large(&medium, 300).await;
     stub.script(

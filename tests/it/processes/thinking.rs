@@ -1,9 +1,11 @@
-//! Thinking in the open: steps, the messages that cause them, what of them is in the log and in the next request.
+//! Thinking in the open: steps, the messages that cause them, and their traces in the log and in
+//! the next request.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
-/// Every request of a thread shows every event of it that a model may see up to what it is about, in order, and nothing else.
+/// Asserts that every request of a thread shows every event of it that a model may see up to the
+/// request's batch, in order, and nothing else.
 fn shows_all(log: &[Value], requests: &[std::sync::Arc<Request>], thread: &str) {
     let hidden = |e: &Value| e["modality"] == "state" || has(e, "debug");
     let all: Vec<i64> = log

@@ -1,4 +1,5 @@
-//! Waiting: for anybody, for one thread or its end, for so long at most; never for ever, and never past what has come already.
+//! Waiting: for anybody, for one thread or its end, for so long at most; never for ever, and never
+//! past a message that has come already.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;

@@ -1,4 +1,5 @@
-//! The gate itself, called as a turn calls it: what a grant is bound to, and what is never put before a person.
+//! The gate itself, called as a turn calls it: the binding of a grant, and the calls that are never
+//! put before a person.
 
 use thinkd::tools::approval::{EXPIRY_MAX, Grant, after};
 
@@ -56,7 +57,7 @@ fn reason(called: &Result<Output, Failure>) -> &str {
     failure.detail["reason"].as_str().unwrap_or_default()
 }
 
-/// Whether a call was parked: its only event says so.
+/// Returns true if a call was parked: its only event says so.
 fn is_parked(called: &Result<Output, Failure>) -> bool {
     let drafts = &called.as_ref().unwrap().drafts;
     matches!(&drafts[..], [only] if matches!(only.fact(), Fact::ApprovalPending(_)))

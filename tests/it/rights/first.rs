@@ -14,12 +14,12 @@ const BODIES: [(&str, &str); 5] = [
     ("text/plain", "hello"),
 ];
 
-/// Uploads at a time, each of so many bytes, and what they may cost in memory, together.
+/// Uploads at a time, the bytes of each, and the bytes of memory that they may cost together.
 const UPLOADS: usize = 12;
 const UPLOADED: usize = 40 << 20;
 const COST_MAX: usize = 16 << 20;
 
-/// The operations of the contract with what each needs, and an address of each.
+/// Returns the operations of the contract with the right that each needs, and an address of each.
 fn operations() -> Vec<(&'static str, Needs, String)> {
     let acts = acts_on(&absent(), "new").into_iter();
     let mut all: Vec<_> = acts

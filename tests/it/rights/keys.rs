@@ -1,4 +1,4 @@
-//! Keys that are replaced while the server runs, and what becomes of those who came in by them.
+//! Keys that are replaced while the server runs, and the fate of clients that came in by them.
 
 use std::process::Command;
 

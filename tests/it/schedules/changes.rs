@@ -1,4 +1,4 @@
-//! Changes of schedules beside their firings, and what a change leaves alone.
+//! Changes of schedules beside their firings, and the parts that a change leaves alone.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! The firing of schedules without a server: rows as they may stand in the log, and several who fire the same one.
+//! The firing of schedules without a server: rows as they may stand in the log, and several servers
+//! that fire the same one.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::sync::Arc;

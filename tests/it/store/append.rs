@@ -143,7 +143,8 @@ async fn write(store: Arc<dyn Store>, writer: usize) {
     }
 }
 
-/// What a cursor over seq sees, and how many a cursor over ids would have seen.
+/// Returns the seqs that a cursor over seq sees, and the number of events that a cursor over ids
+/// would have seen.
 async fn poll(store: Arc<dyn Store>, done: Arc<AtomicBool>) -> (Vec<i64>, usize) {
     let (mut seen, mut greatest, mut by_id) = (Vec::new(), None, 0);
     loop {
@@ -288,7 +289,7 @@ async fn a_storm_of_retries_stores_each_event_once() {
     }
 }
 
-/// A text that the database refuses spoils nobody else's append.
+/// A text that the database refuses spoils no other append.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_bad_append_does_not_spoil_its_group() {
     for medium in media().await {
@@ -462,7 +463,7 @@ async fn hold(store: Arc<dyn Store>, held: Arc<AtomicUsize>) {
     }
 }
 
-/// An append whose caller went away is stored or not, and the log stays whole.
+/// An append with a caller that went away is stored or not, and the log stays whole.
 #[tokio::test(flavor = "multi_thread")]
 async fn dropped_callers_undo_nothing() {
     for medium in media().await {
@@ -515,8 +516,9 @@ async fn the_feed_tells_what_is_committed_in_order() {
     }
 }
 
-/// Whoever is told of an event finds the thread's row as it left it, although the log is searched all the time for what was not told:
-/// a search finds a commit in the database before the writer has said that it is made.
+/// A follower that is told of an event finds the thread's row as it left it, although the log is
+/// searched all the time for missed events. A search finds a commit in the database before the
+/// writer has said that it is made.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_told_of_an_event_finds_the_row_that_it_left() {
     // Fewer than a tail keeps: however late it is read, nothing lies behind it.

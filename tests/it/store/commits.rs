@@ -1,5 +1,6 @@
-//! Commits of several servers on one Postgres: how many trips they take, and that what is written at once, or by turns, neither is lost nor
-//! breaks a condition.
+//! Commits of several servers on one Postgres: the number of their trips. Events written at once,
+//! or by turns, are neither lost nor break a condition.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::sync::Arc;
 
@@ -21,8 +22,8 @@ use super::servers::two;
 use super::{append, claimed, draft, input, judged, log, open, space, thread};
 use crate::support::within;
 
-/// Each server knows what it wrote last; what another one writes in between counts nonetheless: whoever is asked, and whatever is
-/// planned on it, rows and pages are what the log says.
+/// Each server knows its own last writes, and the writes of another one in between count
+/// nonetheless. On any server, and with any plan on it, rows and pages agree with the log.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_server_knows_is_never_older_than_what_another_has_written() {
     let Some((_medium, a, b)) = two().await else {
@@ -106,8 +107,9 @@ async fn servers_that_write_to_the_same_threads_at_once_agree() {
     b.close().await;
 }
 
-/// Appends of several servers wait for one another where the log ends. Whoever has waited plans on what the others have stored
-/// meanwhile: rows of threads it knows, of threads that have only just begun, and events with the same id.
+/// Appends of several servers wait for one another where the log ends. An append that has waited
+/// plans on the events that the others have stored meanwhile. These are rows of threads it knows,
+/// of threads that have only just begun, and events with the same id.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_append_that_had_to_wait_sees_what_was_stored_meanwhile() {
     let Some((medium, a, b)) = two().await else {
@@ -164,7 +166,8 @@ async fn an_append_that_had_to_wait_sees_what_was_stored_meanwhile() {
     }
 }
 
-/// Whatever is appended at a server while it waits for another one's commit is in its next commit: it does not wait for one more.
+/// An append at a server that waits for another one's commit is in its next commit: it does not
+/// wait for one more.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_comes_while_a_server_waits_for_another_is_in_its_next_commit() {
     let Some((medium, a, b)) = two().await else {
@@ -209,7 +212,8 @@ pub(super) async fn waiting(looking: &mut PgConnection, count: i64) {
     }
 }
 
-/// Rows that somebody makes anew while servers run are not written over with what those knew of them.
+/// Rows that another program makes anew while servers run are not written over with the servers'
+/// memory of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_made_anew_beside_a_server_stay_as_they_were_made() {
     let Some((medium, a, b)) = two().await else {
@@ -254,8 +258,8 @@ async fn rows_made_anew_beside_a_server_stay_as_they_were_made() {
     }
 }
 
-/// What one server alone writes costs a trip to the database, not one for every question of a transaction; rows of projections that are
-/// put, altered and removed go along.
+/// The writes of one server alone cost a trip to the database, not one for every question of a
+/// transaction. Rows of projections that are put, altered and removed go along.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_of_a_server_that_writes_alone_is_one_statement() {
     let Some((medium, a, b)) = two().await else {
@@ -305,8 +309,8 @@ async fn commit(raw: &mut PgConnection, store: &Arc<dyn Store>, drafts: Vec<Draf
     sqlx::query_scalar(text).fetch_one(raw).await.unwrap()
 }
 
-/// Servers that write rows of projections of one space at once agree on them, and what a condition says of them holds: of claims that come
-/// at both, as many wait as may.
+/// Servers that write rows of projections of one space at once agree on them, and a condition on
+/// them holds. Of claims that come at both, as many wait as may.
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_that_write_the_same_rows_at_once_agree() {
     const MOST: u32 = 20;

@@ -1,4 +1,5 @@
-//! Conditions of appends: what is decided by names that are one is stored only while they still are.
+//! Conditions of appends: a decision made by names that are one is stored only while they still
+//! are.
 
 use std::sync::Arc;
 
@@ -23,7 +24,8 @@ fn merged(names: [&str; 2]) -> Draft {
     Draft::merged(&ThreadId::default(), fresh(), merge)
 }
 
-/// Whether something is stored under the condition that no names were merged since an event; behind some drafts of the same append.
+/// Returns true if a draft is stored under the condition that no names were merged since an event;
+/// behind some drafts of the same append. Panics on any other error.
 async fn is_stored(store: &Arc<dyn Store>, space: &Space, seq: i64, before: Vec<Draft>) -> bool {
     let decided = draft("main", "decided", &[]).only_if(Condition::NoneMergedSince(seq));
     let drafts = before.into_iter().chain([decided]).collect();

@@ -17,7 +17,7 @@ use super::{append, databases, draft, id, log, open, space, thread};
 use crate::support::Medium;
 use crate::support::stored::execute;
 
-/// Another one who writes the index, and so keeps everybody else from it.
+/// Another writer of the index, which so keeps everybody else from it.
 enum Other {
     Sqlite(SqliteConnection),
     Postgres(PgConnection),
@@ -191,7 +191,8 @@ async fn an_index_that_does_not_fit_is_made_anew() {
     assert_eq!(inode(&index), before);
 }
 
-/// A log whose end is gone would give other events the seqs that somebody has seen: it gets another epoch, by which clients know.
+/// A log without its end would give other events the seqs that a client has seen: it gets another
+/// epoch, by which clients know.
 #[tokio::test]
 async fn a_log_that_has_lost_its_end_has_another_epoch() {
     let medium = Medium::sqlite();
@@ -217,8 +218,8 @@ async fn a_log_that_has_lost_its_end_has_another_epoch() {
     finds(&medium, "another two", &["one", "another two"]).await;
 }
 
-/// Two copies of a log that went different ways, with events of the same ids under the same seqs: what the one has found is not
-/// true of the other.
+/// Two copies of a log that went different ways, with events of the same ids under the same seqs:
+/// the findings in one are not true of the other.
 #[tokio::test]
 async fn the_index_of_a_copy_that_went_another_way_is_made_anew() {
     let (here, there) = (Medium::sqlite(), Medium::sqlite());
@@ -298,7 +299,7 @@ async fn finds(medium: &Medium, text: &str, expected: &[&str]) {
     store.close().await;
 }
 
-/// A space whose index is refused goes on growing, whatever becomes of the index of others meanwhile.
+/// A space with a refused index goes on growing, while the index of others changes.
 #[tokio::test]
 async fn a_space_whose_index_is_refused_grows_on_beside_others() {
     for medium in databases().await {

@@ -1,5 +1,5 @@
-//! What Postgres reads for a page, counted by Postgres itself: a plan must not depend on statistics, which a database that grew
-//! quickly does not have yet.
+//! The rows that Postgres reads for a page, counted by Postgres itself. A plan must not depend on
+//! statistics, which a database that grew quickly does not have yet.
 
 use std::ops::Range;
 use std::pin::Pin;
@@ -23,12 +23,12 @@ const EVENTS: usize = 2400;
 const FIRST: usize = 30;
 /// Often enough that a statement which is prepared once has got its general plan.
 const TIMES: u64 = 12;
-/// How often a question is asked when the log is long: often enough that what the index reads while it is filled, which differs from one
-/// log to the next, weighs nothing.
+/// The number of times a question is asked when the log is long. The reads of the index while it is
+/// filled differ from one log to the next, and weigh nothing at this number.
 const ASKED: u64 = 60;
 /// Statements that are held where few wait.
 const HELD: usize = 2000;
-/// The tables whose plans could go wrong.
+/// The tables with plans that could go wrong.
 const TABLES: [&str; 8] = [
     "events",
     "marks",
@@ -115,8 +115,9 @@ async fn read_in_all(medium: &Medium, tables: &[&str]) -> u64 {
     read.unsigned_abs()
 }
 
-/// What everything read in the life of a log whose statements were prepared while it was short, and which was asked so often when
-/// it was long; and the rows the question brought.
+/// Returns the rows read in the whole life of a log, and the rows that the question brought. The
+/// log's statements were prepared while it was short, and it was asked `times` times when it was
+/// long.
 async fn life(ask: Ask, statistics: bool, times: u64) -> (u64, u64) {
     let medium = Medium::postgres().await.unwrap();
     let store = open(&medium).await;
@@ -143,7 +144,8 @@ async fn life(ask: Ask, statistics: bool, times: u64) -> (u64, u64) {
     (read_in_all(&medium, &TABLES).await, rows as u64)
 }
 
-/// The questions that read more than they need: four times the rows they bring and 64, or what looking for a word may cost besides.
+/// Returns the questions that read more than they need: four times the rows they bring and 64, or
+/// the cost of a search for a word besides.
 async fn wasteful(questions: Vec<(&'static str, Ask, u64)>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (name, ask, besides) in questions {
@@ -248,7 +250,7 @@ fn pages() -> Vec<(&'static str, Query)> {
     ]
 }
 
-/// Whatever Postgres knows about its tables, a page reads little more than it brings.
+/// With any knowledge of Postgres about its tables, a page reads little more than it brings.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_on_postgres_reads_no_more_than_it_needs_with_and_without_statistics() {
     if Medium::postgres().await.is_none() {
@@ -265,7 +267,8 @@ async fn a_page_on_postgres_reads_no_more_than_it_needs_with_and_without_statist
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What a turn asks besides pages: a known id, a lease, an append under it, rows, the mailbox.
+/// The questions of a turn besides pages: a known id, a lease, an append under it, rows, the
+/// mailbox.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_append_on_postgres_reads_only_what_it_changes() {
     if Medium::postgres().await.is_none() {
@@ -333,7 +336,8 @@ async fn claim(store: &Arc<dyn Store>, number: usize) {
     append(store, claimed(fresh(), &format!("Claim {number}."), 1000)).await;
 }
 
-/// What was read of the statements of a space that has many, of which few wait, and in which so many are claimed then.
+/// Returns the rows read of the statements of a space that holds many, with few that wait, and in
+/// which so many are claimed then.
 async fn read_for_claims(claims: usize) -> u64 {
     let medium = Medium::postgres().await.unwrap();
     let store = open(&medium).await;
@@ -361,7 +365,7 @@ async fn read_for_claims(claims: usize) -> u64 {
     read_in_all(&medium, &["statements"]).await
 }
 
-/// What waits is counted without a look at what is held.
+/// Waiting statements are counted without a look at the held ones.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_on_postgres_reads_what_waits_and_not_what_is_held() {
     if Medium::postgres().await.is_none() {

@@ -39,7 +39,8 @@ fn naive(events: &[Event], query: &Query) -> Vec<i64> {
     found
 }
 
-/// The filter itself, said once more and independently of the store: tags, text and visibility are what can go wrong.
+/// The filter itself, written once more and independently of the store: tags, text and visibility
+/// are the parts that can go wrong.
 #[test]
 fn the_filter_in_memory_means_what_the_contract_says() {
     let event = |tags: &[&str], modality| Event {
@@ -232,7 +233,7 @@ fn any_query() -> impl Strategy<Value = Query> {
     )
 }
 
-/// D4.24, D4.25, T4.17, T4.18, T4.20: whatever is asked, the store answers as the naive one does.
+/// D4.24, D4.25, T4.17, T4.18, T4.20: to any question, the store answers as the naive one does.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_question_is_answered_as_in_memory() {
     for medium in media().await {
@@ -279,7 +280,7 @@ async fn every_question_is_answered_as_in_memory() {
     }
 }
 
-/// What has just been appended is among what is asked for, though what finds it trails the log.
+/// Events that have just been appended are among the results, though the index trails the log.
 #[tokio::test]
 async fn the_end_of_the_log_is_read_before_it_is_indexed() {
     for medium in media().await {
@@ -375,7 +376,7 @@ async fn t4_17_t4_21_debug_events_hide_nothing() {
     }
 }
 
-/// A page that is only passed on is, byte for byte, what its events are as JSON.
+/// A page that is only passed on is, byte for byte, its events as JSON.
 #[tokio::test]
 async fn a_page_as_json_is_the_page_as_events() {
     for medium in media().await {
@@ -420,7 +421,8 @@ async fn a_page_as_json_is_the_page_as_events() {
     }
 }
 
-/// What was written lately is answered from memory, as far as it reaches: the same as from the log, whoever wrote in between.
+/// Recent writes are answered from memory, as far as it reaches: the same as from the log, with any
+/// writers in between.
 #[tokio::test]
 async fn what_is_remembered_is_what_is_stored() {
     for medium in media().await {

@@ -1,4 +1,5 @@
-//! What must not happen: events that change, two processes on one file, rows that differ from the log, a lost backup.
+//! Accidents that must not happen: events that change, two processes on one file, rows that differ
+//! from the log, a lost backup.
 
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
@@ -17,7 +18,7 @@ use thinkd::log::{backup, query};
 use super::{append, databases, draft, id, input, log, media, note, open, project, space};
 use crate::support::Medium;
 
-/// D4.23: what was read is read again, after a restart, too.
+/// D4.23: events once read are read again the same, after a restart, too.
 #[tokio::test]
 async fn d4_23_events_stay_as_they_are() {
     for medium in media().await {
@@ -108,7 +109,7 @@ async fn a_second_store_on_one_file_is_refused() {
     open(&medium).await.close().await;
 }
 
-/// One file is one database, whatever it is called.
+/// One file is one database, under any name.
 #[tokio::test]
 async fn a_second_store_on_one_file_is_refused_under_any_name() {
     let medium = Medium::sqlite();
@@ -344,7 +345,7 @@ async fn execute(medium: &Medium, text: &'static str) {
     }
 }
 
-/// Rows are what the log says: rebuilding finds nothing, or finds what was broken, and mends it.
+/// Rows agree with the log: rebuilding finds nothing, or finds the broken rows, and mends them.
 #[tokio::test]
 async fn rebuilding_makes_the_same_rows_from_the_log_alone() {
     for medium in databases().await {
@@ -406,7 +407,8 @@ async fn rebuilding_makes_the_same_rows_from_the_log_alone() {
     }
 }
 
-/// What a SQLite file has: every table, index and trigger, without the spaces of its text.
+/// Returns the schema of a SQLite file: every table, index and trigger, without the spaces of its
+/// text.
 async fn tables(connection: &mut SqliteConnection) -> Vec<(String, String)> {
     let text = "select name, coalesce(sql, '') from sqlite_master where name <> '_sqlx_migrations' \
          and tbl_name <> '_sqlx_migrations' order by name";
@@ -447,7 +449,7 @@ async fn a_new_file_has_the_tables_that_the_migrations_make() {
     assert_eq!(run, i64::try_from(files.len()).unwrap());
 }
 
-/// A database of an earlier thinkd is brought up to date with what is in it.
+/// A database of an earlier thinkd is brought up to date with its contents.
 #[tokio::test]
 async fn tables_of_an_earlier_version_are_brought_up_to_date() {
     for medium in databases().await {

@@ -18,7 +18,7 @@ use thinkd::words::id::{Space, ThreadId};
 use super::{append, append_one, draft, input, media, note, open, space, thread};
 use crate::support::stored::execute;
 
-/// What is said, what finds it, what does not.
+/// A text, the searches that find it, the searches that do not.
 const TEXTS: [(&str, &[&str], &[&str]); 40] = [
     (
         "The quick brown fox jumped.",
@@ -200,7 +200,8 @@ async fn full_text_finds_words_of_any_language() {
     }
 }
 
-/// A question sees what was stored before it, however far the index trails; newest first, in pages.
+/// A question sees events that were stored before it, however far the index trails; newest first,
+/// in pages.
 #[tokio::test]
 async fn full_text_waits_for_its_index() {
     for medium in media().await {
@@ -242,7 +243,8 @@ async fn full_text_waits_for_its_index() {
     }
 }
 
-/// Tags trail the log, too: a question by tag or kind sees what was stored before it, a moment ago or long ago.
+/// Tags trail the log, too: a question by tag or kind sees events that were stored before it, a
+/// moment ago or long ago.
 #[tokio::test]
 async fn tags_wait_for_their_index() {
     for medium in media().await {
@@ -375,7 +377,7 @@ async fn d4_40_state_is_searched_by_words_and_ranked() {
     }
 }
 
-/// Threads, their mailboxes and the submodules are what the events add up to.
+/// Threads, their mailboxes and the submodules are the sum of the events.
 #[tokio::test]
 async fn rows_follow_the_log() {
     for medium in media().await {

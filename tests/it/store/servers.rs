@@ -64,7 +64,7 @@ async fn read_to(store: &Arc<dyn Store>, follower: &mut Follower, last: i64) -> 
     seen
 }
 
-/// Everybody's followers see everything once, in order, whoever appends.
+/// Everybody's followers see everything once, in order, with appends by any server.
 #[tokio::test(flavor = "multi_thread")]
 async fn followers_of_every_server_see_every_commit() {
     let Some((_medium, a, b)) = two().await else {
@@ -99,8 +99,8 @@ async fn followers_of_every_server_see_every_commit() {
     b.close().await;
 }
 
-/// Who follows one thread is told of all of it, whenever they come, and whatever another server stores around it, which nobody here
-/// listens for.
+/// A follower of one thread is told of all of it, at any time of coming. Another server stores
+/// events around it that nothing here listens for.
 #[tokio::test(flavor = "multi_thread")]
 async fn followers_of_a_thread_miss_nothing_among_what_nobody_follows() {
     let Some((_medium, a, b)) = two().await else {
@@ -205,8 +205,9 @@ async fn a_lease_counts_on_every_server() {
     b.close().await;
 }
 
-/// Whoever runs a turn is shown a thread as its server knows it: with all that this server has written or read of it, whoever
-/// wrote it, and without a question to the database for what cannot have changed.
+/// The runner of a turn is shown a thread as its server knows it: with all its events that this
+/// server has written or read, by any writer. It costs no question to the database for data that
+/// cannot have changed.
 #[tokio::test]
 async fn a_server_knows_all_of_a_thread_that_it_has_read() {
     let Some((_medium, a, b)) = two().await else {
@@ -327,7 +328,8 @@ async fn servers_may_start_together_and_index_together() {
     b.close().await;
 }
 
-/// Whoever waits for a lease until its holder's last commit is over reads what was in that.
+/// A server that waits for a lease until its holder's last commit is over reads the contents of
+/// that commit.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_row_that_comes_with_a_lease_is_as_the_last_holder_left_it() {
     let Some((medium, a, b)) = two().await else {
@@ -454,8 +456,8 @@ async fn slow_to_connect(medium: &Medium, pause: Duration) -> String {
     url
 }
 
-/// A Postgres that is slow to connect, as one on a busy machine is: what comes back first serves all who wait, for opening one for each would
-/// take longer than anybody waits.
+/// A Postgres that is slow to connect, as one on a busy machine is. The first connection that comes
+/// back serves all waiting callers, for opening one for each would take longer than anybody waits.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crowd_at_a_cold_start_waits_for_one_connection_and_not_for_several() {
     const PAUSE: Duration = Duration::from_millis(900);

@@ -15,7 +15,8 @@ use thinkd::log::table::{Cell, Kind, Row, Table};
 use super::{append, media, open, space, thread};
 use crate::support::Medium;
 
-/// Tables that are the store's own: the log, what is written with it in bulk, the index, blobs, leases, servers, migrations.
+/// Tables that are the store's own: the log, the data written with it in bulk, the index, blobs,
+/// leases, servers, migrations.
 const OWN: [&str; 12] = [
     "_sqlx_migrations",
     "blob_parts",
@@ -30,7 +31,7 @@ const OWN: [&str; 12] = [
     "threads",
     "vectors",
 ];
-/// The index, which on SQLite has a file of its own; and what is written there besides.
+/// The index, which on SQLite has a file of its own; and the tables beside it there.
 const INDEX: [&str; 4] = ["event_words", "indexed", "marks", "uploads"];
 
 /// Columns by table: whether each is a number, and its place in the key.
@@ -184,7 +185,7 @@ fn table(name: &str) -> &'static Table {
         .table
 }
 
-/// A question whose answer has one order.
+/// Returns a question with one order of its answer.
 fn question(runner: &mut TestRunner) -> Select {
     let (of_timers, of_space) = drawn(runner, (any::<bool>(), any::<bool>()));
     let table = table(if of_timers { "timers" } else { "contacts" });
@@ -290,7 +291,7 @@ async fn a_question_has_the_same_answer_everywhere() {
     assert!(answers.windows(2).all(|pair| pair[0] == pair[1]));
 }
 
-/// What the rows mean is read by column name: contacts and timers come back as they were set.
+/// The columns of rows are read by name: contacts and timers come back as they were set.
 #[tokio::test]
 async fn rows_are_read_by_the_names_of_their_columns() {
     for medium in media().await {
@@ -339,7 +340,7 @@ async fn rows_are_read_by_the_names_of_their_columns() {
     }
 }
 
-/// A store in memory is for one at a time, and what it stored is there when it is opened again.
+/// A store in memory is for one at a time, and its events are there when it is opened again.
 #[tokio::test]
 async fn a_disk_in_memory_outlives_its_store() {
     let medium = Medium::memory();

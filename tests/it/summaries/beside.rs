@@ -1,4 +1,5 @@
-//! Summaries are made beside everything else: no reply waits for them, no turn that ends takes one along, and no voice sees what they say.
+//! Summaries are made beside everything else: no reply waits for them, no turn that ends takes one
+//! along, and no voice sees their text.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;

@@ -1,4 +1,5 @@
-//! Summaries that cannot be made, or are cut off: what is recorded is not done again, what fails is bounded and said, and nothing waits for it.
+//! Summaries that cannot be made, or are cut off: recorded ones are not made again, failures are
+//! bounded and reported, and nothing waits for them.
 
 use super::*;
 

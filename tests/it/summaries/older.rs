@@ -1,8 +1,8 @@
-//! How far back the first summary of a conversation goes that was there before anything was summed up.
+//! The reach of the first summary in a conversation that is older than summaries.
 
 use super::*;
 
-/// A conversation of 243 events that nobody summed up, from then on summed up so far back.
+/// Makes a conversation of 243 events without a summary, from then on summed up so far back.
 async fn long_one(medium: Medium, stub: &Stub, back: u64) -> App {
     let mut app = sums_up(medium, stub)
         .env("THINKD_HISTORY__SUMMARIES", false)

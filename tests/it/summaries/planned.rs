@@ -1,5 +1,5 @@
-//! What a view shows is disjoint and covers what it says, whatever a log is like, and whatever was summed up of it and cleared away; through the
-//! client of the model and a store, without a server.
+//! A view's parts are disjoint and cover the range that it names, for any log, and any summaries
+//! and clearings of it. Through the client of the model and a store, without a server.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::support::stored::open;
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Events come: what kinds, and how long.
+    /// Events come: the kind and the length of each.
     Events(Vec<(u8, usize)>),
     /// So many summaries are made, if they are due.
     Sum(usize),
@@ -99,7 +99,7 @@ struct Bench {
     store: Arc<dyn Store>,
     client: ModelClient,
     place: TurnPlace,
-    /// What was read of each event by summaries of events: characters from and to.
+    /// The part of each event that summaries of events read: characters from and to.
     read: Vec<(Seq, u64, Option<u64>)>,
 }
 

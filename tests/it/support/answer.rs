@@ -30,7 +30,7 @@ impl Gate {
     }
 }
 
-/// What the stub answers.
+/// An answer of the stub.
 #[derive(Clone)]
 pub struct Answer {
     pub(super) status: u16,
@@ -68,7 +68,7 @@ pub fn call(tool: &str, arguments: Value) -> Answer {
     text("").and(tool, arguments)
 }
 
-/// One tool call whose arguments are this text, JSON or not.
+/// One tool call with this text, JSON or not, as its arguments.
 pub fn call_raw(tool: &str, arguments: &str) -> Answer {
     let mut answer = text("");
     answer.calls.push((tool.to_owned(), arguments.to_owned()));

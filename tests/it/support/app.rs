@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::http::{self, Reply};
 use super::{Medium, Socket, Stub, ms, oracle, watchdog, within};
 
-/// What a server is started with.
+/// The configuration that a server is started with.
 pub struct Setup {
     medium: Medium,
     env: BTreeMap<String, String>,
@@ -40,7 +40,8 @@ pub struct Process {
 }
 
 impl Setup {
-    /// A server on this database, whose model is the stub, and without the voices that a new mind begins with.
+    /// A server on this database, with the stub as its model, and without the voices that a new
+    /// mind begins with.
     pub fn new(medium: Medium, stub: &Stub) -> Self {
         Self::offline(medium)
             .env("THINKD_MODEL", "stub")
@@ -103,7 +104,8 @@ impl Setup {
         self
     }
 
-    /// Another program than thinkd's own, such as this test binary itself, told by its arguments what to do.
+    /// Another program than thinkd's own, such as this test binary itself, directed by its
+    /// arguments.
     #[must_use]
     pub fn program(mut self, program: PathBuf) -> Self {
         self.program = program;
@@ -129,7 +131,7 @@ impl Setup {
         self.medium.folder()
     }
 
-    /// Whether its database is Postgres.
+    /// Returns whether its database is Postgres.
     pub fn is_postgres(&self) -> bool {
         self.medium.is_shared()
     }
@@ -178,7 +180,8 @@ impl Setup {
     }
 }
 
-/// One run of the program to its end, with this environment and no other: how it ended, and what it said.
+/// Runs the program to its end, with this environment and no other. Returns its exit code and its
+/// output.
 pub async fn ran(folder: &Path, env: &[(&str, &str)], arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_thinkd"));
     command
@@ -260,7 +263,7 @@ impl Drop for Process {
     }
 }
 
-/// Reads what the process says, line by line, in a thread, and finds the address it listens on.
+/// Reads the output of the process, line by line, in a thread, and finds the address it listens on.
 fn collect(
     from: impl Read + Send + 'static,
     into: Arc<Mutex<String>>,
@@ -289,7 +292,7 @@ fn address_in(line: &str) -> Option<String> {
 }
 
 impl App {
-    /// A server on this database whose model is the stub, without voices.
+    /// A server on this database with the stub as its model, without voices.
     pub async fn start(medium: Medium, stub: &Stub) -> Self {
         Setup::new(medium, stub).start().await
     }
@@ -396,7 +399,7 @@ impl App {
         setup.start_bare().await
     }
 
-    /// What the program printed in this run.
+    /// Returns the output of the program in this run.
     pub fn output(&self) -> String {
         self.process
             .as_ref()
@@ -414,7 +417,7 @@ impl App {
         self.setup.medium.folder().to_owned()
     }
 
-    /// Whether the database is Postgres.
+    /// Returns whether the database is Postgres.
     pub fn is_postgres(&self) -> bool {
         self.setup.medium.is_shared()
     }
@@ -476,7 +479,7 @@ impl App {
         http::send(self.request("POST", path).json(&body)).await
     }
 
-    /// The same, whatever the answer, if one comes at all.
+    /// The same, with any answer or none.
     pub async fn post_raw(&self, path: &str, body: Value) {
         let _ = self.request("POST", path).json(&body).send().await;
     }
@@ -586,7 +589,7 @@ impl App {
         thread
     }
 
-    /// Says something in a thread without waiting for what comes of it; the ack.
+    /// Says something in a thread without waiting for the outcome. Returns the ack.
     pub async fn say_in(&self, thread: &str, text: &str) -> Value {
         self.post(
             &format!("/threads/{thread}/messages"),

@@ -53,7 +53,7 @@ impl Cluster {
         Some(cluster)
     }
 
-    /// A standby of it: what is acknowledged from now on is on both.
+    /// A standby of it: every write that is acknowledged from now on is on both.
     pub async fn standby(&self) -> Self {
         let folder = folder();
         owned(&folder);
@@ -258,7 +258,7 @@ impl Relay {
     }
 }
 
-/// Relays until nobody changes its course any more.
+/// Relays until the sender of its course is gone.
 async fn relay(listener: std::net::TcpListener, mut heard: watch::Receiver<Course>) {
     let listener = TcpListener::from_std(listener).unwrap();
     loop {
@@ -278,7 +278,7 @@ async fn relay(listener: std::net::TcpListener, mut heard: watch::Receiver<Cours
     }
 }
 
-/// Passes on all bytes, until the relay falls silent or closes what is open.
+/// Passes on all bytes, until the relay falls silent or closes its open connections.
 async fn pass(
     mut from: TcpStream,
     (place, number): (Place, u32),

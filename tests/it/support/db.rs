@@ -34,7 +34,7 @@ impl Folder {
         Self(path)
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -140,7 +140,7 @@ impl Medium {
         medium
     }
 
-    /// Where it lies, if it is a store in memory.
+    /// Returns the disk of a store in memory; none for any other.
     pub fn disk(&self) -> Option<&Disk> {
         self.disk.as_ref()
     }
@@ -150,7 +150,7 @@ impl Medium {
         Self::of(self.url.clone())
     }
 
-    /// Whether several servers can share it.
+    /// Returns whether several servers can share it.
     pub fn is_shared(&self) -> bool {
         self.url.starts_with("postgres")
     }
@@ -184,7 +184,7 @@ impl Medium {
         self.pooler.as_deref()
     }
 
-    /// What `DATABASE_URL` is to be.
+    /// Returns the value for `DATABASE_URL`.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -201,7 +201,7 @@ impl Medium {
             .map(|(admin, name)| (admin.as_str(), name.as_str()))
     }
 
-    /// Whether it is Postgres.
+    /// Returns whether it is Postgres.
     pub fn is_postgres(&self) -> bool {
         self.drop_on.is_some()
     }

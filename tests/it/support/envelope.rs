@@ -11,7 +11,7 @@ const MEMBERS: [&str; 8] = [
 ];
 const SOURCES: [&str; 4] = ["user", "tool", "system", "internal"];
 const MODALITIES: [&str; 4] = ["text", "image", "audio", "state"];
-/// What would be a causal reference, at any depth of an envelope.
+/// Members that would be causal references, at any depth of an envelope.
 const CAUSAL: [&str; 6] = [
     "ref_ids",
     "refs",
@@ -21,7 +21,7 @@ const CAUSAL: [&str; 6] = [
     "correlation_id",
 ];
 
-/// What is wrong with an event's envelope; empty when nothing is.
+/// Returns the faults of an event's envelope; empty without any.
 pub fn faults(event: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let mut must = |right: bool, what: &str| {

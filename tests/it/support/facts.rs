@@ -6,10 +6,11 @@ use thinkd::event::raw::Raw;
 
 use crate::own_features::own_feature;
 
-/// What a test writes in the name of a newer build has this text: it need not be known.
+/// The text of every event that a test writes in the name of a newer build: such an event need not
+/// be known.
 const NEWER: &str = "newer";
 
-/// What is wrong with what an event says; empty when nothing is.
+/// Returns the faults of an event's fact; empty without any.
 pub fn faults(event: &Value) -> Vec<String> {
     if event["payload"]["text"] == NEWER {
         return Vec::new();

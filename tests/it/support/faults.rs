@@ -30,8 +30,8 @@ fn slow_disk() -> Option<&'static PathBuf> {
     LIBRARY.get_or_init(|| library("slow_disk")).as_ref()
 }
 
-/// A server whose clock is so many seconds ahead as `WrongClock::is_ahead` says; none where that
-/// cannot be had.
+/// A server with a clock that is so many seconds ahead as `WrongClock::is_ahead` says; none where
+/// that cannot be had.
 pub fn with_wrong_clock(setup: Setup) -> Option<(Setup, WrongClock)> {
     static LIBRARY: OnceLock<Option<PathBuf>> = OnceLock::new();
     let Some(library) = LIBRARY.get_or_init(|| library("wrong_clock")) else {
@@ -102,19 +102,20 @@ pub async fn fast_commits(app: &App) {
     }
 }
 
-/// Whatever has to be done to the database behind the server's back.
+/// Executes this text on the database, behind the server's back.
 pub async fn execute(app: &App, text: &str) {
     super::stored::execute(app.database(), text).await;
 }
 
-/// While this lives no statement of an append comes to its end: somebody else has what it needs.
+/// While this lives, no statement of an append comes to its end: another connection has the lock
+/// that it needs.
 pub struct Hanging {
     postgres: Option<PgConnection>,
     sqlite: Option<SqliteConnection>,
 }
 
 impl Hanging {
-    /// Takes it.
+    /// Takes the lock.
     pub async fn begin(app: &App) -> Self {
         if app.is_postgres() {
             let mut connection = PgConnection::connect(app.database()).await.unwrap();

@@ -1,4 +1,5 @@
-//! Live followers of a log, one for each way to follow: they suffer when the log grows and nobody is told.
+//! Live followers of a log, one for each way to follow: they suffer when the log grows and they are
+//! not told.
 
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -119,7 +120,7 @@ impl Followers {
     }
 }
 
-/// Says something over HTTP and waits for the reply, beside whatever else happens.
+/// Says something over HTTP and waits for the reply in a task of its own.
 pub fn telling(app: &App, thread: &str, text: &str) -> JoinHandle<super::Reply> {
     let path = format!("/threads/{thread}/messages?wait=15");
     let request = app.request("POST", &path).json(&json!({ "text": text }));

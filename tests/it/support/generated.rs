@@ -4,14 +4,15 @@ use std::path::Path;
 
 use thinkd::edge::packed::{packed, unpacked};
 
-/// Compares a file of the repository with what it should be; where it differs, leaves the right one for the reader to copy.
+/// Compares a file of the repository with its fresh text; where they differ, leaves the right one
+/// for the reader to copy, and panics.
 pub fn is_fresh(file: &str, fresh: &str) {
     compare(file, fresh.as_bytes(), |committed| {
         committed == fresh.as_bytes()
     });
 }
 
-/// The same of a file that lies compressed in the repository: what it says is compared.
+/// The same of a file that lies compressed in the repository: its unpacked text is compared.
 pub fn is_fresh_packed(file: &str, fresh: &str) {
     compare(file, &packed(fresh), |committed| {
         unpacked(committed) == fresh

@@ -1,4 +1,5 @@
-//! Reads what the code imports: the paths that a file names, the floors of `lib.rs`, the files of a folder.
+//! Reads the imports of the code: the paths that a file names, the floors of `lib.rs`, the files of
+//! a folder.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,8 @@ pub fn paths_below(module: &[String], child: &str, code: &str) -> Vec<Module> {
     found
 }
 
-/// What `lib.rs` hands out of its modules, by its last name: `pub use a::b::{C, D};`.
+/// Returns the paths that `lib.rs` hands out of its modules, by their last name: `pub use a::b::{C,
+/// D};`.
 pub fn handed_out(lib: &str) -> BTreeMap<String, Module> {
     let mut found = Vec::new();
     for (at, word) in lib.match_indices("\npub use ") {
@@ -54,7 +56,7 @@ pub fn handed_out(lib: &str) -> BTreeMap<String, Module> {
     found.into_iter().filter_map(named).collect()
 }
 
-/// Reads a path, or the group it ends with, and returns what is left of the text.
+/// Reads a path, or the group it ends with, and returns the rest of the text.
 fn read_path<'a>(mut text: &'a str, mut path: Module, found: &mut Vec<Module>) -> &'a str {
     loop {
         text = text.trim_start();
@@ -108,7 +110,7 @@ pub fn code(text: &str) -> String {
 /// A floor: a folder of `server/`.
 pub struct Floor {
     pub name: String,
-    /// What its docstring in `lib.rs` says.
+    /// The text of its docstring in `lib.rs`.
     pub says: String,
 }
 

@@ -1,4 +1,5 @@
-//! An issuer of tokens on loopback: it publishes keys that a test chooses, answers, fails or hangs, and counts who asks.
+//! An issuer of tokens on loopback: it publishes keys that a test chooses, answers, fails or hangs,
+//! and counts the fetches.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +24,7 @@ use tokio::task::AbortHandle;
 
 use super::{Medium, Setup, Stub};
 
-/// What tokens are for.
+/// The audience of the tokens.
 pub const AUDIENCE: &str = "thinkd-test";
 
 /// A key that signs tokens.
@@ -150,7 +151,7 @@ fn ec(algorithm: &'static EcdsaSigningAlgorithm) -> EcdsaKeyPair {
     EcdsaKeyPair::from_pkcs8(algorithm, document.as_ref(), &random).unwrap()
 }
 
-/// What is signed of a token.
+/// Returns the part of a token that is signed.
 pub fn unsigned(header: &Value, claims: &Value) -> String {
     format!(
         "{}.{}",
@@ -164,7 +165,7 @@ pub fn in_seconds(more: f64) -> f64 {
     thinkd::words::time::now().micros() as f64 / 1e6 + more
 }
 
-/// How an issuer answers.
+/// The way in which an issuer answers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Manner {
     /// With its keys.
@@ -177,7 +178,7 @@ pub enum Manner {
 
 /// An issuer that runs.
 pub struct Issuer {
-    /// What its tokens say in `iss`.
+    /// The `iss` of its tokens.
     pub url: String,
     shared: Arc<Shared>,
     task: AbortHandle,
@@ -223,12 +224,12 @@ impl Issuer {
             .unwrap_or_else(PoisonError::into_inner) = keys;
     }
 
-    /// It answers in this way from now on, to those who wait, too.
+    /// Answers in this way from now on, also to requests that wait.
     pub fn behave(&self, manner: Manner) {
         self.shared.manner.send_replace(manner);
     }
 
-    /// How often its keys were fetched.
+    /// Returns the number of times that its keys were fetched.
     pub fn fetches(&self) -> usize {
         self.shared.fetches.load(Ordering::SeqCst)
     }
@@ -241,7 +242,7 @@ impl Issuer {
             .env("THINKD_JWT__JWKS_URL", format!("{}/jwks", self.url))
     }
 
-    /// What a token of a user says that is in order, for an hour.
+    /// Returns the claims of a user's token that is in order, for an hour.
     pub fn claims(&self, user: &str, space: &str, role: &str) -> Value {
         json!({
             "iss": self.url, "aud": AUDIENCE, "sub": user, "space": space, "role": role,

@@ -103,7 +103,8 @@ pub async fn calls(url: &str) -> Option<Calls> {
     Some(calls)
 }
 
-/// Fails if the log at this URL has an action without exactly one result. For where nobody can wait.
+/// Fails if the log at this URL has an action without exactly one result. For callers that cannot
+/// wait.
 pub fn check(url: &str) {
     let url = url.to_owned();
     let read = std::thread::spawn(move || {

@@ -1,4 +1,5 @@
-//! A planted world for recall: statements about people, places and firms from a seed, and questions whose answers are known. Nothing of it is random.
+//! A planted world for recall: statements about people, places and firms from a seed, and questions
+//! with known answers. Nothing of it is random.
 
 #![allow(dead_code, reason = "the bench asks, and compares nothing")]
 
@@ -31,16 +32,16 @@ impl Dice {
     }
 }
 
-/// What a question is like.
+/// The kind of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// It has the words of the statement.
+    /// With the words of the statement.
     Lexical,
-    /// It has the name, and other words.
+    /// With the name, and other words.
     Paraphrase,
-    /// It needs two statements, and names what one of them is about.
+    /// Needs two statements, and names the subject of one of them.
     MultiHop,
-    /// Nothing is known of it; half of these ask for something known of somebody unknown.
+    /// Nothing is known of it; half of these ask for a known relation of an unknown name.
     None,
 }
 
@@ -57,7 +58,8 @@ pub struct Said {
     pub edge: [String; 3],
 }
 
-/// A relation: its name, what it is of and to, how it is said, how it is asked in the same words, and in others.
+/// A relation: its name, the kinds of its two ends, its sentences, its question in the same words,
+/// and its questions in others.
 struct Relation {
     name: &'static str,
     ends: [usize; 2],

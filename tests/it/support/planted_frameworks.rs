@@ -1,20 +1,21 @@
-//! Planted frameworks, good and bad ones, and what using them by their tallies comes to over 2,000 like tasks beside using none. Whether a task is solved is
-//! drawn once for both, so that what differs is the frameworks' doing. The bench uses it, too.
+//! Planted frameworks, good and bad ones, and the outcome of their use by their tallies, over 2,000
+//! like tasks, beside the use of none. Each task is drawn once for both, solved or not, so that
+//! every difference is the frameworks' doing. The bench uses it, too.
 
 use thinkd::event::framework::{Begun, Tally};
 
 /// Tasks of a seed.
 pub const TASKS: usize = 2000;
-/// What good frameworks add to the chance of a task, and what costly ones take from it.
+/// The gain by good frameworks in the chance of a task, and the loss by costly ones.
 const GAIN: f64 = 0.2;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Worth {
-    /// It never works.
+    /// Never works.
     Never,
-    /// It takes 20 points.
+    /// Takes 20 points.
     Costs,
-    /// It adds 20 points.
+    /// Adds 20 points.
     Gains,
 }
 
@@ -24,7 +25,7 @@ pub struct Planted {
     chance: f64,
     pub tally: Tally,
     pub uses: u32,
-    /// How many uses there had been when it was not used any more.
+    /// The number of its uses when it was given up.
     pub ended: Option<u32>,
 }
 
@@ -41,7 +42,7 @@ impl Draws {
     }
 }
 
-/// What came of a seed.
+/// The outcome of a seed.
 pub struct Came {
     pub planted: Vec<Planted>,
     /// Tasks solved more than without frameworks, of good ones' tasks and of all.

@@ -24,11 +24,12 @@ pub struct Planted {
     pub chance: f64,
     /// The chance that a verdict is wrong.
     pub judge_error: f64,
-    /// The chance that another try of the same step comes to what that step always tempts to, right or wrong, whatever the words.
+    /// The chance that another try of the same step has the value that the step always tempts to,
+    /// right or wrong, in any words.
     pub repeat: f64,
-    /// What is asked for.
+    /// The world that is asked for: the seed of the right values.
     pub world: u64,
-    /// Which time it is asked for.
+    /// The number of the run of the same world.
     pub run: u64,
 }
 
@@ -50,7 +51,7 @@ impl fmt::Display for Planted {
 }
 
 impl Planted {
-    /// Reads what `Display` writes, wherever it stands in a text.
+    /// Reads the output of `Display` from any place in a text.
     fn find(text: &str) -> Option<Self> {
         let of = |name: &str| -> Option<f64> {
             let (_, after) = text.split_once(&format!("{name}="))?;
@@ -83,7 +84,7 @@ impl Planted {
         draw(&[self.world, step as u64, 1]) % VALUES
     }
 
-    /// What the chance makes of a seed: the right value, or another one.
+    /// Returns the value that the chance makes of a seed: the right one, or another one.
     fn tried(&self, step: usize, seed: u64) -> u64 {
         let right = self.right(step);
         if share(draw(&[seed, 2])) < self.chance {
@@ -93,7 +94,7 @@ impl Planted {
         }
     }
 
-    /// What a try of a step in these words comes to.
+    /// Returns the value of a try of a step in these words.
     fn value(&self, step: usize, words: &str) -> u64 {
         let seed = draw(&[self.world, self.run, step as u64, hash(words)]);
         let habit = share(draw(&[seed, 4])) < self.repeat;
@@ -124,7 +125,7 @@ impl Planted {
         is_right != (share(draw(&[self.world, self.run, hash(words), 6])) < self.judge_error)
     }
 
-    /// Whether this is the answer to the mission.
+    /// Returns whether this is the answer to the mission.
     pub fn answers(&self, text: &str) -> bool {
         text == written((0..self.steps).map(|step| self.right(step).to_string()))
     }
@@ -147,7 +148,7 @@ impl Planted {
         is_right
     }
 
-    /// Whole attempts, and what most of them come to; of equals what came first.
+    /// Whole attempts, and the result of most of them; of equals the first result.
     pub fn majority(&self) -> bool {
         let mut counts: HashMap<Vec<u64>, (u64, std::cmp::Reverse<u64>)> = HashMap::new();
         for attempt in 0..self.calls() {
@@ -177,13 +178,15 @@ impl Planted {
         })
     }
 
-    /// What a mission comes to by the rule of agreement alone (`event/agreement.rs`), four steps at a time in turn: without a server, so that it can be done
-    /// for many worlds. The bench holds missions of the server against it.
+    /// The outcome of a mission by the rule of agreement alone (`event/agreement.rs`), four steps
+    /// at a time in turn. It needs no server, so that it can be done for many worlds. The bench
+    /// holds missions of the server against it.
     pub fn by_rule(&self) -> bool {
         self.by_tries(|pool| pool)
     }
 
-    /// The same where two tries that agree always do, whatever calls are left: the plain rule.
+    /// The same where two tries that agree always do, with any number of calls left: the plain
+    /// rule.
     pub fn by_two(&self) -> bool {
         self.by_tries(|_| Pool {
             calls: 2,
@@ -227,7 +230,8 @@ impl Planted {
         }
     }
 
-    /// What the scripted model says to a step of a mission (`mission:solve`), given the end of its request: the only tool, and its arguments.
+    /// Returns the scripted model's answer to a call of a mission (such as `mission:solve`), given
+    /// the end of its request: the only tool, and its arguments.
     pub fn said(module: &str, last: &str) -> Option<(&'static str, Value)> {
         let planted = Self::find(last)?;
         let line = |word: &str| {

@@ -6,7 +6,7 @@ use std::process::{Child, Command};
 use super::db::as_owner;
 use super::{db, ms, watchdog, within};
 
-/// Lets sqlx and thinkd send what PgBouncer does not know.
+/// Lets sqlx and thinkd send parameters that PgBouncer does not know.
 pub const IGNORES: &str = "ignore_startup_parameters = extra_float_digits,options";
 
 /// A pooler, ended when this is dropped.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// How many leading bytes two texts share.
+/// Returns the number of leading bytes that two texts share.
 fn common(a: &[u8], b: &[u8]) -> usize {
     let (mut low, mut high) = (0, a.len().min(b.len()));
     // Whole-slice comparisons are fast, also unoptimised.

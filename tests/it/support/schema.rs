@@ -1,5 +1,6 @@
-//! Validates what tests send and receive against the two contract documents. They are the documents that the server serves, closed for
-//! this purpose, so that an undocumented member is found (clients are told to ignore such members).
+//! Validates the messages that tests send and receive against the two contract documents. They are
+//! the documents that the server serves, closed for this purpose, so that an undocumented member is
+//! found (clients are told to ignore such members).
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -81,7 +82,7 @@ fn faults(judge: &Validator, value: &Value) -> String {
     faults.join("\n")
 }
 
-/// What is wrong with a frame; empty when it is as described.
+/// Returns the faults of a frame; empty when it is as described.
 pub fn frame_faults(frame: &Value) -> String {
     let kind = frame["type"].as_str().unwrap_or("message");
     FRAMES.get(kind).map_or_else(
@@ -100,7 +101,7 @@ pub fn check_frame(frame: &Value) {
     );
 }
 
-/// Panics unless the answer is as described. What is at no described address is nobody's business.
+/// Panics unless the answer is as described. An answer at no described address is not checked.
 pub fn check_answer(method: &str, path: &str, status: u16, kind: &str, body: &Value) {
     let Some(operation) = ANSWERS
         .iter()
@@ -132,7 +133,7 @@ pub fn check_answer(method: &str, path: &str, status: u16, kind: &str, body: &Va
     }
 }
 
-/// A document whose objects have no other members than those described.
+/// Returns a copy of a document with objects that have no other members than those described.
 fn closed(document: &Value) -> Value {
     let mut copy = document.clone();
     close(&mut copy, document);

@@ -26,7 +26,7 @@ pub struct Socket {
     next_id: u32,
 }
 
-/// What a socket brought.
+/// The result of a read from a socket.
 enum Came {
     Frame,
     Closed,
@@ -234,7 +234,8 @@ impl Socket {
         self.of_type("problem").await["problem"].clone()
     }
 
-    /// Subscribes to everything after `after`, filtered by these members, and waits until caught up. Returns what was replayed.
+    /// Subscribes to everything after `after`, filtered by these members, and waits until caught
+    /// up. Returns the replayed events.
     pub async fn follow(&mut self, after: i64, filter: Value) -> Vec<Value> {
         let mut frame = json!({ "type": "subscribe", "after": after });
         frame
@@ -254,7 +255,8 @@ impl Socket {
         events
     }
 
-    /// Sends a `subscribe` frame and waits for its ack: what is taken from now on belongs to it.
+    /// Sends a `subscribe` frame and waits for its ack: every frame that is taken from now on
+    /// belongs to it.
     pub async fn subscribe(&mut self, frame: Value) {
         let ack = self.ask(frame).await;
         assert_eq!(ack["type"], "ack", "{ack}");
@@ -279,7 +281,8 @@ impl Socket {
         self.code
     }
 
-    /// Reads for so long and fails if a frame comes that fits: for what must not happen. Prefer to wait for what must.
+    /// Reads for so long and fails if a frame comes that fits: for frames that must not come.
+    /// Prefer to wait for frames that must.
     pub async fn quiet(&mut self, time: Duration, fits: impl Fn(&Value) -> bool) {
         let found = tokio::time::timeout(time, self.find(&fits)).await;
         assert!(!matches!(found, Ok(Some(_))), "{:#?}", found);

@@ -23,7 +23,7 @@ use tokio::task::AbortHandle;
 use super::answer::{Answer, reply, text};
 use super::within;
 
-/// What became of a request.
+/// The fate of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// Still being answered.
@@ -36,7 +36,7 @@ pub enum Fate {
 
 /// A request as it came.
 pub struct Request {
-    /// Which one it is, from 0, over all modules.
+    /// Its number, from 0, over all modules.
     pub index: usize,
     /// Header `x-thinkd-thread`.
     pub thread: String,
@@ -69,12 +69,12 @@ impl fmt::Debug for Request {
 }
 
 impl Request {
-    /// Whether the decision asks.
+    /// Returns whether the decision asks.
     pub fn is_decision(&self) -> bool {
         self.module == "decision"
     }
 
-    /// Whether a voice asks.
+    /// Returns whether a voice asks.
     pub fn is_voice(&self) -> bool {
         self.module.starts_with("submodule:")
     }
@@ -109,33 +109,34 @@ impl Request {
             .unwrap_or_default()
     }
 
-    /// Whether the text occurs anywhere in the messages.
+    /// Returns whether the text occurs anywhere in the messages.
     pub fn says(&self, text: &str) -> bool {
         self.text().contains(text)
     }
 
-    /// What it is asked for: a first comment, a follow-up, the answer to a question; a decision, its repair.
-    /// Told by the sentences of `prompts/`, here and nowhere else.
+    /// Returns whether a voice is asked for a follow-up. The kinds of requests are a first comment,
+    /// a follow-up, the answer to a question; a decision, its repair. They are told by the
+    /// sentences of `prompts/`, here and nowhere else.
     pub fn is_follow_up(&self) -> bool {
         self.is_voice() && self.last().contains("has been made: ")
     }
 
-    /// Whether the decision asks this voice something.
+    /// Returns whether the decision asks this voice something.
     pub fn is_question(&self) -> bool {
         self.is_voice() && self.last().contains("asks you the question")
     }
 
-    /// Whether it is a voice's first comment on something new.
+    /// Returns whether it is a voice's first comment on something new.
     pub fn is_comment(&self) -> bool {
         self.is_voice() && !self.is_follow_up() && !self.is_question()
     }
 
-    /// Whether a decision that only talked is asked to use the tool.
+    /// Returns whether a decision that only talked is asked to use the tool.
     pub fn is_repair(&self) -> bool {
         self.is_decision() && self.last().contains("so nobody received it")
     }
 
-    /// The entries of the log that it shows: position, who, text.
+    /// The entries of the log that it shows: position, author, text.
     pub fn entries(&self) -> Vec<Entry> {
         let mut entries: Vec<Entry> = Vec::new();
         for line in self.text().lines() {
@@ -168,7 +169,7 @@ impl Request {
             .collect()
     }
 
-    /// What a user's last entry says; empty without one.
+    /// Returns the text of a user's last entry; empty without one.
     pub fn last_user(&self) -> String {
         let heard = self
             .entries()
@@ -177,7 +178,7 @@ impl Request {
         heard.map(|entry| entry.text).unwrap_or_default()
     }
 
-    /// The positions of those.
+    /// The positions of the entries that it shows.
     pub fn seqs(&self) -> Vec<i64> {
         self.entries().iter().map(|entry| entry.seq).collect()
     }
@@ -200,17 +201,17 @@ impl Request {
         self.body["model"].as_str().unwrap_or_default()
     }
 
-    /// Whether a streamed answer is wanted.
+    /// Returns whether a streamed answer is wanted.
     pub fn streams(&self) -> bool {
         self.body["stream"] == json!(true)
     }
 
-    /// The bytes of its messages, in order: what a provider's cache compares.
+    /// Returns the bytes of its messages, in order: the bytes that a provider's cache compares.
     pub fn prompt_bytes(&self) -> String {
         self.messages().iter().map(ToString::to_string).collect()
     }
 
-    /// What became of it so far.
+    /// Returns its fate so far.
     pub fn fate(&self) -> Fate {
         *self.fate.borrow()
     }
@@ -234,9 +235,9 @@ impl Request {
 pub struct Entry {
     /// Its position.
     pub seq: i64,
-    /// Who.
+    /// Its author.
     pub who: String,
-    /// What.
+    /// Its text.
     pub text: String,
 }
 
@@ -333,7 +334,7 @@ impl Stub {
         }
     }
 
-    /// What `OPENAI_BASE_URL` is to be.
+    /// Returns the value for `OPENAI_BASE_URL`.
     pub fn url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
@@ -343,7 +344,7 @@ impl Stub {
         self.on_each(matches, move |_| answer.clone())
     }
 
-    /// Answers every request that matches with what the function makes of it.
+    /// Answers every request that matches with the function's answer to it.
     pub fn on_each(
         &self,
         matches: impl Fn(&Request) -> bool + Send + 'static,
@@ -356,7 +357,8 @@ impl Stub {
         self
     }
 
-    /// Answers the next requests that match with these, one each; what comes after them is for later rules.
+    /// Answers the next requests that match with these, one each; requests after them are for later
+    /// rules.
     pub fn script(
         &self,
         matches: impl Fn(&Request) -> bool + Send + 'static,
@@ -385,7 +387,7 @@ impl Stub {
             .collect()
     }
 
-    /// How many requests so far match.
+    /// Returns the number of requests so far that match.
     pub fn count(&self, matches: impl Fn(&Request) -> bool) -> usize {
         self.all(matches).len()
     }
@@ -436,7 +438,7 @@ fn default_answer(request: &Request) -> Answer {
     reply(&format!("ok: {}", request.last_user()))
 }
 
-/// Says what became of a request when it is dropped.
+/// Records the fate of a request when it is dropped.
 struct Ending {
     request: Arc<Request>,
     fate: Fate,
@@ -576,7 +578,7 @@ fn sent(
     )
 }
 
-/// The stub itself: what it records and how it answers.
+/// Tests of the stub itself: its records and its answers.
 mod tests {
     use super::*;
     use crate::support::{Gate, status};

@@ -15,43 +15,45 @@ use tokio::sync::{broadcast, watch};
 
 use super::{Gate, within};
 
-/// What a call of a tool comes to.
+/// The outcome of a call of a tool.
 #[derive(Clone)]
 pub enum Does {
     /// This result.
     Answers(Value),
-    /// It sends these messages first, each in the stream of the answer, and then answers this.
+    /// Sends these messages first, each in the stream of the answer, and then answers this.
     Sends(Vec<Value>, Value),
-    /// It answers these bytes, as this type of content.
+    /// Answers these bytes, as this type of content.
     Says(&'static str, String),
-    /// It answers with this status, and a page for people.
+    /// Answers with this status, and a page for people.
     Fails(u16),
     /// An answer with this status, a challenge and these bytes.
     Refuses(u16, String),
     /// An error of the protocol.
     Errs(String),
-    /// It opens the stream of its answer, and answers in it when the gate is open.
+    /// Opens the stream of its answer, and answers in it when the gate is open.
     Streams(Gate, Value),
-    /// It never answers.
+    /// Never answers.
     Hangs,
-    /// It answers when the gate is open.
+    /// Answers when the gate is open.
     Waits(Gate, Value),
-    /// It sends messages without end.
+    /// Sends messages without end.
     Floods,
-    /// It asks these in the stream of the answer, one after the other: method and parameters. Its result are the words of what it is told.
+    /// Asks these in the stream of the answer, one after the other: method and parameters. Its
+    /// result is the words of the replies, a line each.
     Asks(Vec<(&'static str, Value)>),
-    /// It does not know the session any more.
+    /// Does not know the session any more.
     Forgets,
-    /// It keeps the stream of its answer open, and says nothing in it.
+    /// Keeps the stream of its answer open, and says nothing in it.
     Hums,
-    /// It begins an answer of this type of content with these bytes (`ID`: that of the call), and goes on like that.
+    /// Begins an answer of this type of content with these bytes (`ID`: that of the call), and goes
+    /// on like that.
     Begins(&'static str, String, Then),
 }
 
-/// How an answer goes on that has begun.
+/// The rest of an answer that has begun.
 #[derive(Clone, Copy)]
 pub enum Then {
-    /// It breaks off: the connection is gone.
+    /// Breaks off: the connection is gone.
     Breaks,
     /// Nothing more comes.
     Stays,
@@ -73,13 +75,13 @@ struct Inner {
     headers: Mutex<Vec<HeaderMap>>,
     news: Mutex<Option<broadcast::Sender<String>>>,
     is_down: Mutex<bool>,
-    /// What stands on each page of its list of tools, by the cursor.
+    /// The contents of each page of its list of tools, by the cursor.
     pages: Mutex<Option<Pages>>,
     /// The key that its requests need.
     key: Mutex<Option<String>>,
-    /// Where it sends everybody.
+    /// The address to which it redirects every request.
     elsewhere: Mutex<Option<String>>,
-    /// What its stream to follow is, instead of one of news: status and all of it.
+    /// The response to its followers, instead of a stream of news: status and whole stream.
     follows: Mutex<Option<(u16, &'static str)>>,
 }
 
@@ -121,17 +123,17 @@ impl ToolServer {
         server
     }
 
-    /// Where it is.
+    /// Returns its address.
     pub fn url(&self) -> String {
         self.0.url.lock().unwrap().clone()
     }
 
-    /// What this tool's calls come to from now on.
+    /// Sets the outcome of this tool's calls from now on.
     pub fn does(&self, tool: &str, does: Does) {
         self.0.does.lock().unwrap().insert(tool.to_owned(), does);
     }
 
-    /// What it answers to requests of another method.
+    /// Sets its answer to requests of another method.
     pub fn answers(&self, method: &str, result: Value) {
         self.0
             .others
@@ -140,51 +142,51 @@ impl ToolServer {
             .insert(method.to_owned(), result);
     }
 
-    /// It lists its tools in these pages, by the cursor, from now on.
+    /// Lists its tools in these pages, by the cursor, from now on.
     pub fn lists(&self, page: Pages) {
         *self.0.pages.lock().unwrap() = Some(page);
     }
 
-    /// It takes only requests whose header `x-key` is this from now on.
+    /// Takes only requests with this value of the header `x-key` from now on.
     pub fn wants(&self, key: &str) {
         *self.0.key.lock().unwrap() = Some(key.to_owned());
     }
 
-    /// It says that its list of tools is another one.
+    /// Says that its list of tools is another one.
     pub fn says_changed(&self) {
         self.says(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
     }
 
-    /// It never answers requests of another method from now on.
+    /// Never answers requests of another method from now on.
     pub fn hangs(&self, method: &str) {
         self.answers(method, Value::Null);
     }
 
-    /// It has these tools from now on, and says that they changed.
+    /// Has these tools from now on, and says that they changed.
     pub fn changes(&self, tools: Vec<Value>) {
         *self.0.tools.lock().unwrap() = tools;
         self.says_changed();
     }
 
-    /// It sends this to whoever follows it.
+    /// Sends this to all its followers.
     pub fn says(&self, message: &Value) {
         if let Some(news) = &*self.0.news.lock().unwrap() {
             let _ = news.send(message.to_string());
         }
     }
 
-    /// It answers nobody any more, and whoever follows it is cut off.
+    /// Is down: refuses every request (502) from now on, and cuts off its followers.
     pub fn goes(&self) {
         *self.0.is_down.lock().unwrap() = true;
         self.0.news.lock().unwrap().take();
     }
 
-    /// It sends everybody to another one from now on.
+    /// Redirects every request to another one from now on.
     pub fn sends_on(&self, other: &Self) {
         *self.0.elsewhere.lock().unwrap() = Some(other.url());
     }
 
-    /// It knows no sessions, and says that of its tools.
+    /// Knows no sessions, and declares this of its tools.
     pub fn has_no_sessions(&self, tools: &Value) {
         let about = json!({ "name": "stub", "version": "1" });
         let can = json!({ "tools": tools });
@@ -194,12 +196,12 @@ impl ToolServer {
         );
     }
 
-    /// Who wants to follow it gets this status, and this stream, which ends.
+    /// Gives its followers this status, and this stream, which ends.
     pub fn is_followed_by(&self, status: u16, stream: &'static str) {
         *self.0.follows.lock().unwrap() = Some((status, stream));
     }
 
-    /// It is back.
+    /// Comes back.
     pub fn comes_back(&self) {
         *self.0.news.lock().unwrap() = Some(broadcast::channel(64).0);
         *self.0.is_down.lock().unwrap() = false;
@@ -231,7 +233,7 @@ impl ToolServer {
         self.heard(method)[count - 1].clone()
     }
 
-    /// Waits until it is told what it asked: the answer to the request of this id.
+    /// Waits for the answer to its request of this id, and returns it.
     pub async fn told(&self, id: &str) -> Value {
         let mut heard = self.0.heard.subscribe();
         let is_answer = |message: &Value| message["id"] == id && message["method"].is_null();

@@ -8,7 +8,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 static SHELL: OnceLock<Mutex<Child>> = OnceLock::new();
 
-/// Reads `+pid` and `-pid`; at the end of its input kills what was added and not taken off.
+/// Reads `+pid` and `-pid`; at the end of its input kills the processes that were added and not
+/// taken off.
 const SCRIPT: &str = r#"
 on=" "
 while read -r line; do
@@ -32,7 +33,7 @@ pub fn watch(pid: u32) {
     tell(&format!("+{pid}"));
 }
 
-/// It has ended: its id may be somebody else's soon.
+/// Forgets a process that has ended: another one may have its id soon.
 pub fn forget(pid: u32) {
     tell(&format!("-{pid}"));
 }

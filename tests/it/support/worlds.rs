@@ -1,6 +1,7 @@
-//! A planted world: facts that change from year to year, and claims about them from sources that err, lie, repeat themselves, come late and give
-//! orders. Everything comes from a seed. What is so is known here and behind the door of the instrument (`worlds/door.rs`); the model
-//! (`worlds/model.rs`) reads only what it is sent.
+//! A planted world: facts that change from year to year, and claims about them from sources that
+//! err, lie, repeat themselves, come late and give orders. Everything comes from a seed. The truth
+//! is known here and behind the door of the instrument (`worlds/door.rs`); the model
+//! (`worlds/model.rs`) reads only the messages that it is sent.
 #![allow(dead_code, reason = "the test and the bench each use a part")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +21,7 @@ pub mod run;
 pub const FIRST_YEAR: u32 = 2010;
 /// Of 100 facts so many change once, in a year of the claims.
 const CHANGING: usize = 40;
-/// Of 100 claims so many say something again, give orders, or tell what was so before.
+/// Of 100 claims so many say something again, give orders, or tell a former value.
 const AGAIN: usize = 8;
 const ORDERS: usize = 4;
 const LATE: usize = 8;
@@ -29,14 +30,15 @@ const CHORUS: usize = 80;
 /// Of 100 claims so many use an alias of the subject.
 const ALIASED: usize = 10;
 
-/// A relation: its name, what it joins, whether a subject has one object at a time, and three ways to say it.
+/// A relation: its name, its two ends, whether a subject has one object at a time, and three ways
+/// to say it.
 pub struct Relation {
     /// Its name.
     pub name: &'static str,
     ends: [usize; 2],
-    /// Whether a subject has one object at a time.
+    /// Set where a subject has one object at a time.
     pub single: bool,
-    /// How it is said: `{s}`, `{o}`, `{y}`.
+    /// Its three sentences: `{s}`, `{o}`, `{y}`.
     pub said: [&'static str; 3],
 }
 
@@ -108,14 +110,14 @@ pub const RELATIONS: [Relation; 6] = [
     },
 ];
 
-/// What somebody says of somebody: with the name that was used.
+/// A claim about a subject, under the name that was used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Claim {
-    /// What it is about.
+    /// Its subject.
     pub subject: String,
-    /// Which of `RELATIONS`.
+    /// Its index in `RELATIONS`.
     pub relation: usize,
-    /// What is said of it.
+    /// The object that is claimed.
     pub object: String,
     /// Since when.
     pub from: u32,
@@ -132,18 +134,18 @@ impl Claim {
     }
 }
 
-/// Who says something.
+/// The speaker of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum By {
     /// A source that is right in so many of 100 cases.
     Source(usize),
-    /// Liars who all say the same.
+    /// Liars that all say the same.
     Chorus,
-    /// Somebody who tells what was so before.
+    /// A speaker of a former value.
     Late,
-    /// Somebody who says again what was said.
+    /// A speaker that repeats an earlier claim.
     Again,
-    /// Somebody who gives orders to the model, beside a false claim or without one.
+    /// A speaker that gives orders to the model, beside a false claim or without one.
     Order,
 }
 
@@ -152,33 +154,33 @@ pub enum By {
 pub struct Said {
     /// The words.
     pub text: String,
-    /// Who.
+    /// The speaker.
     pub by: By,
-    /// What they say.
+    /// The claim, if there is one.
     pub claim: Option<Claim>,
 }
 
 /// A subject's objects of one relation: since when each. Of a single-valued relation each ends the one before.
 #[derive(Debug, Clone)]
 pub struct Fact {
-    /// What it is about.
+    /// Its subject.
     pub subject: String,
-    /// Which of `RELATIONS`.
+    /// Its index in `RELATIONS`.
     pub relation: usize,
-    /// Since when, what; the oldest first.
+    /// The objects, each with the year of its beginning; the oldest first.
     pub values: Vec<(u32, String)>,
-    /// What the chorus says of it.
+    /// The object that the chorus claims.
     pub lie: Option<String>,
 }
 
-/// How a claim stands to what is so.
+/// The truth of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Truth {
-    /// It is so.
+    /// True.
     So,
-    /// It is not, and was not.
+    /// False, now and before.
     Not,
-    /// It was so, until another value came.
+    /// True until this year, when this value came.
     Until(u32, String),
 }
 
@@ -186,9 +188,9 @@ pub enum Truth {
 pub struct World {
     /// The seed.
     pub seed: u64,
-    /// What is so, by subject and relation.
+    /// The true facts, by subject and relation.
     pub facts: BTreeMap<(String, usize), Fact>,
-    /// Other names, and whose they are.
+    /// Other names, each with its subject.
     pub aliases: BTreeMap<String, String>,
     /// The claims of each year.
     pub years: Vec<Vec<Said>>,
@@ -245,7 +247,7 @@ impl World {
         world
     }
 
-    /// What is so of a claim in a year. Other names of a subject are known here.
+    /// Returns the truth of a claim in a year. Other names of a subject are known here.
     pub fn truth(&self, claim: &Claim, now: u32) -> Truth {
         let subject = self.whose(&claim.subject).to_owned();
         let Some(fact) = self.facts.get(&(subject, claim.relation)) else {
@@ -273,7 +275,7 @@ impl World {
 }
 
 impl World {
-    /// Whose name a name is.
+    /// Returns the subject of a name.
     pub fn whose<'a>(&'a self, name: &'a str) -> &'a str {
         self.aliases.get(name).map_or(name, String::as_str)
     }

@@ -1,9 +1,10 @@
-//! A voice that is removed while it speaks: nobody asks it anything more, and what it still says is kept as late.
+//! A voice that is removed while it speaks: it is asked nothing more, and any text that it still
+//! says is kept as late.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
-/// What a voice said, with its tags.
+/// Returns the texts of a voice, with their tags.
 fn said_by<'a>(log: &'a [Value], name: &str) -> Vec<(&'a str, Vec<&'a str>)> {
     let tag = format!("submodule:{name}");
     let spoke = |e: &&Value| {

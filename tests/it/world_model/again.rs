@@ -1,4 +1,5 @@
-//! What is tried again because an instrument came, and what bounds trials: claims that wait, calls in an hour, appends of a retraction.
+//! Trials that are run again because an instrument came, and the bounds of trials: claims that
+//! wait, calls in an hour, appends of a retraction.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ use super::*;
 
 const NOT_THERE_YET: (&str, bool) = ("THINKD_TOOLS__CODE__ENABLED", false);
 
-/// The last of the events of statements that judge, with what they say.
+/// Returns the statement and the text of each event that judges, in order.
 fn words_of(log: &[Value]) -> Vec<(&str, &str)> {
     let judged = with(log, &["statement", "judged"]);
     judged

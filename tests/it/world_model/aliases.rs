@@ -1,4 +1,5 @@
-//! Which names are one, by themselves: on 2,000 planted pairs of names, of which half are one and half only look so, and whatever is merged and un-merged.
+//! The rules for names that are one, by themselves: on 2,000 planted pairs of names, and on any
+//! merges and un-merges. Half of the pairs are one, and half only look so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +42,8 @@ struct Pair {
     kind: &'static str,
     names: [String; 2],
     is_one: bool,
-    /// What is said of both: the relation, what became of it, what carried it, and whether it has an end.
+    /// The statement about both: the relation, its status, the instrument that carried it, and
+    /// whether it has an end.
     said: Option<(&'static str, Status, Instrument, bool)>,
 }
 
@@ -224,7 +226,8 @@ fn judged(status: Status, carried: Instrument, has_end: bool) -> Judged {
     }
 }
 
-/// Merges that all that is said of the pairs makes, in one space: what one pair merges wrongly can reach others.
+/// Returns the merges by all statements about the pairs, in one space: a wrong merge of one pair
+/// can reach others.
 fn names_of(pairs: &[Pair]) -> Names {
     let merges: Vec<Vec<String>> = pairs
         .iter()
@@ -247,7 +250,7 @@ fn names_of(pairs: &[Pair]) -> Names {
     Names::of(merges.iter().map(Vec::as_slice))
 }
 
-/// Precision and recall of a rule, and what it gets wrong by kind.
+/// Returns precision and recall of a rule, and the number of its errors by kind.
 fn measured(
     pairs: &[Pair],
     rule: impl Fn(&Pair) -> bool,
@@ -269,7 +272,7 @@ fn measured(
     (share(right, wrong), share(right, missed), errors)
 }
 
-/// How many letters two names differ by.
+/// Returns the number of letters by which two names differ.
 fn distance(one: &str, other: &str) -> usize {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let mut row: Vec<usize> = (0..=other.len()).collect();

@@ -1,4 +1,4 @@
-//! The audit: what is wrong or doubtful in a memory is told, page by page, and nothing is changed by it.
+//! The audit: faults and doubts in a memory are told, page by page, and nothing is changed by it.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,8 @@ use thinkd::words::id::{Space, ThreadId, fresh};
 
 use super::*;
 
-/// Statements that are held, as a log has them that nobody looked after: no trial joined them, and none was tested.
+/// Plants statements that are held, as a log without upkeep has them: no trial joined them, and
+/// none was tested.
 pub(super) async fn planted(database: &str, texts: &[impl AsRef<str>]) {
     let store = stored::open_at(database).await;
     for text in texts.iter().map(AsRef::as_ref) {
@@ -23,7 +24,7 @@ pub(super) async fn planted(database: &str, texts: &[impl AsRef<str>]) {
     store.close().await;
 }
 
-/// One of these, of a time.
+/// Plants one of these, of a time.
 async fn plant(store: &Arc<dyn Store>, text: &str, valid: &Value) {
     let source = Source {
         by: Claimant::Mind,

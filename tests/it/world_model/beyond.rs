@@ -10,7 +10,7 @@ use super::recall::{AT_B, MAYOR, knowing};
 use super::*;
 
 const BREAD: &str = "Fresh bread is sold behind the mill.";
-/// It shares no word with the statement that answers it.
+/// A question that shares no word with the statement that answers it.
 const BAKERY: &str = "/recall?q=is+any+bakery+around+here";
 
 /// So many statements: the first is scanned where thirty are, the last is not.

@@ -18,7 +18,7 @@ use thinkd::words::id::{Space, ThreadId, fresh};
 
 use crate::support::{Medium, stored};
 
-/// A model, and a store for what it makes.
+/// A model, and a store for its vectors.
 pub struct Vectors {
     meaning: Arc<Meaning>,
     store: Arc<dyn Store>,
@@ -26,7 +26,8 @@ pub struct Vectors {
 }
 
 impl Vectors {
-    /// Those of e5-small, at the endpoint that `THINKD_E5` names.
+    /// Returns the vectors of e5-small, at the endpoint that `THINKD_E5` names; none where it is
+    /// not set.
     pub async fn e5() -> Option<Self> {
         let url = std::env::var("THINKD_E5").ok()?;
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -48,7 +49,7 @@ impl Vectors {
         })
     }
 
-    /// Gives a view the vectors of its statements, and says what questions mean.
+    /// Gives a view the vectors of its statements, and returns the meanings of questions.
     pub async fn of(
         &self,
         view: &mut View,

@@ -1,4 +1,5 @@
-//! The instrument code: what the code of a prediction comes to says whether it is so, and no model is asked.
+//! The instrument code: the value of a prediction's code says whether it is so, and no model is
+//! asked.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! What contradicts each other: a word only where a status changes, however many there are; what contradicts a statement is found when it is shown.
+//! Statements that contradict each other: a word only where a status changes, however many there
+//! are; the statements that contradict one are found when it is shown.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};

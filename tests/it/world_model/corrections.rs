@@ -1,5 +1,6 @@
-//! What is not held any more is said where it was read: in the views of the threads that it came from, and of those whose recall returned it. No
-//! turn begins by it, what was sent before stays a prefix, and a crash loses and repeats nothing.
+//! A statement that is not held any more is corrected where it was read. These are the views of the
+//! threads that it came from, and of those with a recall that returned it. No turn begins by a
+//! correction, the messages sent before stay a prefix, and a crash loses and repeats nothing.
 
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ use thinkd::words::id::{Space, ThreadId, fresh};
 
 use super::*;
 
-/// A server whose decisions remember and recall, and a stub of which every claim survives.
+/// Starts a server with decisions that remember and recall, and a stub by which every claim
+/// survives.
 pub(super) async fn remembering(medium: Medium) -> (App, Stub) {
     let stub = agreeable().await;
     stub.on(deriving, derives(None, &["something follows"]));
@@ -31,7 +33,8 @@ pub(super) async fn remembering(medium: Medium) -> (App, Stub) {
     (app, stub)
 }
 
-/// Says something in `main` that the mind remembers; the statement and the position of what was said.
+/// Says something in `main` that the mind remembers. Returns the statement and the position of the
+/// input.
 pub(super) async fn said_and_held(
     app: &App,
     stub: &Stub,

@@ -1,4 +1,5 @@
-//! Trials that are cut off by `kill -9`: what is recorded is not done again, and every claim comes to its end.
+//! Trials that are cut off by `kill -9`: recorded steps are not done again, and every claim comes
+//! to its end.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! The doors: what is refused by name, what a list shows, what was held as of an event, and the tool.
+//! The doors: refusals by name, the contents of a list, the statements held as of an event, and the
+//! tool.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};

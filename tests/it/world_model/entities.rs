@@ -1,4 +1,5 @@
-//! Entities: names that are one are found, compared and shown as one while somebody says so, and every statement stays what it was said of.
+//! Entities: names that are one are found, compared and shown as one while a merge or a statement
+//! says so. Every statement keeps the names that it was said of.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,8 @@ use thinkd::words::id::{Space, ThreadId};
 use super::*;
 use crate::support::planted::Dice;
 
-/// A stub that derives these edges of these statements; the relation `is at` has one value. What says that two names are one is tested by code.
+/// A stub that derives these edges of these statements; the relation `is at` has one value. A
+/// statement that two names are one is tested by code.
 pub(super) async fn knowing(edges: &[(&str, [&str; 3])]) -> Stub {
     let stub = Stub::start().await;
     know(&stub, edges);
@@ -58,7 +60,8 @@ pub(super) async fn entities(app: &App) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// What every statement is: its text, its status, and the texts of what contradicts it.
+/// Returns every statement: its text, its status, and the texts of the statements that contradict
+/// it.
 pub(super) async fn standing(app: &App) -> BTreeMap<String, (String, BTreeSet<String>)> {
     let all = app.pages("/world-model?").await;
     let text = |id: &Value| {
@@ -627,7 +630,8 @@ async fn d1_what_one_server_merges_the_other_knows_at_once() {
 pub(super) const PEOPLE: [&str; 6] = ["Ann", "Bea", "Cid", "Dov", "Eli", "Fay"];
 const PLACES: [&str; 3] = ["Oslo", "Rome", "Kyiv"];
 
-/// The classes of names that merges make, and what contradicts what by them: found by trying all pairs.
+/// Returns the status of each statement, and the statements that contradict it, by the classes of
+/// names that merges make: found by trying all pairs.
 pub(super) fn expected(
     merges: &[Vec<usize>],
     said: &[(String, usize, usize)],

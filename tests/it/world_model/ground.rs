@@ -1,4 +1,5 @@
-//! What a statement stands on: nothing is held while something that it is derived from is withdrawn, at any depth, whatever comes between.
+//! The ground of a statement: none is held while something that it is derived from, at any depth,
+//! is withdrawn, in spite of any events in between.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeMap;
@@ -48,7 +49,8 @@ async fn all(app: &App) -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// What is held although something that it is derived from, at any depth, is withdrawn or no statement.
+/// Returns the statements that are held although something that they are derived from, at any
+/// depth, is withdrawn or no statement.
 async fn groundless(app: &App) -> Vec<Value> {
     let all = all(app).await;
     let is_held =
@@ -79,7 +81,7 @@ async fn groundless(app: &App) -> Vec<Value> {
         .collect()
 }
 
-/// What a question finds.
+/// Returns the texts that a question finds.
 async fn recalled(app: &App, words: &str) -> Vec<String> {
     let found = app.get(&format!("/recall?q={words}")).await.expect(200);
     found["items"]

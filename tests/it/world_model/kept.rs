@@ -1,4 +1,5 @@
-//! What a trial keeps, whatever comes between: its readings in a long story, its calls when the statement changes meanwhile, its tries in an outage.
+//! The records that a trial keeps, in spite of events in between: its readings in a long story, its
+//! calls when the statement changes meanwhile, its tries in an outage.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use futures_util::future::join_all;

@@ -1,4 +1,5 @@
-//! The instrument knowledge: a search, passages, and a model that must quote them; and what a hostile server can do.
+//! The instrument knowledge: a search, passages, and a model that must quote them; and the harm
+//! that a hostile server can do.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,7 +18,7 @@ use super::*;
 mod calls;
 mod retests;
 
-/// What a search answers.
+/// The answer of a search.
 #[derive(Clone)]
 enum Answers {
     /// These passages: address and text.
@@ -38,7 +39,7 @@ struct Inner {
     url: String,
     answers: Mutex<Answers>,
     heard: Mutex<Vec<(String, HeaderMap)>>,
-    /// How many bytes it was asked for by who reads its flood.
+    /// The number of bytes that readers of its flood asked for.
     flood: AtomicUsize,
 }
 
@@ -131,7 +132,7 @@ impl Library {
     }
 }
 
-/// A server whose trials look things up there.
+/// A server with trials that look things up in this library.
 fn setup(medium: Medium, stub: &Stub, library: &Library, more: &str) -> Setup {
     let knowledge = format!(
         "[memory.knowledge]\nurl = \"{}?lang=en\"\n{more}\n",
@@ -164,7 +165,7 @@ fn searched(text: &str, words: &str) -> Answer {
     testable(text, &[("search", words)])
 }
 
-/// Claims something and waits for what was read.
+/// Claims something, waits for its verdict, and returns the last reading of its first prediction.
 async fn first_reading(app: &App, text: &str) -> Value {
     let id = claim(app, text).await;
     let tag = format!("statement:{id}");
@@ -177,7 +178,7 @@ async fn first_reading(app: &App, text: &str) -> Value {
     last_reading(app, &id).await
 }
 
-/// Whether a reading is no answer, for this reason.
+/// Returns whether a reading is no answer, for this reason.
 fn is_none(read: &Value, why: &str) -> bool {
     read["answer"] == "none" && read["note"].as_str().unwrap().contains(why)
 }

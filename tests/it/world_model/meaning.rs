@@ -1,4 +1,5 @@
-//! Recall by the vectors of a model: what means the same in other words is found, a text is embedded once, and what the model does wrong is said.
+//! Recall by the vectors of a model: texts of the same meaning in other words are found, a text is
+//! embedded once, and the model's faults are told.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeMap;
@@ -16,7 +17,8 @@ use tokio::sync::watch;
 
 use super::*;
 
-/// Words that mean the same: a text is about the first line that has a word of it. The first ones are what models are measured by.
+/// Words that mean the same: a text is about the first line that has a word of it. The first lines
+/// are those that models are measured by.
 const MEANINGS: [&[&str]; 13] = [
     &["library", "reading rooms"],
     &["bakery", "bread"],
@@ -39,7 +41,7 @@ pub(super) struct Embedder(Arc<Inner>);
 
 struct Inner {
     url: String,
-    /// How often each text came.
+    /// The number of times that each text came.
     texts: Mutex<BTreeMap<String, usize>>,
     does: watch::Sender<Does>,
 }
@@ -50,9 +52,9 @@ pub(super) enum Does {
     Embed(usize),
     /// Refuses everything.
     Fail,
-    /// Refuses a call with a text that has this word, whatever it asks for.
+    /// Refuses every call with a text that has this word, for any purpose.
     FailAt(&'static str),
-    /// Does not answer what has this word.
+    /// Does not answer a call with a text that has this word.
     Stall(&'static str),
     /// Refuses a call with a text that has this word.
     Refuse(&'static str),
@@ -78,7 +80,7 @@ impl Embedder {
         self.0.does.send_replace(does);
     }
 
-    /// How often a text came.
+    /// Returns the number of times that a text came.
     pub(super) fn came(&self, text: &str) -> usize {
         self.0
             .texts
@@ -121,7 +123,7 @@ impl Embedder {
     }
 }
 
-/// One place for each meaning, and for what has none a place by its letters.
+/// Returns a vector with one place for each meaning; a text without any has a place by its letters.
 fn vector(text: &str, size: usize) -> Vec<f32> {
     let text = text.to_lowercase();
     let meaning = MEANINGS
@@ -155,7 +157,7 @@ pub(super) async fn trying() -> Stub {
 
 pub(super) const PHYSICIAN: &str = "A physician practises behind the station.";
 const SALT: &str = "Salt dissolves in water.";
-/// It shares no word with the statement that answers it.
+/// A question that shares no word with the statement that answers it.
 pub(super) const ASKED: &str = "/recall?q=is+any+doctor+around+here";
 
 pub(super) async fn found(app: &App, query: &str) -> (Vec<String>, Value) {
@@ -341,7 +343,7 @@ on_both!(
     }
 );
 
-/// `thinkd reembed`, as configured beside the server: its exit code, and what it says.
+/// Runs `thinkd reembed`, as configured beside the server. Returns its exit code and its output.
 pub(super) async fn reembed(app: &App, embedder: &Embedder) -> (Option<i32>, String) {
     let env = [
         ("DATABASE_URL", app.database()),

@@ -1,4 +1,5 @@
-//! Recall of what is no statement: notes, thoughts and frameworks, which say what they are, and of which nothing is found where nothing is relevant.
+//! Recall of entries that are no statements: notes, thoughts and frameworks. Each says its kind,
+//! and none is found where nothing is relevant.
 
 use super::*;
 

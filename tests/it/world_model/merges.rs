@@ -122,7 +122,8 @@ on_both!(
     }
 );
 
-/// Merges and un-merges of some people by several at once, and then: what is said of whom stands by the names as they are.
+/// Merges and un-merges some people's names, several at once. Then every statement about them
+/// stands by the names as they are.
 async fn raced(apps: &[&App], all: &[(String, usize, usize)]) {
     let mut dice = Dice::new(25);
     for _ in 0..4 {

@@ -1,4 +1,5 @@
-//! The instrument user: people are asked what somebody else claims, and their answer is the reading.
+//! The instrument user: people are asked about the claims of others, and their answer is the
+//! reading.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
@@ -583,7 +584,7 @@ on_both!(
     }
 );
 
-/// How many of these are tested by that alone.
+/// Returns the number of these that are tested by that instrument alone.
 async fn held_by(app: &App, ids: &[String], instrument: &str) -> usize {
     let mut count = 0;
     for id in ids {

@@ -1,5 +1,6 @@
-//! Questions in plain words, without names: what answers them shares no word with them, so that the vectors of a real model alone can tell. Each is asked where
-//! its answer is held, and where nothing but the others is. `THINKD_E5` names the model (see `planted_recall.rs`).
+//! Questions in plain words, without names: their answers share no word with them, so that the
+//! vectors of a real model alone can tell. Each is asked where its answer is held, and where
+//! nothing but the others is. `THINKD_E5` names the model (see `planted_recall.rs`).
 
 use thinkd::recall::view::View;
 
@@ -7,7 +8,7 @@ use super::by_model::Vectors;
 use super::quality::held;
 use crate::support::planted::world;
 
-/// Questions, and what answers each.
+/// Questions, each with its answer.
 const PAIRS: [(&str, &str); 24] = [
     (
         "How long should an egg boil?",

@@ -1,5 +1,6 @@
-//! A planted world of 500 claims through the whole server: as many survive as the arithmetic of the method says (`support/worlds/formula.rs`), and no
-//! more by reading again what errs again. The bench has the large worlds.
+//! A planted world of 500 claims through the whole server. As many survive as the arithmetic of the
+//! method says (`support/worlds/formula.rs`), and no more where an instrument reads again that errs
+//! again. The bench has the large worlds.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeSet;
@@ -18,7 +19,7 @@ const CLAIMS: usize = 500;
 const YEARS: usize = 5;
 const RELIABILITY: f64 = 0.9;
 
-/// What becomes of a world's claims on a server whose verdicts are two readings of three.
+/// Returns the report on a world's claims, on a server with verdicts by two readings of three.
 async fn judged_by(medium: Medium, claims: usize, quality: Quality) -> Report {
     let world = Arc::new(World::new(16, claims, YEARS));
     let door = Door::open(&world, quality).await;

@@ -46,7 +46,8 @@ fn recall(answers: &[usize], found: &[usize]) -> f64 {
     hits as f64 / answers.len() as f64
 }
 
-/// What each leg, all legs together and recall find of a question: the last with what is below its threshold left out.
+/// Returns the statements that each leg, all legs together and recall find of a question. Recall
+/// leaves out those below its threshold.
 fn found(view: &View, question: &str, meant: &Meant) -> BTreeMap<&'static str, Vec<usize>> {
     let scored = view.scored(question, meant.vector.as_ref());
     let by = |score: &dyn Fn(&thinkd::recall::fusion::Scores) -> f32| {
@@ -98,7 +99,7 @@ fn lower_bound(one: &[f64], other: &[f64]) -> f64 {
     means[SAMPLES / 40]
 }
 
-/// What was measured.
+/// The results of a measurement.
 pub(super) struct Measured {
     pub legs: BTreeMap<&'static str, Vec<f64>>,
     pub abstained: f64,
@@ -168,7 +169,7 @@ impl Measured {
         lower_bound(&self.legs["5 recall"], best)
     }
 
-    /// What the threshold costs.
+    /// Returns the loss of recall by the threshold.
     pub fn lost(&self) -> f64 {
         mean(&self.legs["4 fused"]) - mean(&self.legs["5 recall"])
     }

@@ -1,10 +1,11 @@
-//! Recall: what is held and relevant is found, with its reasons, in every form; nothing else is.
+//! Recall: statements that are held and relevant are found, with their reasons, in every form;
+//! nothing else is.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// What a question finds: the texts, best first.
+/// Returns the texts that a question finds, best first.
 async fn recalled(app: &App, query: &str) -> Vec<String> {
     texts(&app.get(&format!("/recall?{query}")).await.expect(200))
 }

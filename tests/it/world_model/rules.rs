@@ -1,4 +1,4 @@
-//! The rules of the method by themselves: properties over whatever readings, times and derivations there may be.
+//! The rules of the method by themselves: properties over any readings, times and derivations.
 
 use std::collections::BTreeSet;
 
@@ -72,7 +72,7 @@ fn begun(predictions: usize) -> Trial {
     trial
 }
 
-/// How its predictions can be tested.
+/// Sets the means by which its predictions can be tested: search, code, question.
 fn mean(trial: &mut Trial, means: &[[bool; 3]]) {
     let predictions = &mut trial.derived.as_mut().unwrap().predictions;
     for (prediction, [search, code, question]) in predictions.iter_mut().zip(means) {
@@ -82,7 +82,7 @@ fn mean(trial: &mut Trial, means: &[[bool; 3]]) {
     }
 }
 
-/// Those of the experiments that are there, and reflection.
+/// Returns those of the experiments that are there, and reflection.
 fn with(there: &[bool]) -> BTreeSet<Instrument> {
     let all = Instrument::ALL
         .into_iter()

@@ -1,4 +1,5 @@
-//! What is kept in memory for recall: spaces share it, what nobody uses goes, and questions about another time are counted, too.
+//! The memory that is kept for recall: spaces share it, unused parts go, and questions about
+//! another time are counted, too.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
@@ -7,7 +8,7 @@ const KEYS: &str = "[[keys]]\nkey = \"the-key-of-the-admin\"\nrole = \"admin\"\n
     [[keys]]\nkey = \"the-key-of-little\"\nspace = \"little\"\nrole = \"operator\"\n\
     [[keys]]\nkey = \"the-key-of-much\"\nspace = \"much\"\nrole = \"operator\"\n";
 
-/// A recall in a space, of what is in all of them.
+/// Recalls in a space, by words that statements in all of them have.
 async fn recall(app: &mut App, space: &str, more: &str) -> Reply {
     app.authorize(&format!("Bearer the-key-of-{space}"));
     app.get(&format!("/recall?q=telescope+comet{more}")).await

@@ -1,4 +1,5 @@
-//! Corrections of what was never held, that come late, are many, or are of what a summary stands for.
+//! Corrections of statements that were never held, that come late, are many, or are of entries that
+//! a summary stands for.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use super::*;
 
 const DOUBTED: &str = "The tower has no stairs.";
 
-/// A server whose minds remember and recall, and a stub that refutes one claim.
+/// Starts a server with minds that remember and recall, and a stub that refutes one claim.
 async fn doubting(medium: Medium) -> (App, Stub) {
     let stub = Stub::start().await;
     stub.on(
@@ -43,7 +44,8 @@ async fn doubting(medium: Medium) -> (App, Stub) {
     (app, stub)
 }
 
-/// Says something in a thread that its mind remembers; the claim and the position of what was said.
+/// Says something in a thread that its mind remembers. Returns the claim and the position of the
+/// input.
 async fn remembered(app: &App, stub: &Stub, thread: &str, text: &str) -> (String, i64) {
     let arguments = json!({ "statement": text, "quote": text, "derived_from": null });
     stub.script(at(thread), [call("remember", arguments), reply("noted")]);
@@ -164,7 +166,7 @@ fn a_server_with_a_gate() {
     .unwrap();
 }
 
-/// A tool that waits for a file: what was called before it is written with what it leads to.
+/// A tool that waits for a file: the results of the calls before it are written with its own.
 struct Gated(Spec);
 
 impl Gated {

@@ -1,4 +1,5 @@
-//! One trial: predictions, readings, verdict; what says the same, what contradicts, what loses its ground.
+//! One trial: predictions, readings, verdict; statements that say the same, that contradict, that
+//! lose their ground.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! What turns recall by themselves: before anybody thinks, once a turn, within a size and a time, marked, and never as a new fact.
+//! Recall by turns themselves: before any module thinks, once a turn, within a size and a time,
+//! marked, and never as a new fact.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ fn recalls(log: &[Value]) -> Vec<&Value> {
     with(log, &["recall"])
 }
 
-/// A server whose turns recall, at most so many tokens.
+/// A server with turns that recall at most so many tokens.
 fn recalling(medium: Medium, stub: &Stub, tokens: u32) -> Setup {
     Setup::new(medium, stub).env("THINKD_MEMORY__RECALL_IN_TURNS", tokens)
 }

@@ -1,4 +1,5 @@
-//! The view of a space by itself: whatever came and went, and in whatever order, it finds the same; and it is bounded, whatever the graph is like.
+//! The view of a space by itself: after any puts and removals, in any order, it finds the same; and
+//! it is bounded for every graph.
 
 use std::time::Instant;
 
@@ -12,7 +13,7 @@ use thinkd::recall::view::View;
 use thinkd::words::id::ThreadId;
 use thinkd::words::time::Timestamp;
 
-/// A statement that says who is related to whom.
+/// A statement that relates two names.
 fn statement(number: i64, [subject, relation, object]: [&str; 3]) -> Held {
     let [subject, relation, object] = [subject, relation, object].map(str::to_owned);
     Held {
@@ -51,7 +52,7 @@ fn of(number: i64, (from, relation, to): (usize, usize, usize)) -> Held {
     statement(number, [NAMES[from], RELATIONS[relation], NAMES[to]])
 }
 
-/// What a view finds, as far as anybody can see.
+/// Returns the hits of a view, as far as a caller can see.
 fn found(view: &View, question: &str) -> Vec<(String, f64, Vec<String>, Vec<String>)> {
     let hits = view.find(question, 10);
     hits.into_iter()

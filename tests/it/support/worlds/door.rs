@@ -16,16 +16,16 @@ use tokio::task::AbortHandle;
 use super::super::planted::Dice;
 use super::{Claim, FIRST_YEAR, RELATIONS, Truth, World, model};
 
-/// How well the instrument reads.
+/// The quality of the instrument's readings.
 #[derive(Debug, Clone, Copy)]
 pub struct Quality {
-    /// In which share of cases it is right.
+    /// The share of cases in which it is right.
     pub reliability: f64,
-    /// In which share of cases it reads a statement as it always does, right or wrong.
+    /// The share of cases in which it reads a statement as it always does, right or wrong.
     pub correlation: f64,
-    /// Of which share of statements it says anything.
+    /// The share of statements of which it says anything.
     pub coverage: f64,
-    /// Which share of searches breaks.
+    /// The share of searches that break.
     pub failures: f64,
 }
 
@@ -45,7 +45,7 @@ struct Shared {
     world: Arc<World>,
     quality: Quality,
     now: AtomicU32,
-    /// How often each thing was looked for.
+    /// The number of times that each thing was looked for.
     readings: Mutex<HashMap<String, u64>>,
     calls: AtomicU64,
 }
@@ -99,17 +99,18 @@ impl Door {
         }
     }
 
-    /// Where the register is searched.
+    /// Returns the address of the register's search.
     pub fn search(&self) -> String {
         format!("http://{}/search", self.address)
     }
 
-    /// Where the model is.
+    /// Returns the base URL of the model.
     pub fn model(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// What a person answers to a question, who is as reliable as the register, and errs by themselves.
+    /// Returns a person's answer to a question. The person is as reliable as the register, and errs
+    /// independently of it.
     pub fn person(&self, question: &str) -> String {
         let this = &self.shared;
         let asked = question
@@ -133,12 +134,12 @@ impl Door {
         }
     }
 
-    /// It is this year now.
+    /// Sets the current year.
     pub fn year(&self, now: u32) {
         self.shared.now.store(now, Ordering::Relaxed);
     }
 
-    /// How often the model was asked.
+    /// Returns the number of requests to the model.
     pub fn calls(&self) -> u64 {
         self.shared.calls.load(Ordering::Relaxed)
     }
@@ -185,7 +186,7 @@ async fn search(State(this): State<Arc<Shared>>, RawQuery(query): RawQuery) -> R
         .into_response()
 }
 
-/// What is asked: a register, a claim, and the line that would confirm it.
+/// Returns the claim that a query for a register has, and the line that would confirm it.
 fn looked_for(asked: &str) -> Option<(Claim, String)> {
     let (_, line) = asked.split_once("; ")?;
     let [subject, relation, object, since] =
@@ -203,7 +204,7 @@ fn looked_for(asked: &str) -> Option<(Claim, String)> {
     ))
 }
 
-/// What the register shows: what is so, or where it errs the contrary.
+/// Returns the lines that the register shows: the truth, or where it errs the contrary.
 fn shown(world: &World, claim: &Claim, line: &str, now: u32, errs: bool) -> String {
     let (subject, relation) = (&claim.subject, RELATIONS[claim.relation].name);
     match (world.truth(claim, now), errs) {
@@ -232,7 +233,7 @@ async fn spoken(State(this): State<Arc<Shared>>, body: Bytes) -> Response {
     called(&body, tool, &arguments)
 }
 
-/// What a model says that calls a tool: whole or as a stream, as it was asked.
+/// Returns the response of a model that calls a tool: whole or as a stream, as it was asked.
 pub fn called(asked: &Value, tool: &str, arguments: &Value) -> Response {
     let function = json!({ "name": tool, "arguments": arguments.to_string() });
     let call = json!({ "index": 0, "id": "call_0", "type": "function", "function": function });

@@ -1,10 +1,12 @@
-//! What the method must come to, by arithmetic. An instrument is right with probability r, independently each time. Two equal readings of at most
-//! three are right with q = r² + 2r²(1 − r) = r²(3 − 2r); one reading is with q = r. A true claim survives k predictions when each has a yes, with
-//! qᵏ; a false one when each is misread, with (1 − q)ᵏ. Where the instrument errs again on the same statement (c = 1), all readings are one: r and
-//! 1 − r, whatever k is and however often it is read. Of t true and f false claims as many survive as two binomial draws say; the stream's own t and f
-//! make the interval of precision and recall.
+//! The result that the method must come to, by arithmetic. An instrument is right with probability
+//! r, independently each time. Two equal readings of at most three are right with q = r² +
+//! 2r²(1 − r) = r²(3 − 2r); one reading is with q = r. A true claim survives k predictions when
+//! each has a yes, with qᵏ; a false one when each is misread, with (1 − q)ᵏ. Where the instrument
+//! errs again on the same statement (c = 1), all readings are one: r and 1 − r, for every k and any
+//! number of readings. Of t true and f false claims as many survive as two binomial draws say; the
+//! stream's own t and f make the interval of precision and recall.
 
-/// With what probability a claim survives its first trial.
+/// The probability that a claim survives its first trial.
 #[derive(Debug, Clone, Copy)]
 pub struct Survival {
     /// A true one.
@@ -35,12 +37,12 @@ pub fn correlated(reliability: f64) -> Survival {
     }
 }
 
-/// What lies in 99 of 100 streams.
+/// The range of 99 of 100 streams.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected {
-    /// How many true claims survive, at least and at most.
+    /// The number of true claims that survive, at least and at most.
     pub kept: (usize, usize),
-    /// How many false ones.
+    /// The number of false claims that survive, at least and at most.
     pub believed: (usize, usize),
     /// The precision and the recall that are most likely.
     pub mean: (f64, f64),
@@ -79,7 +81,7 @@ impl Expected {
         )
     }
 
-    /// Whether so many true and false claims that survived are in it.
+    /// Returns whether so many true and false claims that survived are in it.
     pub fn holds(&self, kept: usize, believed: usize) -> bool {
         (self.kept.0..=self.kept.1).contains(&kept)
             && (self.believed.0..=self.believed.1).contains(&believed)

@@ -1,4 +1,4 @@
-//! Takes the claims of a planted world to a server, year by year, and says what became of each.
+//! Takes the claims of a planted world to a server, year by year, and reports the outcome of each.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::door::Door;
 use super::{FIRST_YEAR, Said, Truth, World};
 
-/// How long the trials of one year may take.
+/// The longest time that the trials of one year may take.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The settings of a server whose trials are measured: what limits them in daily use is out of the way.
+/// The settings of a server for measured trials: the limits of daily use are out of the way.
 pub const SETTINGS: [(&str, &str); 4] = [
     ("memory.calls_per_hour", "1000000000"),
     ("memory.waiting", "100000"),
@@ -23,32 +23,32 @@ pub const SETTINGS: [(&str, &str); 4] = [
 /// A claim that became a statement of its own: neither joined to another one nor refused.
 #[derive(Debug, Clone)]
 pub struct Tried {
-    /// What was said.
+    /// The claim as it was said.
     pub said: Said,
     /// Its id.
     pub id: String,
-    /// Whether it was so when it was tried.
+    /// The truth of the claim when it was tried.
     pub truth: Truth,
-    /// Whether it survived its first trial.
+    /// Set if it survived its first trial.
     pub survived: bool,
-    /// What it was after the trials of its year.
+    /// Its status after the trials of its year.
     pub status: String,
 }
 
-/// What became of a stream.
+/// The report on a stream.
 #[derive(Debug, Default)]
 pub struct Report {
     /// The statements.
     pub tried: Vec<Tried>,
-    /// How many claims there were.
+    /// The number of claims.
     pub claims: usize,
-    /// How many calls to the model they took.
+    /// The number of calls to the model that they took.
     pub calls: u64,
     /// True statements that were held, and were not at the end of a later year though they were so still.
     pub lost: usize,
     /// All statements at the end, as the server lists them.
     pub rows: Vec<Value>,
-    /// How long each claim waited for its acknowledgement, in milliseconds.
+    /// The time that each claim waited for its acknowledgement, in milliseconds.
     pub acks: Vec<f64>,
 }
 
@@ -70,7 +70,7 @@ impl Report {
     }
 }
 
-/// How trials came out.
+/// The results of trials.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counts {
     /// True claims that were tried.
@@ -84,12 +84,12 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The share of what survived that is so.
+    /// The share of the surviving claims that are true.
     pub fn precision(&self) -> f64 {
         self.kept as f64 / (self.kept + self.believed) as f64
     }
 
-    /// The share of what is so that survived.
+    /// The share of the true claims that survived.
     pub fn recall(&self) -> f64 {
         self.kept as f64 / self.of_true as f64
     }
@@ -99,11 +99,11 @@ impl Counts {
 pub struct Asked {
     http: reqwest::Client,
     base: String,
-    /// One claims, another one is asked, with what is answered to a question.
+    /// One person claims, and another one is asked, with this door's answers to the questions.
     person: Option<Arc<Door>>,
 }
 
-/// Who claims, and who is asked, where there are people.
+/// The person that claims, and the person that is asked, where there are people.
 const CLAIMS: &str = "ann:none";
 const ANSWERS: &str = "bob:none";
 
@@ -117,7 +117,7 @@ impl Asked {
         }
     }
 
-    /// The same where people are asked, who answer as the door knows.
+    /// The same where people are asked, and answer as the door knows.
     pub fn with_people(self, door: &Arc<Door>) -> Self {
         Self {
             person: Some(door.clone()),
@@ -125,7 +125,7 @@ impl Asked {
         }
     }
 
-    /// Answers what people are asked now. Whether anything was.
+    /// Answers the questions that people are asked now. Returns whether there were any.
     async fn answers(&self) -> bool {
         let Some(door) = &self.person else {
             return false;
@@ -150,7 +150,7 @@ impl Asked {
         !open.is_empty()
     }
 
-    /// What it answers to a path; it is asked again where it is busy.
+    /// Returns its answer to a path; it is asked again where it is busy.
     pub async fn get(&self, path: &str) -> Value {
         let begin = Instant::now();
         loop {
@@ -229,7 +229,7 @@ impl Asked {
     }
 }
 
-/// Whether a server holds a statement to be so.
+/// Returns whether a server holds a statement to be so.
 pub fn holds(row: &Value) -> bool {
     matches!(row["status"].as_str(), Some("surviving" | "contested"))
 }

@@ -1,4 +1,5 @@
-//! What a statement costs: one call derives, each reading is one, and which instrument reads is chosen by rule.
+//! The cost of a statement: one call derives, each reading is one, and the instrument of a reading
+//! is chosen by rule.
 
 use super::*;
 

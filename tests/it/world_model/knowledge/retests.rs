@@ -1,4 +1,5 @@
-//! What is held is tested again while nothing else is due: by another instrument, the most used first, within a budget of calls a day.
+//! Statements that are held are tested again while nothing else is due: by another instrument, the
+//! most used first, within a budget of calls a day.
 
 use thinkd::event::draft::Draft;
 use thinkd::event::statement::Judged;
@@ -37,7 +38,8 @@ async fn summed(medium: Medium, count: usize) -> (App, Stub, Vec<String>) {
     (app, stub, ids)
 }
 
-/// The same server, with a search and so many calls a day for what is tested already.
+/// Restarts the same server with a search and so many calls a day for statements that are tested
+/// already.
 async fn retesting(app: &mut App, library: &Library, calls: u64, after_ms: u64) {
     let knowledge = format!("[memory.knowledge]\nurl = \"{}?lang=en\"\n", library.0.url);
     std::fs::write(app.folder().join("thinkd.toml"), knowledge).unwrap();

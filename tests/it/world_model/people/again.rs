@@ -1,4 +1,5 @@
-//! What is asked of people again, and what is not: doubts of what something else has carried, what nobody knows, two no's.
+//! Questions that people are asked again, and questions that they are not: doubts of statements
+//! that something else has carried, questions that no person can answer, two no's.
 
 use thinkd::event::draft::Draft;
 use thinkd::event::fact::statement::Trials;
@@ -10,7 +11,8 @@ use thinkd::words::time;
 
 use super::*;
 
-/// A server, and what it takes for *A is at B* to be carried by code, and doubted where people can say more: *A is at C* is refused.
+/// Returns a stub and a setup for *A is at B* to be carried by code, and doubted where people can
+/// say more: *A is at C* is refused.
 async fn doubting(medium: Medium) -> (Stub, Setup) {
     let stub = Stub::start().await;
     let edge = |place: &'static str, by: &[(&str, &str)]| {
