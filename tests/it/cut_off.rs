@@ -33,6 +33,22 @@ fn setup(medium: Medium, stub: &Stub, server: &ToolServer) -> Setup {
         .env("THINKD_RUNTIME__SCAN_MS", 200)
 }
 
+/// Starts a server, and waits until it knows the tools: a decision made before is not offered them.
+async fn started(medium: Medium, stub: &Stub, server: &ToolServer) -> App {
+    let app = setup(medium, stub, server).start().await;
+    knows_tools(&app).await;
+    app
+}
+
+async fn knows_tools(app: &App) {
+    within("the tools of a server", async {
+        while !app.get("/tools").await.text.contains("mcp__it__pay") {
+            tokio::time::sleep(ms(5)).await;
+        }
+    })
+    .await;
+}
+
 fn calls(name: &str) -> Answer {
     call(&format!("mcp__it__{name}"), json!({ "text": "a" }))
 }
@@ -87,7 +103,7 @@ async fn has_one(app: &App, call_id: &str, kind: &str, words: &str) {
 on_both!(a_call_that_a_cancel_cuts_off_has_one_result, |medium| {
     let (server, stub) = (tools().await, Stub::start().await);
     stub.script(decision, [calls("pay"), reply("I see.")]);
-    let app = setup(medium, &stub, &server).start().await;
+    let app = started(medium, &stub, &server).await;
     app.say_in("c", "pay").await;
     server.hears("tools/call", 1).await;
     app.post("/threads/c/cancel", json!({})).await.expect(200);
@@ -111,7 +127,7 @@ on_both!(a_call_that_a_cancel_cuts_off_has_one_result, |medium| {
 on_both!(a_call_that_only_looks_is_said_to_be_cancelled, |medium| {
     let (server, stub) = (tools().await, Stub::start().await);
     stub.script(decision, [calls("look")]);
-    let app = setup(medium, &stub, &server).start().await;
+    let app = started(medium, &stub, &server).await;
     app.say_in("c", "look").await;
     server.hears("tools/call", 1).await;
     app.post("/threads/c/cancel", json!({})).await.expect(200);
@@ -122,7 +138,7 @@ on_both!(a_call_that_only_looks_is_said_to_be_cancelled, |medium| {
 on_both!(a_call_that_newer_input_cuts_off_has_one_result, |medium| {
     let (server, stub) = (tools().await, Stub::start().await);
     stub.script(decision, [calls("pay"), reply("I see.")]);
-    let app = setup(medium, &stub, &server).start().await;
+    let app = started(medium, &stub, &server).await;
     app.conversation(json!({ "label": "c", "policy": "interrupt" }))
         .await;
     app.say_in("c", "pay").await;
@@ -148,7 +164,7 @@ on_both!(
     |medium| {
         let (server, stub) = (tools().await, Stub::start().await);
         stub.script(at("boss.hand"), [calls("pay")]);
-        let app = setup(medium, &stub, &server).start().await;
+        let app = started(medium, &stub, &server).await;
         app.process("boss", json!({ "prompt": "Lead." })).await;
         let made =
             json!({ "kind": "process", "label": "hand", "parent": "boss", "prompt": "Pay." });
@@ -165,7 +181,7 @@ on_both!(
 on_both!(a_turn_that_its_thread_has_not_outlived_is_ended, |medium| {
     let (server, stub) = (tools().await, Stub::start().await);
     stub.script(at("c"), [calls("pay")]);
-    let mut app = setup(medium, &stub, &server).start().await;
+    let mut app = started(medium, &stub, &server).await;
     app.conversation(json!({ "label": "c" })).await;
     app.say_in("c", "pay").await;
     server.hears("tools/call", 1).await;
@@ -199,7 +215,7 @@ on_both!(a_call_that_two_crashes_meet_is_made_once, |medium| {
     let (server, stub) = (tools().await, Stub::start().await);
     let pays_twice = calls("pay").and("mcp__it__pay", json!({ "text": "b" }));
     stub.script(decision, [pays_twice, reply("I see.")]);
-    let mut app = setup(medium, &stub, &server).start().await;
+    let mut app = started(medium, &stub, &server).await;
     app.say_in("c", "pay").await;
     server.hears("tools/call", 1).await;
     app.restart().await;
@@ -218,7 +234,7 @@ on_both!(
     |medium| {
         let (server, stub) = (tools().await, Stub::start().await);
         stub.script(decision, [calls("look")]);
-        let mut app = setup(medium, &stub, &server).start().await;
+        let mut app = started(medium, &stub, &server).await;
         app.say_in("c", "look").await;
         server.hears("tools/call", 1).await;
         app.restart().await;
@@ -235,7 +251,7 @@ on_both!(
     |medium| {
         let (server, stub) = (tools().await, Stub::start().await);
         stub.script(decision, [calls("pay"), calls("look")]);
-        let mut app = setup(medium, &stub, &server).start().await;
+        let mut app = started(medium, &stub, &server).await;
         for (at, thread) in ["pay", "look"].into_iter().enumerate() {
             app.say_in(thread, "go").await;
             server.hears("tools/call", at + 1).await;
@@ -297,10 +313,11 @@ async fn a_call_whose_lease_was_lost_has_one_result() {
     let gate = Gate::new();
     server.does("pay", Does::Waits(gate.clone(), words("paid")));
     stub.script(decision, [calls("pay"), reply("I see.")]);
-    let app = setup(medium, &stub, &server).start().await;
-    let other = app.beside().await;
+    let app = started(medium, &stub, &server).await;
     app.say_in("c", "pay").await;
     server.hears("tools/call", 1).await;
+    // Not before: it has no tools, and might take up the thread.
+    let other = app.beside().await;
     signal(&app, "STOP");
     assert_eq!(ended(&other, "c", 1).await, "done");
     signal(&app, "CONT");
