@@ -23,7 +23,7 @@ export class Api {
     return this.#request("GET", `/approvals`, "json", { query, ...options }) as Promise<Page<Approval>>;
   }
 
-  /** One tool call that waits for a person. What is settled is in the log. */
+  /** One tool call that waits for a person. Calls that are settled are in the log. */
   getApproval(id: string, options: Options = {}): Promise<Approval> {
     return this.#request("GET", `/approvals/${encodeURIComponent(id)}`, "json", { ...options }) as Promise<Approval>;
   }
@@ -154,12 +154,12 @@ export class Api {
     return this.#request("PATCH", `/frameworks/${encodeURIComponent(id)}`, "json", { body, ...options }) as Promise<Framework>;
   }
 
-  /** Tells what came of a task that a framework is for, with it or without it. By these it is used, dropped or unusable. */
+  /** Tells the outcome of a task that a framework is for, with it or without it. By these outcomes it is used, dropped or unusable. */
   tellFrameworkOutcome(id: string, body: FrameworkOutcome, options: Options = {}): Promise<Framework> {
     return this.#request("POST", `/frameworks/${encodeURIComponent(id)}/outcomes`, "json", { body, ...options }) as Promise<Framework>;
   }
 
-  /** Whether the process lives. */
+  /** Returns `ok` while the process lives. */
   livez(options: Options = {}): Promise<Response> {
     return this.#request("GET", `/livez`, "response", { ...options }) as Promise<Response>;
   }
@@ -176,7 +176,7 @@ export class Api {
     return this.#request("GET", `/messages`, "json", { query, ...options }) as Promise<ChatMessage[]>;
   }
 
-  /** What this server is, and the space the credential opens. */
+  /** Returns the description of this server, and the space the credential opens. */
   metadata(options: Options = {}): Promise<Metadata> {
     return this.#request("GET", `/metadata`, "json", { ...options }) as Promise<Metadata>;
   }
@@ -186,7 +186,7 @@ export class Api {
     return this.#request("GET", `/metrics`, "response", { ...options }) as Promise<Response>;
   }
 
-  /** Lists the models and what was learned of them */
+  /** Lists the models and the habits learned of them */
   listModels(options: Options = {}): Promise<ModelList> {
     return this.#request("GET", `/models`, "json", { ...options }) as Promise<ModelList>;
   }
@@ -219,7 +219,7 @@ export class Api {
     return this.#request("GET", `/pipelines/${encodeURIComponent(name)}/runs`, "json", { query, ...options }) as Promise<Page<Run>>;
   }
 
-  /** What became of a run. */
+  /** Returns a run and its outcome. */
   getRun(name: string, run: string, options: Options = {}): Promise<Run> {
     return this.#request("GET", `/pipelines/${encodeURIComponent(name)}/runs/${encodeURIComponent(run)}`, "json", { ...options }) as Promise<Run>;
   }
@@ -229,7 +229,7 @@ export class Api {
     return this.#request("POST", `/pipelines/${encodeURIComponent(name)}/runs/${encodeURIComponent(run)}/cancel`, "json", { ...options }) as Promise<Run>;
   }
 
-  /** What a model call saw. */
+  /** Returns the view of a model call. */
   getPromptView(event_id: string, options: Options = {}): Promise<PromptView> {
     return this.#request("GET", `/prompt-views/${encodeURIComponent(event_id)}`, "json", { ...options }) as Promise<PromptView>;
   }
@@ -246,7 +246,7 @@ export class Api {
     return this.#request("GET", `/questions`, "json", { query, ...options }) as Promise<Page<Question>>;
   }
 
-  /** One open question. What is answered is in the log. */
+  /** One open question. Questions that are answered are in the log. */
   getQuestion(id: string, options: Options = {}): Promise<Question> {
     return this.#request("GET", `/questions/${encodeURIComponent(id)}`, "json", { ...options }) as Promise<Question>;
   }
@@ -256,7 +256,7 @@ export class Api {
     return this.#request("POST", `/questions/${encodeURIComponent(id)}`, "nothing", { body, ...options }) as Promise<void>;
   }
 
-  /** Whether it is worth sending requests. With `full`, for who has the server in hand: what cannot be served, and why; where it is not ready, its `detail` is what the database says. */
+  /** Tells whether it is worth sending requests. With `full`, for the person in charge of the server: all that cannot be served, and why; where it is not ready, its `detail` has the words of the database. */
   readyz(query: {
     /** spaces that are not served, and damage, too; with the credentials of an admin */
     full?: boolean;
@@ -319,7 +319,7 @@ export class Api {
     return this.#request("POST", `/schedules/${encodeURIComponent(name)}/run`, "json", { ...options }) as Promise<Ack>;
   }
 
-  /** Who a thread is, its mission, its task, its mood, and what it thought lately. */
+  /** Returns the identity of a thread, its mission, its task, its mood, and its latest thoughts. */
   getSelf(query: {
     /** which thread; `main` when absent */
     thread?: string;
@@ -327,7 +327,7 @@ export class Api {
     return this.#request("GET", `/self`, "json", { query, ...options }) as Promise<SelfView>;
   }
 
-  /** The servers on the log. Each says how it is while it looks for threads that nobody runs (`runtime.scan_ms`): what has changed with its next look, the rest every third time. One that is stopped in order is not there any more; one that is lost is shown for a day. For a key with `role = "admin"`. */
+  /** The servers on the log. Each says how it is while it looks for threads that no server runs (`runtime.scan_ms`): changes with its next look, the rest every third time. One that is stopped in order is not there any more; one that is lost is shown for a day. For a key with `role = "admin"`. */
   listServers(options: Options = {}): Promise<Servers> {
     return this.#request("GET", `/servers`, "json", { ...options }) as Promise<Servers>;
   }
@@ -384,7 +384,7 @@ export class Api {
     return this.#request("PATCH", `/submodules/${encodeURIComponent(name)}`, "json", { body, ...options }) as Promise<Submodule>;
   }
 
-  /** What became of a voice over a span, made of its newest 10,000 events there. */
+  /** Returns the outcomes of a voice over a span, made of its newest 10,000 events there. */
   getSubmoduleFigures(name: string, query: {
     /** only what was stored at or after this moment */
     since?: string;
@@ -394,12 +394,12 @@ export class Api {
     return this.#request("GET", `/submodules/${encodeURIComponent(name)}/figures`, "json", { query, ...options }) as Promise<SubmoduleFigures>;
   }
 
-  /** What a voice was and is, among the newest 10,000 changes of voices. */
+  /** Returns the versions of a voice, past and present, among the newest 10,000 changes of voices. */
   listSubmoduleVersions(name: string, options: Options = {}): Promise<SubmoduleVersions> {
     return this.#request("GET", `/submodules/${encodeURIComponent(name)}/versions`, "json", { ...options }) as Promise<SubmoduleVersions>;
   }
 
-  /** The threads by id. One request looks at 2,004 threads at most: where few are what is asked for, a page has fewer than `limit`, or none, and `next` to go on with. The last page has no `next`. */
+  /** The threads by id. One request looks at 2,004 threads at most: where few match, a page has fewer than `limit`, or none, and `next` to go on with. The last page has no `next`. */
   listThreads(query: {
     /** 50 when absent */
     limit?: number;
@@ -442,12 +442,12 @@ export class Api {
     return this.#request("POST", `/threads/${encodeURIComponent(thread)}/end`, "json", { query, ...options }) as Promise<Thread>;
   }
 
-  /** Takes back an input. Of one that waits for its turn and a turn that begins, one is first: a turn that has the input keeps it, and this is refused (`input-taken`); an input that was taken back is in no turn, and models are not shown it any more. Members take back what was said in their own name, operators what anybody said. An input whose turn is over is taken back with it, until a later turn of the thread begins: models are shown neither any more, and the log keeps both. A turn that ran a tool with an effect outside, proposed a call to people, sent messages to other threads or made one stays (`input-taken`). */
+  /** Takes back an input. Of the withdrawal of an input that waits and a turn that begins, one is first. A turn that has the input keeps it, and the withdrawal is refused (`input-taken`). An input that was taken back is in no turn, and models are not shown it any more. Members take back the inputs said in their own name, operators those of anybody. An input with a turn that is over can be taken back, together with that turn, only before a later turn of the thread begins. Models are shown neither any more, and the log keeps both. A turn stays (`input-taken`) if it ran a tool with an effect outside, proposed a call to people, sent messages to other threads or made a thread. It stays, too, if it set a timer, a schedule, a watch or a plan. */
   withdrawInput(thread: string, event_id: string, options: Options = {}): Promise<void> {
     return this.#request("DELETE", `/threads/${encodeURIComponent(thread)}/inputs/${encodeURIComponent(event_id)}`, "nothing", { ...options }) as Promise<void>;
   }
 
-  /** The tasks of a mission, the thoughts that were had last, what is held and relevant to it, and what estimates of routes were worth, in one call. */
+  /** The tasks of a mission, the thoughts that were had last, the statements held and relevant to it, and the worth of estimates of routes, in one call. */
   workingMemory(thread: string, options: Options = {}): Promise<WorkingMemory> {
     return this.#request("GET", `/threads/${encodeURIComponent(thread)}/memory`, "json", { ...options }) as Promise<WorkingMemory>;
   }
@@ -460,7 +460,7 @@ export class Api {
     return this.#request("POST", `/threads/${encodeURIComponent(thread)}/messages`, "json", { body, query, ...options }) as Promise<Posted>;
   }
 
-  /** Has a mission rest: what is under way is left, and begun again when it goes on. */
+  /** Has a mission rest: work under way is left, and begun again when it goes on. */
   pauseMission(thread: string, options: Options = {}): Promise<Thread> {
     return this.#request("POST", `/threads/${encodeURIComponent(thread)}/pause`, "json", { ...options }) as Promise<Thread>;
   }
@@ -480,7 +480,7 @@ export class Api {
     return this.#request("GET", `/threads/${encodeURIComponent(thread)}/tasks`, "json", { query, ...options }) as Promise<Page<Task>>;
   }
 
-  /** Skips a task that is not over, and its parts: it counts as failed, and what is under way is stopped. */
+  /** Skips a task that is not over, and its parts: it counts as failed, and work under way is stopped. */
   skipTask(thread: string, task: string, options: Options = {}): Promise<Task> {
     return this.#request("DELETE", `/threads/${encodeURIComponent(thread)}/tasks/${encodeURIComponent(task)}`, "json", { ...options }) as Promise<Task>;
   }
@@ -490,7 +490,7 @@ export class Api {
     return this.#request("GET", `/threads/${encodeURIComponent(thread)}/tasks/${encodeURIComponent(task)}`, "json", { ...options }) as Promise<Task>;
   }
 
-  /** Changes a task before work on it begins: its words, what it requires, its place among its siblings. */
+  /** Changes a task before work on it begins: its words, the tasks it requires, its place among its siblings. */
   editTask(thread: string, task: string, body: EditTask, options: Options = {}): Promise<Task> {
     return this.#request("PATCH", `/threads/${encodeURIComponent(thread)}/tasks/${encodeURIComponent(task)}`, "json", { body, ...options }) as Promise<Task>;
   }
@@ -507,7 +507,7 @@ export class Api {
     return this.#request("GET", `/threads/${encodeURIComponent(thread)}/thoughts`, "json", { query, ...options }) as Promise<Page<TaskThought>>;
   }
 
-  /** The turns of a thread, the newest first. What a voice said later than two turns after its own is not counted. One request reads 10,000 events at most: where turns have very many, a page has fewer than `limit`, and `next` to go on with. */
+  /** The turns of a thread, the newest first. Words of a voice later than two turns after its own are not counted. One request reads 10,000 events at most: where turns have very many, a page has fewer than `limit`, and `next` to go on with. */
   listTurns(thread: string, query: {
     /** 50 when absent */
     limit?: number;
@@ -517,7 +517,7 @@ export class Api {
     return this.#request("GET", `/threads/${encodeURIComponent(thread)}/turns`, "json", { query, ...options }) as Promise<Page<Turn>>;
   }
 
-  /** What a thread may use: where it is from, how it stands, how often it was called. */
+  /** Returns all that a thread may use: where it is from, how it stands, how often it was called. */
   listTools(query: {
     /** the thread; without it `main` */
     thread?: string;
@@ -530,12 +530,12 @@ export class Api {
     return this.#request("POST", `/tools/approve`, "json", { body, ...options }) as Promise<ToolsApproved>;
   }
 
-  /** Lets models be told of what another server says of a tool now, if that is what was looked at. */
+  /** Lets models be told of another server's present words about a tool, if these are the words that were looked at. */
   approveTool(name: string, body: ToolApproval, options: Options = {}): Promise<ToolApproved> {
     return this.#request("POST", `/tools/${encodeURIComponent(name)}/approve`, "json", { body, ...options }) as Promise<ToolApproved>;
   }
 
-  /** What calls of models came to, by who asked, in which thread, which model or why. It is made of the newest 10,000 calls of the span. */
+  /** Returns the sums of calls of models, by the module that asked, by thread, by model or by purpose. They are made of the newest 10,000 calls of the span. */
   getUsage(query: {
     /** what calls are told apart by: `module` (when absent), `thread`, `model` or `purpose` */
     by?: "module" | "thread" | "model" | "purpose";
@@ -549,7 +549,7 @@ export class Api {
     return this.#request("GET", `/usage`, "json", { query, ...options }) as Promise<Usage>;
   }
 
-  /** Statements in the order in which they were claimed. With `at`, what is held of that time; with `entity`, `relation` and `at`, of a relation that has one value at a time the newest. */
+  /** Statements in the order in which they were claimed. With `at`, those that are held of that time; with `entity`, `relation` and `at`, of a relation that has one value at a time the newest. */
   listStatements(query: {
     /** 50 when absent */
     limit?: number;
@@ -576,7 +576,7 @@ export class Api {
     return this.#request("POST", `/world-model`, "json", { body, ...options }) as Promise<Remembered>;
   }
 
-  /** What is wrong or doubtful in the memory: statements that say the same or look alike, that no mind recalled, that one instrument or reflection alone has tested, that were not tested for long, that are contested, that wait or have no outcome. Nothing is changed. */
+  /** Returns the statements of the memory that are wrong or doubtful. A statement is doubtful if others say the same or look alike, if no mind recalled it, or if one instrument or reflection alone has tested it. It is also doubtful if it was not tested for long, is contested, waits or has no outcome. Nothing is changed. */
   auditStatements(query: {
     /** so many statements are looked at; 50 when absent. Those without a doubt are left out of the page */
     limit?: number;
@@ -602,17 +602,17 @@ export class Api {
     return this.#request("GET", `/world-model/entities`, "json", { query, ...options }) as Promise<Page<Entity>>;
   }
 
-  /** Merges names: they are one from now on. Statements are not changed; what contradicts another one now is contested. */
+  /** Merges names: they are one from now on. Statements are not changed; those that now contradict another one are contested. */
   mergeEntities(body: NewMerge, options: Options = {}): Promise<Entity> {
     return this.#request("POST", `/world-model/entities/merge`, "json", { body, ...options }) as Promise<Entity>;
   }
 
-  /** Undoes all merges of a name. What was said with it before or since is said of it alone. */
+  /** Undoes all merges of a name. Statements made with it, before or since, are about it alone. */
   unmergeEntity(body: NewUnmerge, options: Options = {}): Promise<Unmerged> {
     return this.#request("POST", `/world-model/entities/unmerge`, "json", { body, ...options }) as Promise<Unmerged>;
   }
 
-  /** What is around a name, nearest first; with `to`, the shortest way between two. */
+  /** Returns the surroundings of a name, nearest first; with `to`, the shortest way between two. */
   lookAtGraph(query: {
     /** the name: a subject or an object of statements that are held */
     entity: string;

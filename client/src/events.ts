@@ -35,7 +35,7 @@ export type Input = Of<["input", "type:message" | "type:sensory", ...("part" | "
   mime?: string;
   /** its size */
   bytes?: number;
-  /** who sent it, when known */
+  /** the sender, when known */
   user?: string;
   /** the question that it answers */
   question_id?: string;
@@ -45,7 +45,7 @@ export type Input = Of<["input", "type:message" | "type:sensory", ...("part" | "
 export type Trigger = Of<["input", "type:trigger", `trigger:${string}`, ...(`schedule:${string}`)[]], {
   /** the same for people and models */
   text: string;
-  /** who sent it, when known */
+  /** the sender, when known */
   user?: string;
   /** of a schedule: its name; due, first, last, count: the due times; next; now: out of turn */
   schedule?: unknown;
@@ -60,7 +60,7 @@ export type Withdrawn = Of<["withdrawn"], {
   input: number;
   /** the seq of its first part, if it has several */
   from?: number;
-  /** who took it back, when known */
+  /** the user that took it back, when known */
   user?: string;
   /** the first and the last turn that was about it: their events are hidden with it; absent: it waited for its turn */
   turns?: number[];
@@ -100,7 +100,7 @@ export type TurnStarted = Of<["turn", "started", `turn:${number}`], {
   waited?: string;
   /** the event from outside that it goes back to */
   root?: number;
-  /** how many milliseconds the decision waits for the submodules */
+  /** the time that the decision waits for the submodules, in milliseconds */
   deadline_ms?: number;
 }>;
 
@@ -110,9 +110,9 @@ export type TurnEnded = Of<["turn", "ended", `turn:${number}`], {
   text: string;
   /** the turn */
   turn: number;
-  /** how */
+  /** the outcome */
   outcome: "done" | "cancelled" | "interrupted" | "failed";
-  /** where the thread's mailbox now begins */
+  /** the seq behind which the thread's mailbox now begins */
   handled: number;
   /** for whom the thread waits: from, name, outside, until, reason */
   wait?: Record<string, unknown>;
@@ -122,7 +122,7 @@ export type TurnEnded = Of<["turn", "ended", `turn:${number}`], {
   mood?: Record<string, unknown>;
 }>;
 
-/** Somebody wants a turn to end that another server runs. */
+/** A user wants a turn to end that another server runs. */
 export type TurnCancel = Of<["cancel", `turn:${number}`], {
   /** the same for people and models */
   text: string;
@@ -138,7 +138,7 @@ export type SubmoduleSaid = Of<[`submodule:${string}`, ...("follow-up" | "late")
   turn: number;
 }>;
 
-/** The decision's own words beside its tool calls. Nobody outside is addressed. */
+/** The decision's own words beside its tool calls. They are addressed to no person or program outside. */
 export type DecisionSaid = Of<["decision"], {
   /** the same for people and models */
   text: string;
@@ -182,13 +182,13 @@ export type ModelCall = Of<["debug", `call:${string}`], {
   text: string;
   /** the turn */
   turn: number;
-  /** who asked: decision, submodule:<name>, pipeline:<name>, mission:<step>, trial, summary */
+  /** the module that asked: decision, submodule:<name>, pipeline:<name>, mission:<step>, trial, summary */
   module: string;
   /** turn, follow-up, answer, decide, repair; node; derive, reflect, weigh; sum-up, join; a mission's step; trial: a call of before, made again with another prompt */
   purpose?: string;
-  /** which call of its kind in the turn, from 0 */
+  /** its place among the calls of its kind in the turn, from 0 */
   round?: number;
-  /** how it came out */
+  /** the outcome */
   outcome?: "answered" | "failed" | "refused" | "stopped";
   /** why it failed */
   failure?: string;
@@ -196,29 +196,29 @@ export type ModelCall = Of<["debug", `call:${string}`], {
   finish?: string;
   /** input_tokens, output_tokens, cached_tokens, as far as the provider said */
   usage?: Record<string, unknown>;
-  /** how long it took */
+  /** the time it took, in milliseconds */
   duration_ms?: number;
   /** when the first piece of its answer came, from the same beginning */
   first_piece_ms?: number;
   /** the model */
   model?: string;
-  /** how it was asked */
+  /** the parameters of the request */
   parameters?: Record<string, unknown>;
   /** SHA-256 of the request */
   request_sha256?: string;
   /** habits of the model by which the request was sent otherwise than this hash says, such as a member that it refuses */
   adjusted?: unknown;
-  /** of a submodule: names of what was mended in the arguments of its tool calls; of a decision, each of its `calls` has its own */
+  /** of a submodule: names of the repairs to the arguments of its tool calls; of a decision, each of its `calls` has its own */
   mended?: string[];
-  /** which events and texts the request was made of; as, thread: where a call of before was made again, whose it was and which thread that saw */
+  /** the events and texts of the request; as, thread: of a call of before, made again, the module that first made it and the thread that it saw */
   view?: Record<string, unknown>;
   /** of a decision: the tool calls of its answer; of a submodule: how many */
   calls?: unknown;
-  /** how many tool calls the answer had, where some were left out */
+  /** the number of tool calls that the answer had, where some were left out */
   calls_made?: number;
   /** a submodule is done with this */
   last?: boolean;
-  /** of a mission that a turn began, whose beginning is the root: the event from outside that the turn goes back to */
+  /** of a mission that a turn began, where the beginning of the mission is the root: the event from outside that the turn goes back to */
   cause?: number;
   /** the event from outside that it goes back to */
   root?: number;
@@ -235,15 +235,15 @@ export type Action = Of<["decision" | `submodule:${string}`, "action", `tool:${s
   tool: string;
   /** the call's id within the thread */
   call_id: string;
-  /** its arguments; a text: what should have been JSON */
+  /** its arguments; a text: the words that should have been JSON */
   arguments: unknown;
-  /** what stood where the tool's name should be */
+  /** the text that stood where the tool's name should be */
   written?: string;
   /** the call was read from the words of an answer */
   from?: "text";
 }>;
 
-/** What a tool call came back with. */
+/** The output of a tool call. */
 export type Result = Of<["result", `tool:${string}`, ...(`submodule:${string}` | `recalled:${string}`)[]], {
   /** the same for people and models */
   text: string;
@@ -253,13 +253,13 @@ export type Result = Of<["result", `tool:${string}`, ...(`submodule:${string}` |
   tool: string;
   /** the call's id within the thread */
   call_id: string;
-  /** what it came back with; a large one is cut, with the blob that has it all */
+  /** the output; a large one is cut, with the blob that has it all */
   output: unknown;
-  /** how long it ran */
+  /** the time it ran, in milliseconds */
   duration_ms: number;
-  /** what the turn will do when it ends */
+  /** the intent that the turn carries out when it ends */
   intent?: Record<string, unknown>;
-  /** how many messages it sent */
+  /** the number of messages it sent */
   sent?: number;
   /** the approval without which it would not have run */
   approval_id?: string;
@@ -279,11 +279,11 @@ export type ResultFailed = Of<["result", `tool:${string}`, ...(`submodule:${stri
   kind: string;
   /** kind, text, retryable, detail */
   problem: Record<string, unknown>;
-  /** how long it ran */
+  /** the time it ran, in milliseconds */
   duration_ms: number;
-  /** what the turn will do when it ends */
+  /** the intent that the turn carries out when it ends */
   intent?: Record<string, unknown>;
-  /** how many messages it sent */
+  /** the number of messages it sent */
   sent?: number;
   /** the approval without which it would not have run */
   approval_id?: string;
@@ -369,7 +369,7 @@ export type RunStarted = Of<["run", "started", `pipeline:${string}`], {
   input?: unknown;
   /** the blob that has a large input */
   input_blob?: Record<string, unknown>;
-  /** who, when known */
+  /** the user, when known */
   user?: string;
   /** the event from outside that it goes back to */
   root?: number;
@@ -385,7 +385,7 @@ export type RunResumed = Of<["run", "resumed", `pipeline:${string}`], {
   pipeline: string;
 }>;
 
-/** Somebody wants a run to end. */
+/** A user wants a run to end. */
 export type RunCancel = Of<["run", "cancel", `pipeline:${string}`], {
   /** the same for people and models */
   text: string;
@@ -393,11 +393,11 @@ export type RunCancel = Of<["run", "cancel", `pipeline:${string}`], {
   run: string;
   /** its pipeline */
   pipeline: string;
-  /** who, when known */
+  /** the user, when known */
   user?: string;
 }>;
 
-/** Somebody wants a mission to rest: nothing is done for it until somebody wants it to go on. */
+/** A user wants a mission to rest: nothing is done for it until a user wants it to go on. */
 export type RunPaused = Of<["run", "paused", `pipeline:${string}`], {
   /** the same for people and models */
   text: string;
@@ -405,7 +405,7 @@ export type RunPaused = Of<["run", "paused", `pipeline:${string}`], {
   run: string;
   /** its pipeline */
   pipeline: string;
-  /** who, when known */
+  /** the user, when known */
   user?: string;
 }>;
 
@@ -419,7 +419,7 @@ export type RunParked = Of<["run", "parked", `pipeline:${string}`], {
   pipeline: string;
 }>;
 
-/** Somebody wants a mission that rests to go on. */
+/** A user wants a mission that rests to go on. */
 export type RunContinued = Of<["run", "continued", `pipeline:${string}`], {
   /** the same for people and models */
   text: string;
@@ -427,7 +427,7 @@ export type RunContinued = Of<["run", "continued", `pipeline:${string}`], {
   run: string;
   /** its pipeline */
   pipeline: string;
-  /** who, when known */
+  /** the user, when known */
   user?: string;
 }>;
 
@@ -439,9 +439,9 @@ export type RunEnded = Of<["run", "ended", `pipeline:${string}`, "done" | "faile
   run: string;
   /** its pipeline */
   pipeline: string;
-  /** how */
+  /** the outcome */
   outcome: "done" | "failed" | "cancelled";
-  /** what came of it */
+  /** the output */
   output?: unknown;
   /** the blob that has a large output */
   output_blob?: Record<string, unknown>;
@@ -465,9 +465,9 @@ export type NodeStarted = Of<["node", "started", `pipeline:${string}`], {
   node: string;
   /** its place in the run */
   place: string;
-  /** the places of the nodes whose values flow into it; without it none is known */
+  /** the places of the nodes with values that flow into it; without it none is known */
   needs?: string[];
-  /** how many more there are */
+  /** the number of further such nodes */
   needs_more?: number;
 }>;
 
@@ -525,19 +525,19 @@ export type ApprovalPending = Of<["approval", "pending", `tool:${string}`], {
   call_id: string;
   /** the tool */
   tool: string;
-  /** what it is to be called with */
+  /** the arguments that it is to be called with */
   arguments: unknown;
   /** SHA-256 of the arguments as canonical JSON */
   arguments_sha256: string;
   /** SHA-256 of the tool's description and schema */
   tool_version: string;
-  /** what the call would change, as a unified diff */
+  /** the change that the call would make, as a unified diff */
   diff?: string;
   /** when it counts as rejected */
   expires_at: string;
 }>;
 
-/** What was said of a tool call that waited. Of a granted one the result is still to come; of all others it stands behind this. */
+/** The verdict on a tool call that waited. Of a granted one the result is still to come; of all others it stands behind this. */
 export type ApprovalVerdict = Of<["approval", "granted" | "answered" | "denied" | "expired" | "withdrawn", `tool:${string}`, ...("overrules")[]], {
   /** the same for people and models */
   text: string;
@@ -547,11 +547,11 @@ export type ApprovalVerdict = Of<["approval", "granted" | "answered" | "denied" 
   call_id: string;
   /** the tool */
   tool: string;
-  /** who said it, when known */
+  /** the person that gave the verdict, when known */
   by?: string;
   /** why; of `answered` the answer */
   reason: string;
-  /** of `granted`: what the call runs with */
+  /** of `granted`: the arguments that the call runs with */
   arguments?: unknown;
   /** SHA-256 of the arguments as canonical JSON */
   arguments_sha256?: string;
@@ -561,7 +561,7 @@ export type ApprovalVerdict = Of<["approval", "granted" | "answered" | "denied" 
   edited?: boolean;
 }>;
 
-/** A granted call with an effect outside starts: from here on it is not run again, whatever becomes of the server. */
+/** A granted call with an effect outside starts: from here on it is not run again, even if the server dies. */
 export type ApprovalStarted = Of<["approval", "started", `tool:${string}`], {
   /** the same for people and models */
   text: string;
@@ -591,19 +591,19 @@ export type UserQuestion = Of<["question", "user"], {
   choices?: string[];
   /** the JSON schema that an answer must have */
   schema?: Record<string, unknown>;
-  /** the names of those who may answer; without it everybody who may speak */
+  /** the names of the people that may answer; without it all people that may speak */
   who?: string[];
   /** until when an answer is waited for */
   expires_at: string;
   /** the server of tools that asks while it works on the call: the answer goes there */
   server?: string;
-  /** the statement whose trial asks: the answer is a reading of it */
+  /** the statement of the trial that asks: the answer is a reading of it */
   statement?: string;
   /** the place of its prediction, from 0 */
   prediction?: number;
 }>;
 
-/** What came of a question to a person. The result of the call that asked stands behind it, unless a server of tools asked; of a trial's its reading. */
+/** The outcome of a question to a person. The result of the call that asked stands behind it, unless a server of tools asked; of a trial's its reading. */
 export type UserAnswer = Of<["answer", ...("away" | "expired" | "withdrawn" | "overrules")[]], {
   /** the same for people and models */
   text: string;
@@ -617,13 +617,13 @@ export type UserAnswer = Of<["answer", ...("away" | "expired" | "withdrawn" | "o
   value?: unknown;
   /** the server of tools that asks while it works on the call: the answer goes there */
   server?: string;
-  /** the statement whose trial asks: the answer is a reading of it */
+  /** the statement of the trial that asks: the answer is a reading of it */
   statement?: string;
   /** the place of its prediction, from 0 */
   prediction?: number;
 }>;
 
-/** A turn recalled what is held and relevant to its batch. Of modality state, and seen by readers alone, where that is nothing. */
+/** A turn recalled the statements that are held and relevant to its batch. Where there are none, it is of modality state, and seen by readers alone. */
 export type Recalled = Of<["recall", ...(`recalled:${string}`)[]], {
   /** the same for people and models */
   text: string;
@@ -639,7 +639,7 @@ export type Correction = Of<["correction", `corrected:${string}`], {
   correction: Record<string, unknown>;
 }>;
 
-/** Somebody claims something: it is to be tried before it is held to be so. */
+/** Something is claimed: it is to be tried before it is held to be so. */
 export type StatementClaimed = Of<["statement", "claimed", `statement:${string}`], {
   /** the same for people and models */
   text: string;
@@ -649,7 +649,7 @@ export type StatementClaimed = Of<["statement", "claimed", `statement:${string}`
   claim: Record<string, unknown>;
 }>;
 
-/** What follows from a claim, and how each prediction is to be tested. */
+/** The consequences of a claim, and the way in which each prediction is to be tested. */
 export type StatementDerived = Of<["statement", "derived", `statement:${string}`], {
   /** the same for people and models */
   text: string;
@@ -669,7 +669,7 @@ export type StatementRead = Of<["statement", "read", `statement:${string}`, "yes
   reading: Record<string, unknown>;
 }>;
 
-/** What became of a statement, by a trial or without one. One that was refused, or joined to another, is gone. */
+/** The outcome of a statement, by a trial or without one. One that was refused, or joined to another, is gone. */
 export type StatementJudged = Of<["statement", "judged", `statement:${string}`, "proposed" | "surviving" | "contested" | "untested" | "falsified" | "ended" | "retracted" | "refused" | "joined", ...("retest")[]], {
   /** the same for people and models */
   text: string;
@@ -689,7 +689,7 @@ export type StatementSourced = Of<["statement", "sourced", `statement:${string}`
   sources: Record<string, unknown>[];
 }>;
 
-/** A statement is derived from these now: one of those that it named is part of another one, or somebody claimed it on other ground. */
+/** A statement is derived from these now: one of those that it named is part of another one, or it was claimed on other ground. */
 export type StatementGrounded = Of<["statement", "grounded", `statement:${string}`], {
   /** the same for people and models */
   text: string;
@@ -705,17 +705,17 @@ export type TrialsDue = Of<["trials", "due"], {
   text: string;
 }>;
 
-/** The trials of the space have done what was due, or wait for people or for a time. */
+/** The trials of the space have done all that was due, or wait for people or for a time. */
 export type TrialsRested = Of<["trials", "rested"], {
   /** the same for people and models */
   text: string;
   /** up to this event */
   handled: number;
-  /** up to this event threads are told what became of statements */
+  /** up to this event threads are told the outcomes of statements */
   told?: number;
 }>;
 
-/** The trials of the space have made as many calls to models in an hour as they may (`memory.calls_per_hour`): what is left waits. At most once an hour. */
+/** The trials of the space have made as many calls to models in an hour as they may (`memory.calls_per_hour`): the rest waits. At most once an hour. */
 export type TrialsSpent = Of<["trials", "spent"], {
   /** the same for people and models */
   text: string;
@@ -733,11 +733,11 @@ export type Summary = Of<["summary"], {
   to: number;
   /** so many characters of the first event's entry are another summary's */
   skip?: number;
-  /** it goes up to this character of the last event's entry; absent: to its end */
+  /** the character of the last event's entry that it goes up to; absent: to the end of the entry */
   upto?: number;
-  /** how many events that a decision may see stand before the first in the thread */
+  /** the number of events, of those that a decision may see, before its first one in the thread */
   position: number;
-  /** how many events it is about */
+  /** the number of events that it is about */
   events: number;
   /** 0: made from events; otherwise from summaries of the level below */
   level: number;
@@ -765,7 +765,7 @@ export type SummariesRested = Of<["summaries", "rested"], {
   handled: number;
 }>;
 
-/** Names are one: by an operator, or because a statement that says so has survived. What was said keeps the names that it was said with. */
+/** Names are one: by an operator, or because a statement that says so has survived. Texts keep the names that they were written with. */
 export type EntityMerged = Of<["entity", "merged", ...(`statement:${string}`)[]], {
   /** the same for people and models */
   text: string;
@@ -773,7 +773,7 @@ export type EntityMerged = Of<["entity", "merged", ...(`statement:${string}`)[]]
   names: string[];
   /** why */
   reason: string;
-  /** who did it; null: a rule */
+  /** the operator that did it; null: a rule */
   by: string | null;
   /** the statement that says so; when it falls, the merge is undone */
   statement: string | null;
@@ -789,7 +789,7 @@ export type EntityUnmerged = Of<["entity", "unmerged"], {
   names: string[];
   /** why */
   reason: string;
-  /** who did it; null: a rule */
+  /** the operator that did it; null: a rule */
   by: string | null;
 }>;
 
@@ -801,9 +801,9 @@ export type TaskMade = Of<["task", "made", `task:${string}`], {
   task: number;
   /** its name */
   name: string;
-  /** what is to be done */
+  /** the work to be done */
   description: string;
-  /** what it may cost */
+  /** the cost that it may have */
   value: "low" | "medium" | "high";
   /** the task that was split into it and others */
   parent: number | null;
@@ -813,7 +813,7 @@ export type TaskMade = Of<["task", "made", `task:${string}`], {
   brought_by: string[];
   /** its place among its siblings: the lowest goes first */
   rank: number;
-  /** it is one step with a short answer: it is tried, without being considered, until tries agree */
+  /** true if it is one step with a short answer: it is tried, without being considered, until tries agree */
   exact?: boolean;
 }>;
 
@@ -827,19 +827,19 @@ export type TaskBegan = Of<["task", "began", `task:${string}`], {
   behind: number | null;
 }>;
 
-/** Whether a task is to be split. */
+/** A task is to be split, or is not. */
 export type TaskSplit = Of<["task", "split", `task:${string}`], {
   /** the same for people and models */
   text: string;
   /** the task: 3 is `t3` */
   task: number;
-  /** whether it is */
+  /** true if it is */
   needed: boolean;
   /** why */
   why: string;
 }>;
 
-/** What the user would have to say for a task. */
+/** The information that the user would have to give for a task. */
 export type TaskAsked = Of<["task", "asked", `task:${string}`], {
   /** the same for people and models */
   text: string;
@@ -849,7 +849,7 @@ export type TaskAsked = Of<["task", "asked", `task:${string}`], {
   question: string | null;
 }>;
 
-/** How a task may be done, with the chance that it works. */
+/** The routes by which a task may be done, each with the chance that it works. */
 export type TaskRoutes = Of<["task", "routes", `task:${string}`], {
   /** the same for people and models */
   text: string;
@@ -859,7 +859,7 @@ export type TaskRoutes = Of<["task", "routes", `task:${string}`], {
   routes: Record<string, unknown>[];
 }>;
 
-/** How the answer of a task will be checked: said before there is one. */
+/** The check that the answer of a task will go through: said before there is an answer. */
 export type TaskChecked = Of<["task", "checked", `task:${string}`], {
   /** the same for people and models */
   text: string;
@@ -881,7 +881,7 @@ export type TaskTried = Of<["task", "tried", `task:${string}`], {
   tier: "low" | "high";
   /** the answer */
   answer: string | null;
-  /** what was thought on the way, or why there is no answer */
+  /** the thoughts on the way, or why there is no answer */
   why: string;
 }>;
 
@@ -895,9 +895,9 @@ export type TaskUsed = Of<["task", "used", `task:${string}`], {
   tool: string;
   /** its arguments, as JSON */
   arguments: string;
-  /** whether it worked */
+  /** true if it worked */
   worked: boolean;
-  /** what it came to, shortened, or why it failed */
+  /** the result, shortened, or why it failed */
   came: string;
 }>;
 
@@ -907,35 +907,35 @@ export type TaskJudged = Of<["task", "judged", `task:${string}`], {
   text: string;
   /** the task: 3 is `t3` */
   task: number;
-  /** what decided it */
+  /** the kind of check that decided it */
   by: "program" | "knowledge" | "agreement" | "rubric";
-  /** whether the answer will do */
+  /** true if the answer will do */
   passes: boolean;
   /** why */
   why: string;
-  /** what was expected of the try: the kind of its route (`whole`, `split`, `high`, `framework` and its id), the chance as the model said and as learned */
+  /** the expectation of the try: the kind of its route (`whole`, `split`, `high`, `framework` and its id), the chance as the model said and as learned */
   expected?: Record<string, unknown>;
 }>;
 
-/** Whether a task is tried once more by the high tier, and the figures that decide it. */
+/** A task is tried once more by the high tier, or is not, with the figures that decide it. */
 export type TaskRetry = Of<["task", "retry", `task:${string}`], {
   /** the same for people and models */
   text: string;
   /** the task: 3 is `t3` */
   task: number;
-  /** whether it is */
+  /** true if it is */
   made: boolean;
   /** calls_left, tasks_left */
   figures: Record<string, unknown>;
 }>;
 
-/** Whether a framework is made for a task that the high tier could not do either, and the figures that decide it. */
+/** A framework is made for a task that the high tier could not do either, or none is made, with the figures that decide it. */
 export type TaskFramework = Of<["task", "framework", `task:${string}`], {
   /** the same for people and models */
   text: string;
   /** the task: 3 is `t3` */
   task: number;
-  /** whether it is */
+  /** true if it is */
   made: boolean;
   /** calls_left, tasks_left */
   figures: Record<string, unknown>;
@@ -973,13 +973,13 @@ export type TaskRefused = Of<["task", "refused", `task:${string}`], {
   text: string;
   /** the task: 3 is `t3` */
   task: number;
-  /** what */
+  /** the wish that was refused */
   of: string;
   /** why */
   why: string;
 }>;
 
-/** A task is another from now on: what is to be done, what it requires, its place among its siblings. */
+/** A task is another from now on: its work, its requirements, its place among its siblings. */
 export type TaskChanged = Of<["task", "changed", `task:${string}`], {
   /** the same for people and models */
   text: string;
@@ -987,7 +987,7 @@ export type TaskChanged = Of<["task", "changed", `task:${string}`], {
   task: number;
   /** its name */
   name: string;
-  /** what is to be done */
+  /** the work to be done */
   description: string;
   /** the tasks that have to end before it begins */
   requires: number[];
@@ -995,7 +995,7 @@ export type TaskChanged = Of<["task", "changed", `task:${string}`], {
   rank: number;
   /** why */
   why: string;
-  /** who did it; null: the mission itself */
+  /** the person that did it; null: the mission itself */
   by: string | null;
 }>;
 
@@ -1005,7 +1005,7 @@ export type TaskOver = Of<["task", "over", `task:${string}`], {
   text: string;
   /** the task: 3 is `t3` */
   task: number;
-  /** how */
+  /** the status that it ended with */
   status: "closed" | "failed_with_current_available_instruments";
   /** the answer that passed its check */
   answer: string | null;
@@ -1019,7 +1019,7 @@ export type FrameworkChosen = Of<["framework", "chosen", `framework:${string}`],
   text: string;
   /** the framework's id */
   framework: string;
-  /** whether the task is solved with it */
+  /** true if the task is solved with it */
   with: boolean;
   /** the task, in a few words */
   task: string;
@@ -1027,17 +1027,17 @@ export type FrameworkChosen = Of<["framework", "chosen", `framework:${string}`],
   reason: string;
 }>;
 
-/** What came of a task that a framework is for, with it or without it. */
+/** The outcome of a task that a framework is for, with it or without it. */
 export type FrameworkOutcome = Of<["framework", "outcome", `framework:${string}`], {
   /** the same for people and models */
   text: string;
   /** the framework's id */
   framework: string;
-  /** whether the task is solved with it */
+  /** true if the task is solved with it */
   with: boolean;
   /** the task, in a few words */
   task: string;
-  /** whether it was solved */
+  /** true if it was solved */
   worked: boolean;
   /** with, without: each tried, worked; of all such tasks since the framework has been as it is */
   tally: Record<string, unknown>;
@@ -1051,7 +1051,7 @@ export type ThreadSpawned = Of<["thread", "thread-spawned"], {
   assigned_id: string;
   /** this thread */
   parent_id: string;
-  /** what this thread calls it */
+  /** the name that this thread calls it by */
   contact: string | null;
   /** the turn, if a turn produced it */
   turn?: number;
@@ -1065,7 +1065,7 @@ export type ThreadSpawned = Of<["thread", "thread-spawned"], {
 export type ThreadEnded = Of<["thread", "thread-ended", ...(`from:${string}` | "part" | "overrules")[]], {
   /** the same for people and models */
   text: string;
-  /** which */
+  /** the subthread or contact */
   id: string;
   /** done, failed or stopped */
   status: string;
@@ -1077,7 +1077,7 @@ export type ThreadEnded = Of<["thread", "thread-ended", ...(`from:${string}` | "
   content?: string;
   /** which part of what gathering: id, index, ok, text */
   gather?: Record<string, unknown>;
-  /** it had been put aside */
+  /** true if it had been put aside */
   archived?: boolean;
   /** the turn, if a turn produced it */
   turn?: number;
@@ -1089,7 +1089,7 @@ export type ThreadEnded = Of<["thread", "thread-ended", ...(`from:${string}` | "
 export type ThreadStuck = Of<["thread", "thread-stuck", `from:${string}`, ...("part" | "overrules")[]], {
   /** the same for people and models */
   text: string;
-  /** which */
+  /** the thread */
   id: string;
   /** why */
   reason: string;
@@ -1105,7 +1105,7 @@ export type ThreadStuck = Of<["thread", "thread-stuck", `from:${string}`, ...("p
 export type ThreadArchived = Of<["thread", "thread-archived"], {
   /** the same for people and models */
   text: string;
-  /** which */
+  /** the subthread */
   id: string;
   /** the turn, if a turn produced it */
   turn?: number;
@@ -1115,7 +1115,7 @@ export type ThreadArchived = Of<["thread", "thread-archived"], {
 export type ThreadResumed = Of<["thread", "thread-resumed"], {
   /** the same for people and models */
   text: string;
-  /** which */
+  /** the subthread */
   id: string;
   /** the turn, if a turn produced it */
   turn?: number;
@@ -1125,7 +1125,7 @@ export type ThreadResumed = Of<["thread", "thread-resumed"], {
 export type ContextCleared = Of<["thread", "context-cleared"], {
   /** the same for people and models */
   text: string;
-  /** how many are still shown */
+  /** the number of events that are still shown */
   kept_messages: number;
   /** the turn, if a turn produced it */
   turn?: number;
@@ -1137,11 +1137,11 @@ export type ContextCleared = Of<["thread", "context-cleared"], {
 export type TimerSet = Of<["thread", "timer-set"], {
   /** the same for people and models */
   text: string;
-  /** which */
+  /** the timer */
   id: string;
   /** when */
   due: string;
-  /** what it is for */
+  /** its purpose */
   content?: string;
   /** the turn, if a turn produced it */
   turn?: number;
@@ -1153,11 +1153,11 @@ export type TimerSet = Of<["thread", "timer-set"], {
 export type Timer = Of<["thread", "timer", ...("overrules")[]], {
   /** the same for people and models */
   text: string;
-  /** which */
+  /** the timer */
   id: string;
   /** when */
   due: string;
-  /** what it is for */
+  /** its purpose */
   content?: string;
   /** its name */
   timer: string;
@@ -1169,23 +1169,23 @@ export type Timer = Of<["thread", "timer", ...("overrules")[]], {
 export type PlanComplete = Of<["thread", "plan-complete"], {
   /** the same for people and models */
   text: string;
-  /** what was to be reached */
+  /** the condition that was to be reached */
   condition: string;
   /** the turn, if a turn produced it */
   turn?: number;
 }>;
 
-/** What the thread watches for has come. */
+/** The event that the thread watches for has come. */
 export type WatchRaised = Of<["thread", "watch-raised"], {
   /** the same for people and models */
   text: string;
-  /** which */
+  /** the watch */
   id: string;
   /** the tag */
   kind: string;
   /** the event that has come */
   seq: number;
-  /** what it is for */
+  /** its purpose */
   content?: string;
   /** the turn, if a turn produced it */
   turn?: number;
@@ -1195,13 +1195,13 @@ export type WatchRaised = Of<["thread", "watch-raised"], {
 export type WatchSet = Of<["thread", "watch-set"], {
   /** the same for people and models */
   text: string;
-  /** which */
+  /** the watch */
   id: string;
   /** the tag */
   kind: string;
   /** only from this thread */
   from: string | null;
-  /** what it is for */
+  /** its purpose */
   content?: string;
   /** the turn, if a turn produced it */
   turn?: number;
@@ -1213,7 +1213,7 @@ export type WatchSet = Of<["thread", "watch-set"], {
 export type WatchClosed = Of<["thread", "watch-closed"], {
   /** the same for people and models */
   text: string;
-  /** which */
+  /** the watch */
   id: string;
   /** its event had come */
   raised: boolean;
@@ -1227,13 +1227,13 @@ export type WatchClosed = Of<["thread", "watch-closed"], {
 export type Gathered = Of<["thread", "gathered"], {
   /** the same for people and models */
   text: string;
-  /** which */
+  /** the gathering */
   id: string;
-  /** how many there were */
+  /** the number of its parts */
   total: number;
-  /** how many came back well */
+  /** the number of parts that came back well */
   successful: number;
-  /** how many did not come back */
+  /** the number of parts that did not come back */
   missing: number;
   /** in a sequence: the step that failed, from 1 */
   failed_step: number | null;
@@ -1249,11 +1249,11 @@ export type Gathered = Of<["thread", "gathered"], {
 export type ThreadError = Of<["thread", "system-thread-error", ...("overrules")[]], {
   /** the same for people and models */
   text: string;
-  /** what the caller wrote */
+  /** the words of the caller */
   unknown_id: string;
   /** unknown_thread, invalid_label, depth_limit, … */
   code: string;
-  /** what to do */
+  /** the fault, and the remedy where there is one */
   message: string;
   /** the turn, if a turn produced it */
   turn?: number;
@@ -1265,9 +1265,9 @@ export type ThreadError = Of<["thread", "system-thread-error", ...("overrules")[
 export type SetThread = Of<["state", "set:thread"], {
   /** for people */
   text: string;
-  /** what is changed: the word behind `set:` */
+  /** the kind of thing that is changed: the word behind `set:` */
   kind: string;
-  /** which of its kind */
+  /** the key of the thing within its kind */
   key: string;
   /** settings; status, reason, watches_removed; archived; parent */
   change: Record<string, unknown>;
@@ -1277,13 +1277,13 @@ export type SetThread = Of<["state", "set:thread"], {
   root?: number;
 }>;
 
-/** A thread sleeps on: what came is not what it waits for. */
+/** A thread sleeps on: the event that came is not the one that it waits for. */
 export type SetWait = Of<["state", "set:wait"], {
   /** for people */
   text: string;
-  /** what is changed: the word behind `set:` */
+  /** the kind of thing that is changed: the word behind `set:` */
   kind: string;
-  /** which of its kind */
+  /** the key of the thing within its kind */
   key: string;
   /** waiting, seen */
   change: Record<string, unknown>;
@@ -1297,9 +1297,9 @@ export type SetWait = Of<["state", "set:wait"], {
 export type SetPlan = Of<["state", "set:plan"], {
   /** for people */
   text: string;
-  /** what is changed: the word behind `set:` */
+  /** the kind of thing that is changed: the word behind `set:` */
   kind: string;
-  /** which of its kind */
+  /** the key of the thing within its kind */
   key: string;
   /** condition, steps, complete */
   change: unknown;
@@ -1309,13 +1309,13 @@ export type SetPlan = Of<["state", "set:plan"], {
   root?: number;
 }>;
 
-/** What a thread watches for. */
+/** A watch of a thread: the kind of event that it watches for. */
 export type SetWatch = Of<["state", "set:watch"], {
   /** for people */
   text: string;
-  /** what is changed: the word behind `set:` */
+  /** the kind of thing that is changed: the word behind `set:` */
   kind: string;
-  /** which of its kind */
+  /** the key of the thing within its kind */
   key: string;
   /** kind, from, note, raised; null: closed */
   change: Record<string, unknown> | null;
@@ -1325,13 +1325,13 @@ export type SetWatch = Of<["state", "set:watch"], {
   root?: number;
 }>;
 
-/** What a thread sent out together and waits to have back. */
+/** A gathering of a thread: the work that it sent out together and waits to have back. */
 export type SetGather = Of<["state", "set:gather"], {
   /** for people */
   text: string;
-  /** what is changed: the word behind `set:` */
+  /** the kind of thing that is changed: the word behind `set:` */
   kind: string;
-  /** which of its kind */
+  /** the key of the thing within its kind */
   key: string;
   /** total, steps, prompt, results; null: all is told */
   change: Record<string, unknown> | null;
@@ -1345,9 +1345,9 @@ export type SetGather = Of<["state", "set:gather"], {
 export type SetTools = Of<["state", "set:tools"], {
   /** for people */
   text: string;
-  /** what is changed: the word behind `set:` */
+  /** the kind of thing that is changed: the word behind `set:` */
   kind: string;
-  /** which of its kind */
+  /** the key of the thing within its kind */
   key: string;
   /** open: their names */
   change: Record<string, unknown>;
@@ -1361,9 +1361,9 @@ export type SetTools = Of<["state", "set:tools"], {
 export type SetContact = Of<["state", "set:contact"], {
   /** for people */
   text: string;
-  /** what is changed: the word behind `set:` */
+  /** the kind of thing that is changed: the word behind `set:` */
   kind: string;
-  /** which of its kind */
+  /** the key of the thing within its kind */
   key: string;
   /** thread, description; null: no more */
   change: Record<string, unknown> | null;
@@ -1377,9 +1377,9 @@ export type SetContact = Of<["state", "set:contact"], {
 export type SetTimer = Of<["state", "set:timer"], {
   /** for people */
   text: string;
-  /** what is changed: the word behind `set:` */
+  /** the kind of thing that is changed: the word behind `set:` */
   kind: string;
-  /** which of its kind */
+  /** the key of the thing within its kind */
   key: string;
   /** due, note; null: taken back */
   change: Record<string, unknown> | null;
@@ -1393,9 +1393,9 @@ export type SetTimer = Of<["state", "set:timer"], {
 export type SetSubmodule = Of<["state", "set:submodule"], {
   /** for people */
   text: string;
-  /** what is changed: the word behind `set:` */
+  /** the kind of thing that is changed: the word behind `set:` */
   kind: string;
-  /** which of its kind */
+  /** the key of the thing within its kind */
   key: string;
   /** prompt; follow_up: false where it is not asked again after the decision; null: removed */
   change: Record<string, unknown> | null;
@@ -1409,9 +1409,9 @@ export type SetSubmodule = Of<["state", "set:submodule"], {
 export type SetEntry = Of<["state", "set:entry"], {
   /** for people */
   text: string;
-  /** what is changed: the word behind `set:` */
+  /** the kind of thing that is changed: the word behind `set:` */
   kind: string;
-  /** which of its kind */
+  /** the key of the thing within its kind */
   key: string;
   /** content, related_keys, owner; null: deleted */
   change: Record<string, unknown> | null;
@@ -1425,9 +1425,9 @@ export type SetEntry = Of<["state", "set:entry"], {
 export type SetSetting = Of<["state", "set:setting"], {
   /** for people */
   text: string;
-  /** what is changed: the word behind `set:` */
+  /** the kind of thing that is changed: the word behind `set:` */
   kind: string;
-  /** which of its kind */
+  /** the key of the thing within its kind */
   key: string;
   /** value; by: the name of who set it, or null */
   change: Record<string, unknown>;
@@ -1441,9 +1441,9 @@ export type SetSetting = Of<["state", "set:setting"], {
 export type SetSchedule = Of<["state", "set:schedule"], {
   /** for people */
   text: string;
-  /** what is changed: the word behind `set:` */
+  /** the kind of thing that is changed: the word behind `set:` */
   kind: string;
-  /** which of its kind */
+  /** the key of the thing within its kind */
   key: string;
   /** thread, event, payload, when, overlap, catch_up_s, note, paused; due, through, last; null: removed */
   change: Record<string, unknown> | null;
@@ -1457,9 +1457,9 @@ export type SetSchedule = Of<["state", "set:schedule"], {
 export type SetFramework = Of<["state", "set:framework"], {
   /** for people */
   text: string;
-  /** what is changed: the word behind `set:` */
+  /** the kind of thing that is changed: the word behind `set:` */
   kind: string;
-  /** which of its kind */
+  /** the key of the thing within its kind */
   key: string;
   /** name, purpose, knowledge, recipe; by: the name of who made it, or null; tally: what came of like tasks so far; null: removed */
   change: Record<string, unknown> | null;
@@ -1469,13 +1469,13 @@ export type SetFramework = Of<["state", "set:framework"], {
   root?: number;
 }>;
 
-/** What another server says of a tool, as models are told of it from now on: of the first time, or approved by a person. */
+/** Another server's text on a tool, for models from now on: the first, or approved by a person. */
 export type SetPin = Of<["state", "set:pin"], {
   /** for people */
   text: string;
-  /** what is changed: the word behind `set:` */
+  /** the kind of thing that is changed: the word behind `set:` */
   kind: string;
-  /** which of its kind */
+  /** the key of the thing within its kind */
   key: string;
   /** server, tool, description, schema, sha256; by: the name of who approved it, or null */
   change: Record<string, unknown>;
@@ -1489,9 +1489,9 @@ export type SetPin = Of<["state", "set:pin"], {
 export type SetStep = Of<["state", "set:step"], {
   /** for people */
   text: string;
-  /** what is changed: the word behind `set:` */
+  /** the kind of thing that is changed: the word behind `set:` */
   kind: string;
-  /** which of its kind */
+  /** the key of the thing within its kind */
   key: string;
   /** what is decided so far */
   change: Record<string, unknown>;
@@ -1505,9 +1505,9 @@ export type SetStep = Of<["state", "set:step"], {
 export type SetDoctor = Of<["state", "set:doctor"], {
   /** for people */
   text: string;
-  /** what is changed: the word behind `set:` */
+  /** the kind of thing that is changed: the word behind `set:` */
   kind: string;
-  /** which of its kind */
+  /** the key of the thing within its kind */
   key: string;
   /** what it tried */
   change: unknown;

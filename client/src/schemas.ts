@@ -8,7 +8,7 @@ export interface Page<T> {
   next: string | null;
 }
 
-/** What is said about a note. */
+/** The metadata of a note. */
 export type About = {
   /** The module that wrote it last. */
   owner: string;
@@ -22,11 +22,11 @@ export type Ack = {
   events: Placement[];
   /** The frame's `id`. */
   id?: string | null;
-  /** What became of it. */
+  /** The outcome of the frame. */
   status: AckStatus;
 };
 
-/** What became of a frame. */
+/** The outcome of a frame. */
 export type AckStatus = "started" | "queued" | "duplicate" | "ok";
 
 /** A tool call that waits for a person. */
@@ -43,29 +43,29 @@ export type Approval = Record<string, unknown> & {
 export type Audit = {
   /** The statements of this page about which there is a doubt, in the order in which they were claimed. */
   items: DoubtfulStatement[];
-  /** How many statements this page looked at, by their status. */
+  /** The number of statements this page looked at, by their status. */
   looked_at: Record<string, unknown>;
   /** The cursor of the next page; null on the last one. */
   next?: string | null;
-  /** How many recalls by minds were looked at, the newest ones: at most 2000. */
+  /** The number of recalls by minds that were looked at, the newest ones: at most 2000. */
   recalls: number;
   /** Why vectors said nothing, or not of all statements; null: they did. */
   without_vectors?: string | null;
 };
 
-/** What some calls of models came to. */
+/** The sums of some calls of models. */
 export type CallSums = {
-  /** How many there were. */
+  /** The number of calls. */
   calls: number;
-  /** How many came to nothing: failed, refused or stopped. */
+  /** The number of calls that came to nothing: failed, refused or stopped. */
   failed: number;
-  /** How long they took, in milliseconds, one after the other. */
+  /** The time that they took, in milliseconds, one after the other. */
   ms: number;
-  /** What they used. */
+  /** The tokens that they used. */
   tokens: TokenCounts;
 };
 
-/** Whether there was a turn to cancel. */
+/** The result of a cancellation: there was a turn to cancel, or none. */
 export type Cancelled = {
   /** False: none ran. */
   cancelled: boolean;
@@ -73,7 +73,7 @@ export type Cancelled = {
 
 /** One line of a chat. */
 export type ChatMessage = {
-  /** What is said. */
+  /** The texts that were said. */
   chat: string[];
   /** `user` or `assistant`. */
   role: string;
@@ -86,30 +86,30 @@ export type ChatMessage = {
 /** Result of the check of a quote. */
 export type Checked = "checked" | "unchecked";
 
-/** Whether a task is to be solved with a framework. */
+/** The choice to solve a task with a framework or without it. */
 export type Choice = {
   /** Why. */
   reason: string;
-  /** How like the task is, 0 to 1. */
+  /** The likeness of the task to those that the framework is for, 0 to 1. */
   score: number;
-  /** Whether it is; else it is solved without it, to compare, and its outcome is told, too. */
+  /** True if the task is to be solved with the framework; else it is solved without it, to compare, and its outcome is told, too. */
   with: boolean;
 };
 
-/** When what a turn wants done to other threads and to its contacts takes effect. */
+/** When the acts of a turn on other threads and on its contacts take effect. */
 export type Commit = "deferred" | "immediate";
 
-/** Whom a thread can send to. */
+/** A contact of a thread: a thread that it can send to. */
 export type Contact = {
-  /** What it does, wants and offers. */
+  /** The work, wants and offers of the contact. */
   description: string;
-  /** What the thread calls it. */
+  /** The name by which the thread calls its contact. */
   name: string;
-  /** The thread. */
+  /** The thread that is the contact. */
   thread: string;
 };
 
-/** What a mission may use up. */
+/** The most that a mission may use up. */
 export type CreateBudget = {
   /** Model calls. */
   model_calls?: number | null;
@@ -121,9 +121,9 @@ export type CreateBudget = {
 
 /** A contact of a thread to be. */
 export type CreateContact = {
-  /** What it does, wants and offers; its first 1,000 characters are kept. */
+  /** Its work, its wants and its offers; the first 1,000 characters of this text are kept. */
   description: string;
-  /** What the thread calls it. */
+  /** The name by which the thread calls it. */
   name: string;
   /** The thread. */
   thread: string;
@@ -135,35 +135,35 @@ export type CreateThread = {
   commit?: Commit | null;
   /** Whom it can send to, besides its parent and itself. */
   contacts?: CreateContact[] | null;
-  /** What kind of process it is. */
+  /** The kind of process that it is. */
   kind?: NewKind;
   /** A suggestion for the last part of its id. */
   label?: string | null;
   language?: Language | null;
-  /** Of a mission: what is wanted, at most 16,000 characters. A mission takes no members but this, `value`, `plan` and `budget`. */
+  /** Of a mission: the result that is wanted, at most 16,000 characters. A mission takes no members but this, `value`, `plan` and `budget`. */
   mission?: string | null;
   /** The thread it is created below. */
   parent?: string | null;
   plan?: Plan | null;
-  /** What new input does to a running turn; as configured when absent. */
+  /** The effect of new input on a running turn; as configured when absent. */
   policy?: "enqueue" | "interrupt" | "reject" | null;
-  /** What the decision is told besides its own prompt. */
+  /** The text that the decision is told besides its own prompt. */
   prompt?: string | null;
   /** The voices it hears; all when absent. */
   submodules?: string[] | null;
-  /** A process that goes in sub-steps, each of which asks for what is missing. */
+  /** A process that goes in sub-steps, each of which asks for the missing parts. */
   substeps?: boolean | null;
   tier?: TierWord | null;
   /** A line for people. */
   title?: string | null;
-  /** Of a mission: what it may cost; no task of it is worth more. `medium` when absent. */
+  /** Of a mission: the cost that is allowed for it; no task of it is worth more. `medium` when absent. */
   value?: unknown;
 };
 
 /** A day of a month, as it is written. */
 export type Day = number | string;
 
-/** What became of a call that waited. */
+/** The outcome of a call that waited. */
 export type Decided = {
   /** The approval. */
   approval_id: string;
@@ -180,15 +180,15 @@ export type DoubtfulStatement = Statement & {
   doubts: Doubt[];
   /** Others that are held and look alike, the nearest first, at most five: candidates, which nothing merges. */
   near: Near[];
-  /** How many of the recalls that were looked at returned it. */
+  /** The number of the recalls looked at that returned it. */
   recalled: number;
   /** The ids of others that are held and say the same of the same time, at most five. */
   same: string[];
 };
 
-/** A change of a task; what is absent stays. */
+/** A change of a task; an absent member stays as it is. */
 export type EditTask = {
-  /** What is to be done. */
+  /** The work to be done. */
   description?: string | null;
   /** Its name. */
   name?: string | null;
@@ -198,7 +198,7 @@ export type EditTask = {
   tasks_required?: string[] | null;
 };
 
-/** Names that are one. What was said of it keeps the names that it was said with. */
+/** Names that are one. A statement about them keeps the names that it was said with. */
 export type Entity = {
   /** The merges that say so and stand, the oldest first. */
   merges: NameMerge[];
@@ -208,17 +208,17 @@ export type Entity = {
 
 /** A note. */
 export type Entry = {
-  /** What it says. */
+  /** Its text. */
   content: string;
   /** Its key. */
   key: string;
-  /** What is said about it. */
+  /** Its metadata. */
   metadata: About;
   /** Keys it is related to. */
   related_keys: string[];
 };
 
-/** What estimates of one kind of route were worth. */
+/** The worth of the estimates of one kind of route. */
 export type Estimates = {
   /** The same of the chances as learned. */
   brier: number;
@@ -226,73 +226,73 @@ export type Estimates = {
   brier_said: number;
   /** `whole`, `split`, or `high`: the high tier's retry. */
   kind: string;
-  /** How many tries there were. */
+  /** The number of tries. */
   tried: number;
-  /** How many of them passed their check. */
+  /** The number of tries that passed their check. */
   worked: number;
 };
 
 /** A framework: how a kind of task is solved. It is a hypothesis: like tasks are tried with it and without it, and it is used only while it is better. */
 export type Framework = {
-  /** The name of who made it, where it was said. */
+  /** The name of its maker, where it was said. */
   by?: string | null;
   choice?: Choice | null;
   /** Its id. */
   id?: string;
   /** Knowledge and instructions in natural language. */
   knowledge?: string[];
-  /** What it is called. */
+  /** Its name. */
   name?: string;
   /** For which tasks it is; by this and its name it is found. */
   purpose?: string;
-  /** How it works. */
+  /** The way it works. */
   recipe?: Recipe;
-  /** What a model is told of it. */
+  /** The text that a model is told of it. */
   rendered?: string;
-  /** The event that said something of it last. Sent as `expected_seq`, it refuses a change of what is not known. */
+  /** The event that said something of it last. Sent as `expected_seq`, it has a change refused if something has been said of the framework since. */
   seq?: number;
-  /** How it stands. */
+  /** Its standing. */
   standing?: Standing;
-  /** What came of like tasks, with it and without it, since it has been as it is. */
+  /** The outcomes of like tasks, with it and without it, since it has been as it is. */
   tally?: Tally;
   /** When it was last set. */
   updated_at?: string;
 };
 
-/** What is to be changed of a framework; what is absent stays as it is. Another purpose, knowledge or recipe begins its probation anew. */
+/** The changes to a framework; an absent member stays as it is. Another purpose, knowledge or recipe begins its probation anew. */
 export type FrameworkChange = {
   /** The `seq` that was read before: if something has been said of it since, nothing is changed. Without it the last one wins. */
   expected_seq?: number | null;
   /** Its knowledge, all of it. */
   knowledge?: string[] | null;
-  /** What it is called. */
+  /** Its name. */
   name?: string | null;
   /** For which tasks it is. */
   purpose?: string | null;
   recipe?: Recipe | null;
 };
 
-/** What came of a task that a framework is for. */
+/** The outcome of a task that a framework is for. */
 export type FrameworkOutcome = {
   /** The task, in a few words. */
   task: string;
   /** The thread of the task; `main` when absent. */
   thread?: string | null;
-  /** Whether it was solved with the framework. */
+  /** True if the task was tried with the framework. */
   with: boolean;
-  /** Whether it was solved. */
+  /** True if the task was solved. */
   worked: boolean;
 };
 
-/** Subthreads whose results the thread waits to have back together. */
+/** Subthreads of which the thread waits to have all results back together. */
 export type Gathering = {
-  /** How many have come back. */
+  /** The number of results that have come back. */
   back: number;
   /** Its id in the thread. */
   id: string;
   /** Of how many. */
   of: number;
-  /** When it is over, whoever has not come back. */
+  /** When it is over, even if some have not come back. */
   until?: string | null;
 };
 
@@ -304,15 +304,15 @@ export type GraphPart = {
   items: HeldStatement[];
 };
 
-/** What became of the times that a voice was asked; each is counted once. */
+/** The outcomes of the times that a voice was asked; each time is counted once. */
 export type Heard = {
-  /** It could not answer. */
+  /** The number of times that it could not answer. */
   failed: number;
-  /** It answered when the decision no longer waited for it. */
+  /** The number of times that it answered when the decision no longer waited for it. */
   late: number;
-  /** It had nothing to say. */
+  /** The number of times that it had nothing to say. */
   passed: number;
-  /** It spoke in time. */
+  /** The number of times that it spoke in time. */
   spoke: number;
 };
 
@@ -324,11 +324,11 @@ export type HeldStatement = {
   label: string;
   /** Nothing but reflection has tested it. */
   reflection_only: boolean;
-  /** The person on whose word alone it is recalled; null: it is on no word. */
+  /** The person, if the statement is recalled on their word alone; null: it is on no word. */
   said_by?: string | null;
   /** `surviving`, or `contested`: something that contradicts it survived, too. `proposed`: a person said it, and nothing has tested it. */
   status: Status;
-  /** What it says. */
+  /** The text of the statement. */
   text: string;
   triple?: Triple | null;
   /** From when on it is said to hold; null: no beginning is known. */
@@ -337,26 +337,26 @@ export type HeldStatement = {
   valid_to?: string | null;
 };
 
-/** What tests a prediction. */
+/** The instrument that tests a prediction. */
 export type Instrument = "knowledge" | "code" | "user" | "reflection";
 
-/** What kind of process a thread is. */
+/** The kind of process that a thread is. */
 export type Kind = "conversation" | "process" | "pipeline" | "mission";
 
-/** How a thread's decision says what it wants done. */
+/** The way in which a thread's decision says the actions that it wants done. */
 export type Language = "tools" | "xml" | "auto";
 
 /** The last change of a setting. */
 export type LastChange = {
   /** When. */
   at: string;
-  /** The name of who made it, where it was said. */
+  /** The name of its maker, where it was said. */
   by?: string | null;
   /** The event. */
   seq: number;
 };
 
-/** What a mission may use up. */
+/** The most that a mission may use up. */
 export type Limits = {
   /** Model calls. */
   model_calls: number;
@@ -372,7 +372,7 @@ export type LookedAt = {
   at: string;
   /** Events read. */
   events: number;
-  /** The first of what cannot be read, or is not as it was written, with the page where that is known; empty: all is well. */
+  /** The first faults: data that cannot be read, or is not as it was written, with the page where that is known; empty: all is well. */
   faults: string[];
   /** Pages of the file. */
   pages: number;
@@ -393,24 +393,24 @@ export type Media = {
   mimeType?: string | null;
 };
 
-/** What can be recalled. */
+/** A kind of entry that can be recalled. */
 export type Memory = "statements" | "notes" | "thoughts" | "frameworks";
 
-/** What is said about an event besides its content. Closed: no causal ids, ever. */
+/** Data on an event besides its content. Closed: no causal ids, ever. */
 export type Meta = {
-  /** What kind of event this is, for readers and filters. */
+  /** The kind of the event, as tags for readers and filters. */
   tags: string[];
 };
 
-/** What this server is. */
+/** The description of this server. */
 export type Metadata = Record<string, unknown> & {
-  /** What turns, threads and the space may use up, as `[budget]` says; what is missing has no limit. */
+  /** The most that turns, threads and the space may use up, as `[budget]` says; a missing value: no limit. */
   budget: Record<string, unknown>;
   /** This incarnation of the space's log. */
   epoch: string;
   /** The seq of its last event. */
   head: number;
-  /** How much, how many, how long. */
+  /** The limits: sizes, counts and times. */
   limits: Record<string, unknown>;
   /** `thinkd`. */
   name: string;
@@ -424,19 +424,19 @@ export type Metadata = Record<string, unknown> & {
 
 /** A mission as it was given. */
 export type MissionOf = {
-  /** What it may use up. */
+  /** The resources that it may use up. */
   budget: Limits;
-  /** What is wanted, as it was said. */
+  /** The result that is wanted, as it was said. */
   mission: string;
   /** When its tasks begin. */
   plan: Plan;
-  /** Why it rests: `paused`, until somebody lets it go on, or `people`, until they have said what it asks of them; null: it does not. */
+  /** Why it rests: `paused`, until a person lets it go on, or `people`, until they have answered its requests; null: it does not. */
   rests?: string | null;
-  /** What it is worth. */
+  /** Its worth. */
   value: unknown;
 };
 
-/** What an event carries. */
+/** The kind of content that an event carries. */
 export type Modality = "text" | "image" | "audio" | "state";
 
 /** A habit of a model at its endpoint. */
@@ -469,7 +469,7 @@ export type ModelList = {
 export type NameMerge = {
   /** When. */
   at: string;
-  /** Who did it; null: a rule. */
+  /** The author of the merge; null: a rule. */
   by?: string | null;
   /** Its id: that of the event that made it. */
   id: string;
@@ -487,7 +487,7 @@ export type NameMerge = {
 export type NamedTool = {
   /** Its name. */
   name: string;
-  /** The hash of what was looked at. */
+  /** The hash of the words that were looked at. */
   sha256: string;
 };
 
@@ -495,9 +495,9 @@ export type NamedTool = {
 export type Near = {
   /** Its id. */
   id: string;
-  /** How alike the two are: the cosine of their vectors. */
+  /** The likeness of the two: the cosine of their vectors. */
   likeness: number;
-  /** What it says. */
+  /** The text of the statement. */
   text: string;
 };
 
@@ -505,14 +505,14 @@ export type Near = {
 export type NewFramework = {
   /** Knowledge and instructions in natural language; none when absent. */
   knowledge?: string[] | null;
-  /** What it is called. */
+  /** Its name. */
   name: string;
   /** For which tasks it is. */
   purpose: string;
   recipe?: Recipe | null;
 };
 
-/** What kind of process is created here. */
+/** The kind of process that is created here. */
 export type NewKind = "conversation" | "process" | "mission";
 
 /** Names to be one from now on. */
@@ -531,12 +531,12 @@ export type NewSchedule = {
   event?: string | null;
   /** Its name: 1 to 32 of a-z, 0-9, _ and -. */
   name: string;
-  /** What it is for. */
+  /** Its purpose. */
   note?: string | null;
   overlap?: Overlap | null;
-  /** Whether it is not to begin yet. */
+  /** True if it is not to begin yet. */
   paused?: boolean | null;
-  /** What the trigger brings. Its `text`, if any, is what the mind reads; the member `schedule` is added with every run. */
+  /** The payload of the trigger. Its `text`, if any, is the text that the mind reads; the member `schedule` is added with every run. */
   payload?: {
     schedule?: never;
     text?: string;
@@ -573,7 +573,7 @@ export type NewSubmodule = {
 
 /** A name to be one with no other any more. */
 export type NewUnmerge = {
-  /** The name. What it was merged with stays one without it. */
+  /** The name. The names that it was merged with stay one without it. */
   name: string;
   /** Why. */
   reason: string;
@@ -585,7 +585,7 @@ export type NotServed = {
   reason: string;
   /** The space. */
   space: string;
-  /** What cannot be done for it: `opening`, `index`, `timers` or `threads`. */
+  /** The work that cannot be done for it: `opening`, `index`, `timers` or `threads`. */
   work: string;
 };
 
@@ -597,9 +597,9 @@ export type OpenWatch = {
   id: string;
   /** The tag that it looks for. */
   kind: string;
-  /** What is to be done then. */
+  /** The work to be done then. */
   note: string;
-  /** It has come. */
+  /** True if the event has come. */
   raised: boolean;
 };
 
@@ -607,27 +607,27 @@ export type OpenWatch = {
 export type Other = {
   /** The key of a note, the event of a thought, the id of a framework. */
   id: string;
-  /** What it is: `notes`, `thoughts` or `frameworks`. */
+  /** The kind: `notes`, `thoughts` or `frameworks`. */
   kind: Memory;
   /** The words of the question that it has. */
   matched: string[];
-  /** How relevant it is, 0 to 1: the same for every question. */
+  /** The relevance, 0 to 1, on the same scale for every question. */
   score: number;
   /** The event that said it last. */
   seq: number;
-  /** What it says. */
+  /** The text of the entry. */
   text: string;
 };
 
 /** The outcome of work. */
 export type Outcome = "complete" | "partial" | "failed" | "stopped";
 
-/** What becomes of a due time while an earlier run waits in the mailbox or has its turn. */
+/** The fate of a due time while an earlier run waits in the mailbox or has its turn. */
 export type Overlap = "skip" | "queue";
 
 /** A pipeline. */
 export type Pipeline = {
-  /** What it does. */
+  /** Its work, in words. */
   about: string;
   /** JSON Schema of its input. */
   input: Record<string, unknown>;
@@ -635,7 +635,7 @@ export type Pipeline = {
   name: string;
 };
 
-/** Where an event is. */
+/** The place of an event. */
 export type Placement = {
   /** Its id. */
   event_id: string;
@@ -648,9 +648,9 @@ export type Placement = {
 /** When the tasks of a mission begin. */
 export type Plan = "go" | "ask";
 
-/** A place in a body, and what is wrong there. */
+/** A place in a body, and the error there. */
 export type Pointed = {
-  /** What is wrong there. */
+  /** The error there. */
   detail: string;
   /** A JSON pointer (RFC 6901). */
   pointer: string;
@@ -698,45 +698,45 @@ export type PostMessage = {
   type?: "message" | "sensory";
 };
 
-/** What became of a posted message. */
+/** The outcome of a posted message. */
 export type Posted = Ack & {
-  /** Beside `responses`: what failed meanwhile, as the log has it, of voices and tools, too; absent: nothing. */
+  /** Beside `responses`: the failures meanwhile, as the log has them, of voices and tools, too; absent: none. */
   failures?: AnyEvent[];
   /** Beside `responses`: how the turn ended that it was handled in, `done`, `cancelled` or `failed`; or, where no turn came to it, `ended`: the thread has ended, or `withdrawn`: it was taken back. */
   outcome?: string | null;
-  /** What was answered, when it was waited for and came in time. */
+  /** The answers, when they were waited for and came in time. */
   responses?: AnyEvent[] | null;
 };
 
 /** A problem (RFC 9457). */
 export type Problem = {
-  /** What is wrong here, and what to do. */
+  /** The error here, and the remedy. */
   detail: string;
-  /** Where in the body it is wrong. */
+  /** The errors in the body, each with its place. */
   errors?: Pointed[];
   /** The HTTP status. */
   status: number;
-  /** What kind of problem it is, for people. */
+  /** The kind of problem, for people. */
   title: string;
   /** `/problems/<slug>`. */
   type: string;
 };
 
-/** What a model call saw: its request, made anew from the log. */
+/** The view of a model call: its request, made anew from the log. */
 export type PromptView = {
   /** The record of the call. */
   call: string;
   /** The request is, byte for byte, the one that was sent. */
   exact: boolean;
-  /** Which model. */
+  /** The model. */
   model?: string | null;
-  /** Who asked. */
+  /** The module that asked. */
   module?: string | null;
   /** Why. */
   purpose?: string | null;
   /** The request, as the provider gets it. */
   request: Record<string, unknown>;
-  /** What it is made of, in the order in which models read it, tools first, as providers cache them. */
+  /** The pieces of the request, in the order in which models read it, tools first, as providers cache them. */
   sections: ViewSection[];
   /** The thread. */
   thread: string;
@@ -762,7 +762,7 @@ export type QuestionAnswer = {
   value?: unknown;
 };
 
-/** Whether it is worth sending requests, in full. */
+/** The readiness for requests, in full. */
 export type Readiness = {
   checked?: LookedAt | null;
   /** `ok`: with spaces that are not served, too, for the others are. */
@@ -773,15 +773,15 @@ export type Readiness = {
 
 /** A statement that is relevant and held, or recalled on a person's word. Nothing is ever proven: a held one is a hypothesis that no test has refuted so far. */
 export type Recalled = HeldStatement & {
-  /** What contradicts it and is held, too: the first 8. */
+  /** The statements that contradict it and are held, too: the first 8. */
   contested_by: HeldStatement[];
-  /** How many contradict it. */
+  /** The number of statements that contradict it. */
   contested_by_count: number;
-  /** What it is: `statements`. */
+  /** The kind: `statements`. */
   kind: Memory;
   /** The ids of others that say the same of the same time. */
   same: string[];
-  /** How relevant it is, 0 to 1: the same for every question. */
+  /** The relevance, 0 to 1, on the same scale for every question. */
   score: number;
   /** The event that claimed it. */
   seq: number;
@@ -789,13 +789,13 @@ export type Recalled = HeldStatement & {
   why: Why;
 };
 
-/** How a framework works. */
+/** The way in which a framework works. */
 export type Recipe = {
   kind: "text";
 } | {
   /** The program. */
   code: string;
-  /** How its free parameters are chosen; empty: it has none. */
+  /** The rule by which its free parameters are chosen; empty: it has none. */
   guideline?: string;
   kind: "program";
   /** Its language, as `run_code` calls it. */
@@ -812,7 +812,7 @@ export type Recipe = {
 export type Recollection = {
   /** The statements: tested ones before those that only reflection has tested, then by score. Empty: nothing relevant is held. */
   items: Recalled[];
-  /** How many more are relevant and have no room. */
+  /** The number of memories that are relevant, too, and have no room. */
   left_out: number;
   /** The notes, thoughts and frameworks that are relevant, by score; they claim nothing of the world. Empty where `in` does not ask for them. */
   others: Other[];
@@ -823,7 +823,7 @@ export type Recollection = {
 /** Kinds of recurrence. */
 export type RecurrenceKind = "once" | "every" | "daily" | "weekly" | "monthly";
 
-/** Where a claim is to be found. */
+/** The place of a claim. */
 export type Remembered = {
   /** The statement's id. */
   id: string;
@@ -842,13 +842,13 @@ export type Retraction = {
 export type Route = {
   /** The chance that it works, from 0 to 1, as the model estimates it. */
   estimate: number;
-  /** How it goes. */
+  /** The way it goes, in words. */
   how: string;
-  /** The same chance, as learned from what came of earlier routes of its kind; null: there were none. */
+  /** The same chance, as learned from the outcomes of earlier routes of its kind; null: there were none. */
   learned?: number | null;
   /** Its name. */
   name: string;
-  /** It splits the task instead of doing it as a whole. */
+  /** True if it splits the task instead of doing it as a whole. */
   splits: boolean;
 };
 
@@ -860,7 +860,7 @@ export type Run = {
   failure?: unknown;
   /** Its id. */
   id: string;
-  /** What came of it, once it is `done`. */
+  /** The output, once the run is `done`. */
   output?: unknown;
   /** In place of a large output: the blob that has it, as JSON. */
   output_blob?: unknown;
@@ -868,13 +868,13 @@ export type Run = {
   pipeline: string;
   /** When it was started. */
   started_at: string;
-  /** What it does. */
+  /** Its status. */
   status: RunStatus;
   /** The thread that has its events. */
   thread: string;
 };
 
-/** What a run does. */
+/** The status of a run. */
 export type RunStatus = "running" | "done" | "failed" | "cancelled";
 
 /** Something said to the mind, or perceived by it. */
@@ -893,7 +893,7 @@ export type Said = {
 
 /** A schedule: at some times it fires a trigger into a thread. */
 export type Schedule = {
-  /** How many seconds after a due time it is caught up with: all due times that were missed within them come to one run, older ones to none, with an event that says so. */
+  /** The number of seconds after a due time in which it is caught up with. All due times that were missed within them come to one run, older ones to none, with an event that says so. */
   catch_up_s: number;
   /** The trigger's name. */
   event: string;
@@ -903,13 +903,13 @@ export type Schedule = {
   name: string;
   /** When it is due next; null: it is paused. */
   next?: string | null;
-  /** What it is for, or why it is paused. */
+  /** Its purpose, or why it is paused. */
   note: string;
-  /** What becomes of a due time while an earlier run waits or has its turn: it is left out, with an event that says so (`skip`), or it waits, too (`queue`). */
+  /** The treatment of a due time while an earlier run waits or has its turn. `skip`: it is left out, with an event that says so. `queue`: it waits, too. */
   overlap: Overlap;
-  /** Whether it is paused. */
+  /** True if it is paused. */
   paused: boolean;
-  /** What the trigger brings. */
+  /** The payload of the trigger. */
   payload: Record<string, unknown>;
   /** The thread that the trigger goes to. */
   thread: string;
@@ -919,18 +919,18 @@ export type Schedule = {
   when: When;
 };
 
-/** What is to be changed of a schedule; what is absent stays as it is. */
+/** The changes to a schedule; absent members stay as they are. */
 export type ScheduleChange = {
-  /** How many seconds after a due time it is caught up with. */
+  /** The number of seconds after a due time in which it is caught up with. */
   catch_up_s?: number | null;
   /** The trigger's name. */
   event?: string | null;
-  /** What it is for, or why it is paused. */
+  /** Its purpose, or why it is paused. */
   note?: string | null;
   overlap?: Overlap | null;
-  /** `true` pauses it: what is due meanwhile is left out. `false`: it goes on with the first due time that is to come. */
+  /** `true` pauses it: due times meanwhile are left out. `false`: it goes on with the first due time that is to come. */
   paused?: boolean | null;
-  /** What the trigger brings. */
+  /** The payload of the trigger. */
   payload?: {
     schedule?: never;
     text?: string;
@@ -940,27 +940,27 @@ export type ScheduleChange = {
   when?: When | null;
 };
 
-/** What each leg says of a statement, 0 to 1. */
+/** The scores of the legs for a statement, 0 to 1. */
 export type Scores = {
-  /** How near it is in the graph to the names in the question and to what the other legs found; null: it is no edge. */
+  /** The nearness in the graph to the names in the question and to the statements that the other legs found; null: it is no edge. */
   graph?: number | null;
-  /** How far its meaning stands out from that of others; null: it has no vector, or the question has none. */
+  /** The degree to which its meaning stands out from that of others; null: it has no vector, or the question has none. */
   vectors?: number | null;
-  /** How much of what is asked it says in the same words. */
+  /** The share of the question that it says in the same words. */
   words: number;
 };
 
-/** Who a thread is. Its models are told the same: who it is and its mission first, its task and its mood last. */
+/** The identity of a thread. Its models are told the same: its identity and its mission first, its task and its mood last. */
 export type SelfView = {
-  /** What all of it is for: the thread's own mission, or that of the space (the setting `mission`); null: nobody has said. */
+  /** The purpose of it all: the thread's own mission, or that of the space (the setting `mission`); null: none was said. */
   mission?: string | null;
   /** Its mood, in a word. */
   mood: string;
-  /** The space whose mind it is part of. */
+  /** The space of the mind that it is part of. */
   space: string;
-  /** What the thread is for, in a line; null: nobody has said. */
+  /** The purpose of the thread, in a line; null: none was said. */
   task?: string | null;
-  /** What it thought lately, the newest first. */
+  /** Its latest thoughts, the newest first. */
   thoughts: Thought[];
   /** The thread. */
   thread: string;
@@ -978,7 +978,7 @@ export type Sent = {
 export type Server = {
   /** Its id: another one with each start. */
   id: string;
-  /** How many leases it held then: threads that it worked on. */
+  /** The number of leases it held then: threads that it worked on. */
   leases: number;
   /** Its host and the number of its process. */
   name: string;
@@ -986,11 +986,11 @@ export type Server = {
   seen_at: string;
   /** When it started. */
   since: string;
-  /** `ready`; `draining`: it stops, and finishes what it has begun; `lost`: it has not said anything for ten looks (`runtime.scan_ms`), and others take up what it had. */
+  /** `ready`; `draining`: it stops, and finishes the work it has begun; `lost`: it has not said anything for ten looks (`runtime.scan_ms`), and others take up its work. */
   state: string;
-  /** It is the one that is asked. */
+  /** True if the server is the one that is asked. */
   this: boolean;
-  /** How many threads it looked after then. */
+  /** The number of threads it looked after then. */
   threads: number;
   /** Its version. */
   version: string;
@@ -1004,9 +1004,9 @@ export type Servers = {
 
 /** Changes of settings, all or none. */
 export type SettingsChange = {
-  /** The `seq` that was read before: if somebody has changed a setting since, nothing is changed. Without it the last one wins. */
+  /** The `seq` that was read before: if a setting has been changed since, nothing is changed. Without it the last one wins. */
   expected_seq?: number | null;
-  /** What is to be changed, by key; what is not named stays as it is. */
+  /** The settings to change, by key; those that are not named stay as they are. */
   settings: {
     /** what the mind of the space is for: every model of it is told; empty: nobody has said */
     mission?: string;
@@ -1019,14 +1019,14 @@ export type SettingsChange = {
   };
 };
 
-/** Where an event comes from. */
+/** The origin of an event. */
 export type Source = "user" | "tool" | "system" | "internal";
 
 /** The settings of a space. */
 export type SpaceSettings = {
-  /** The last change of each; a setting that nobody has ever changed is missing. */
+  /** The last change of each; a setting that was never changed is missing. */
   changes: Record<string, LastChange>;
-  /** The event that changed any of them last; 0: none has. Sent as `expected_seq`, it refuses a change of what is not known. */
+  /** The event that changed any of them last; 0: none has. Sent as `expected_seq`, it has a change refused if any setting was changed meanwhile. */
   seq: number;
   /** Every setting as it is now. */
   settings: {
@@ -1041,7 +1041,7 @@ export type SpaceSettings = {
   };
 };
 
-/** How a framework stands. */
+/** The standing of a framework. */
 export type Standing = "probation" | "used" | "dropped" | "unusable";
 
 /** A run to be. */
@@ -1052,7 +1052,7 @@ export type StartRun = {
   input?: unknown;
 };
 
-/** A statement. Nothing is ever proven: what survives is a hypothesis that no test has refuted yet. */
+/** A statement. Nothing is ever proven: a statement that survives is a hypothesis that no test has refuted yet. */
 export type Statement = {
   /** The event that changed it last. */
   changed: number;
@@ -1060,7 +1060,7 @@ export type Statement = {
   claimed_at: string;
   /** The statements that contradict it, where it is contested: the first 8. */
   contested_by: string[];
-  /** How many contradict it, counted up to 1000. */
+  /** The number of statements that contradict it, counted up to 1000. */
   contested_by_count: number;
   /** The statements that it is derived from. */
   derived_from: string[];
@@ -1074,21 +1074,21 @@ export type Statement = {
   reason?: string | null;
   /** Nothing but reflection has tested it. */
   reflection_only: boolean;
-  /** The person on whose word alone it is held, or recalled while it is `proposed`; null: it is on no word. */
+  /** The person, if the statement is held on their word alone, or recalled on that word alone while it is `proposed`; null: it is on no word. */
   said_by?: string | null;
   /** The position of that event. */
   seq: number;
-  /** Where it comes from: `by`, `seqs` of events, `quote`, `word`: it counts as the person's own. */
+  /** The sources: `by`, `seqs` of events, `quote`, `word`: it counts as the person's own. */
   sources: Record<string, unknown>[];
-  /** What it is. */
+  /** The status of the statement. */
   status: Status;
-  /** How many trials it has survived. */
+  /** The number of trials it has survived. */
   survived: number;
   /** When it was tried last. */
   tested_at?: string | null;
   /** The instruments that carried it. */
   tested_by: Instrument[];
-  /** What it says. */
+  /** The text of the statement. */
   text: string;
   /** The thread that claimed it. */
   thread: string;
@@ -1101,15 +1101,15 @@ export type Statement = {
 
 /** A statement with its whole trial. */
 export type StatementTrial = Statement & {
-  /** What follows from it, and how that was tested. */
+  /** The predictions that follow from it, and how they were tested. */
   predictions: Tested[];
   /** Predictions that were not taken, and why. */
   rejected: string[];
-  /** What became of it, the oldest first: `seq`, `at`, and what the event says. */
+  /** The verdicts on it, the oldest first: `seq`, `at`, and the content of the event. */
   verdicts: Record<string, unknown>[];
 };
 
-/** What a statement is said to be. `Display` writes its word. */
+/** The status of a statement. `Display` writes its word. */
 export type Status = "proposed" | "surviving" | "contested" | "untested" | "falsified" | "ended" | "retracted";
 
 /** A stored blob. */
@@ -1126,7 +1126,7 @@ export type StoredBlob = {
 export type Submodule = {
   /** Asked once more after the decision, where `turn.follow_up` is on. */
   follow_up: boolean;
-  /** What became of the times that it was asked, by this server since it started. */
+  /** The outcomes of the times that it was asked, by this server since it started. */
   heard: Heard;
   /** Its name. */
   name: string;
@@ -1144,33 +1144,33 @@ export type SubmoduleChange = {
   prompt?: string | null;
 };
 
-/** What became of a voice over a span; each turn in which it was asked counts once. */
+/** The outcomes of a voice over a span; each turn in which it was asked counts once. */
 export type SubmoduleFigures = {
-  /** In how many turns it was asked. */
+  /** The number of turns in which it was asked. */
   asked: number;
-  /** Where it begins, if the span has more than was read; null: all of the span was. */
+  /** The beginning of the part that was read, if the span has more than was read; null: all of the span was. */
   cut?: string | null;
-  /** It could not answer. */
+  /** The number of turns in which it could not answer. */
   failed: number;
-  /** In how many turns it added something to what was decided. */
+  /** The number of turns in which it added something to the decision. */
   followed_up: number;
-  /** It had not answered when the decision began. */
+  /** The number of turns in which it had not answered when the decision began. */
   late: number;
   /** Milliseconds that its calls took before the decision, in half of the turns at most; null: none has come back. */
   p50_ms?: number | null;
   /** The same, in 95 of 100 turns. */
   p95_ms?: number | null;
-  /** It had nothing to say. */
+  /** The number of turns in which it had nothing to say. */
   passed: number;
-  /** It spoke in time. */
+  /** The number of turns in which it spoke in time. */
   spoke: number;
   /** The same, all of them. */
   times: TimeBin[];
-  /** What its calls used, those after decisions with them. */
+  /** The tokens that its calls used, those after decisions with them. */
   tokens: TokenCounts;
 };
 
-/** What a voice was from some event on. */
+/** The version of a voice from some event on. */
 export type SubmoduleVersion = {
   /** When. */
   at: string;
@@ -1180,13 +1180,13 @@ export type SubmoduleVersion = {
   seq: number;
 };
 
-/** What a voice was and is. */
+/** The versions of a voice, past and present. */
 export type SubmoduleVersions = {
   /** The newest first. */
   items: SubmoduleVersion[];
 };
 
-/** What came of like tasks with a framework and without it. */
+/** The outcomes of like tasks with a framework and without it. */
 export type Tally = {
   /** With it. */
   with: Tries;
@@ -1199,7 +1199,7 @@ export type Task = {
   /** The answer that passed its check. */
   answer?: string | null;
   check?: TaskCheck | null;
-  /** What is to be done. */
+  /** The work to be done. */
   description: string;
   /** Its id; ids only go up. */
   id: string;
@@ -1211,35 +1211,35 @@ export type Task = {
   rank: number;
   /** Why it failed. */
   reason?: string | null;
-  /** How it may be done, as listed; empty before that was asked. */
+  /** The ways to do it, as listed; empty before a model was asked for them. */
   routes: Route[];
   /** The event that made it. */
   seq: number;
-  /** Where it stands. */
+  /** Its status. */
   status: TaskStatus;
   /** All that was thought while it was worked on, in order; in answers about one task. */
   stream_of_consciousness?: string | null;
-  /** What brought to it, as the planner says. */
+  /** The names of the tasks and thoughts that led to it, as the planner says. */
   tasks_and_thoughts_that_brought_to_it: string[];
   /** The tasks that require it. */
   tasks_depending: string[];
-  /** What has to end before it begins; of a task that was split: its parts. */
+  /** The tasks that have to end before it begins; of a task that was split: its parts. */
   tasks_required: string[];
   /** The thread in which it is worked on, and which has its thoughts; null before it begins. */
   thread?: string | null;
   /** When it was changed last. */
   updated_at: string;
-  /** What it may cost. */
+  /** The highest cost that it may have. */
   value: unknown;
 };
 
-/** How the answer of a task is checked. */
+/** The check of a task's answer. */
 export type TaskCheck = {
   /** `program`, `knowledge`, `agreement` or `rubric`. */
   by: string;
-  /** What a model goes by, where that decides nothing. */
+  /** The rule that a model goes by, where the program or the search decides nothing. */
   rubric: string;
-  /** The program, or what is searched. */
+  /** The program, or the query of a search. */
   with?: string | null;
 };
 
@@ -1253,14 +1253,14 @@ export type TaskCounts = {
   solved: number;
 };
 
-/** Where a task stands. */
+/** The status of a task. */
 export type TaskStatus = "open" | "in_progress" | "closed" | "failed_with_current_available_instruments";
 
 /** A thought that was had while a task was worked on. */
 export type TaskThought = {
   /** When. */
   at: string;
-  /** What was thought. */
+  /** The words of the thought. */
   content: string;
   /** Its id; ids only go up: it is the position of its event. */
   id: number;
@@ -1272,15 +1272,15 @@ export type TaskThought = {
 
 /** A prediction and its readings. */
 export type Tested = {
-  /** What would be seen if it is not. */
+  /** The observation that would be made if it is not. */
   fails_if: string;
   /** The instrument that was chosen. */
   instrument: Instrument;
-  /** Its readings, the oldest first: `seq`, `at`, and what the event says. */
+  /** Its readings, the oldest first: `seq`, `at`, and the content of the event. */
   readings: Record<string, unknown>[];
   /** Why this one. */
   reason: string;
-  /** What is to be seen if the statement is so. */
+  /** The observation that is to be made if the statement is so. */
   text: string;
 };
 
@@ -1290,19 +1290,19 @@ export type Thought = {
   at: string;
   /** The event. */
   seq: number;
-  /** What it thought. */
+  /** The words of the thought. */
   text: string;
 };
 
 /** A thread. */
 export type Thread = {
-  /** It was put aside: it had nothing to do when its parent needed room for another. */
+  /** True if it was put aside: it had nothing to do when its parent needed room for another. */
   archived: boolean;
-  /** What it has used. */
+  /** The resources that it has used. */
   budget: Used;
   /** Whom it can send to, besides its parent and itself; in answers about one thread. */
   contacts: Contact[];
-  /** What it sent out together and waits to have back; `until` in answers about one thread. */
+  /** The subthreads that it sent out together and waits to have back; `until` in answers about one thread. */
   gatherings: Gathering[];
   /** Everything that woke it up to here has had its turn. */
   handled: number;
@@ -1310,15 +1310,15 @@ export type Thread = {
   head: number;
   /** Its id. */
   id: string;
-  /** What kind of process it is. */
+  /** The kind of process that it is. */
   kind: Kind;
   mission?: MissionOf | null;
   outcome?: Outcome | null;
   /** The thread it is below. */
   parent?: string | null;
-  /** What it is about to do: `condition`, `steps` (`text`, `done`), `complete`. */
+  /** The plan of its next acts: `condition`, `steps` (`text`, `done`), `complete`. */
   plan?: Record<string, unknown> | null;
-  /** How many messages wait for its next turn; in answers about one thread. */
+  /** The number of messages that wait for its next turn; in answers about one thread. */
   queued?: number | null;
   /** Why it ended, or cannot go on. */
   reason?: string | null;
@@ -1339,10 +1339,10 @@ export type Thread = {
   watches: OpenWatch[];
 };
 
-/** Which model. */
+/** The model, by its tier. */
 export type TierWord = "low" | "high";
 
-/** How often the calls of a voice took about so long. */
+/** The number of turns in which the calls of a voice took about so long. */
 export type TimeBin = {
   /** In how many turns. */
   turns: number;
@@ -1356,7 +1356,7 @@ export type Timer = {
   due: string;
   /** Its id in the thread. */
   id: string;
-  /** What it reminds of. */
+  /** The matter that it reminds of. */
   note: string;
 };
 
@@ -1372,14 +1372,14 @@ export type TokenCounts = {
 
 /** A tool of a thread. */
 export type Tool = {
-  /** How many of the thread's last 1,000 results are of this tool. */
+  /** The number of the thread's last 1,000 results that are of this tool. */
   calls: number;
-  /** What it is for, as models are told; null: they are not told of it. */
+  /** Its purpose, as models are told; null: they are not told of it. */
   description?: string | null;
-  /** Of one that is withheld because it changed: what its server says differently, as a unified diff. */
+  /** Of one that is withheld because it changed: the changes in its server's words, as a unified diff. */
   diff?: string | null;
   effect?: ToolEffect | null;
-  /** How many of these are failures. */
+  /** The number of these that are failures. */
   failed: number;
   /** Its name. */
   name: string;
@@ -1389,17 +1389,17 @@ export type Tool = {
   schema?: Record<string, unknown> | null;
   /** The server it is from; null: it is one of this server's own. */
   server?: string | null;
-  /** The hash of what its server says of it now: an approval names it. */
+  /** The hash of its server's present words about it: an approval names it. */
   sha256?: string | null;
-  /** Whether models are told of it. */
+  /** Its state: it says whether models are told of it. */
   state: ToolState;
   /** Why it is not ready. */
   why?: string | null;
 };
 
-/** The approval of what another server says of a tool now. */
+/** The approval of another server's present words about a tool. */
 export type ToolApproval = {
-  /** The hash of what was looked at. */
+  /** The hash of the words that were looked at. */
   sha256: string;
 };
 
@@ -1409,13 +1409,13 @@ export type ToolApprovals = {
   tools: NamedTool[];
 };
 
-/** What an approval came to. */
+/** The result of an approval. */
 export type ToolApproved = {
   /** The tool, of which models are told from now on. */
   name: string;
 };
 
-/** What a tool does to the world. */
+/** The effect of a tool on the world. */
 export type ToolEffect = "events" | "repeatable" | "outside";
 
 /** The words of a server about all its tools together, as the space has them. */
@@ -1438,21 +1438,21 @@ export type ToolInstructions = {
 export type ToolServer = {
   /** The calls of its tools that wait for a person, besides those that `tools.approval` names. */
   approve: WaitingCalls;
-  /** Whether it is connected. */
+  /** True if it is connected. */
   connected: boolean;
   instructions?: ToolInstructions | null;
   /** Its name, as it is configured. */
   name: string;
-  /** The tools whose calls wait for no person, of those that models are told of. */
+  /** The tools with calls that wait for no person, of those that models are told of. */
   unseen: string[];
-  /** Why it is not, or what else is to be known. */
+  /** Why it is not, or another fact that is to be known. */
   why?: string | null;
 };
 
-/** How a tool stands. */
+/** The state of a tool. */
 export type ToolState = "ready" | "rare" | "new" | "away" | "changed" | "withheld";
 
-/** What a thread may use, all of it. */
+/** All that a thread may use. */
 export type Tools = {
   /** The tools, in the order in which models are told of them; those that are withheld stand last. */
   items: Tool[];
@@ -1466,33 +1466,33 @@ export type ToolsApproved = {
   names: string[];
 };
 
-/** How often something was tried, and how often it worked. */
+/** The number of tries, and of those that worked. */
 export type Tries = {
-  /** How often it was tried. */
+  /** The number of tries. */
   tried: number;
-  /** How often it worked. */
+  /** The number of tries that worked. */
   worked: number;
 };
 
 /** A statement as an edge of a graph. */
 export type Triple = {
-  /** What it says of the subject. */
+  /** The value that it says of the subject. */
   object: string;
-  /** How the two belong together. */
+  /** The way in which the two belong together. */
   relation: string;
   /** A subject has one object of this relation at a time. */
   single: boolean;
-  /** What it is about. */
+  /** The thing that it is about. */
   subject: string;
 };
 
-/** What a turn came to, as far as the log has it. */
+/** The record of a turn, as far as the log has it. */
 export type Turn = {
   /** The seqs of all that woke the thread and waited. */
   batch: number[];
   /** Calls of models, the decision's with them. */
   calls: number;
-  /** How many milliseconds the decision waited for the voices; null: there was none to wait for, or an older server ran it. */
+  /** The most milliseconds that the decision waited for the voices; null: there was none to wait for, or an older server ran it. */
   deadline_ms?: number | null;
   /** When it ended; null: it runs, or was left to be taken up again. */
   ended_at?: string | null;
@@ -1500,9 +1500,9 @@ export type Turn = {
   failures: number;
   /** The seq of its first event. */
   first: number;
-  /** The seq of its last event so far; what voices say late or afterwards counts. */
+  /** The seq of its last event so far; words of voices that come late or afterwards count. */
   last: number;
-  /** How it ended: `done`, `cancelled`, `interrupted` or `failed`. */
+  /** The way it ended: `done`, `cancelled`, `interrupted` or `failed`. */
   outcome?: string | null;
   /** Replies. */
   replies: number;
@@ -1510,7 +1510,7 @@ export type Turn = {
   rounds: number;
   /** When it began. */
   started_at: string;
-  /** What its calls used. */
+  /** The tokens that its calls used. */
   tokens: TokenCounts;
   /** Calls of tools. */
   tools: number;
@@ -1522,7 +1522,7 @@ export type Turn = {
 
 /** A voice in a turn. */
 export type TurnVoice = {
-  /** Whether it added something to what was decided. */
+  /** True if it added something to the decision. */
   followed_up: boolean;
   /** Milliseconds that its calls took before the decision; null: none has come back. */
   ms?: number | null;
@@ -1532,17 +1532,17 @@ export type TurnVoice = {
   outcome?: string | null;
 };
 
-/** What does not stand any more. */
+/** The merges that do not stand any more. */
 export type Unmerged = {
   /** The merges that were undone. */
   undone: NameMerge[];
 };
 
-/** What calls of models came to over a span. */
+/** The sums of the calls of models over a span. */
 export type Usage = {
-  /** Where it begins, if the span has more calls than were read; null: all of the span was. */
+  /** The beginning of the part that was read, if the span has more calls than were read; null: all of the span was. */
   cut?: string | null;
-  /** Those that used the most tokens, at most 100. */
+  /** The items that used the most tokens, at most 100. */
   items: UsageItem[];
   /** All others together. */
   rest: CallSums;
@@ -1550,19 +1550,19 @@ export type Usage = {
   steps: UsageStep[];
 };
 
-/** What the calls of one module, thread, model or purpose came to. */
+/** The sums of the calls of one module, thread, model or purpose. */
 export type UsageItem = CallSums & {
-  /** Which. */
+  /** The module, thread, model or purpose. */
   key: string;
 };
 
-/** What the calls of one step came to. */
+/** The sums of the calls of one step. */
 export type UsageStep = CallSums & {
   /** When the step begins: a multiple of its length since 1970. */
   at: string;
 };
 
-/** What a thread has used. */
+/** The resources that a thread has used. */
 export type Used = {
   /** Model calls. */
   model_calls: number;
@@ -1572,21 +1572,21 @@ export type Used = {
   sends: number;
   /** Subthreads that have not ended. */
   subthreads: number;
-  /** Of a mission: milliseconds of work, as far as its events tell; what is under way counts with its next event. */
+  /** Of a mission: milliseconds of work, as far as its events tell; work under way counts with its next event. */
   time_ms?: number | null;
   /** Tokens, in and out, as far as providers said. */
   tokens: number;
 };
 
-/** What a person says of a call that waits. */
+/** The verdict of a person on a call that waits. */
 export type Verdict = {
-  /** With `edit`: what the call runs with instead of what was proposed, all of it. */
+  /** With `edit`: the arguments that the call runs with instead of those that were proposed, all of them. */
   arguments?: Record<string, unknown> | null;
   /** Why. */
   reason?: string | null;
   /** With `respond`: the result of the call. */
   text?: string | null;
-  /** What. */
+  /** The verdict. */
   verdict: Word;
 };
 
@@ -1594,7 +1594,7 @@ export type Verdict = {
 export type ViewSection = {
   /** Its size. */
   bytes: number;
-  /** `tools`, `system`, `summary`, `event`, `corrections`, `task`, `prompt` (the voice's own) or `own` (what the voice did in this turn). */
+  /** `tools`, `system`, `summary`, `event`, `corrections`, `task`, `prompt` (the voice's own), `own` (the voice's acts in this turn) or `self` (the thread's task and mood). */
   kind: string;
   /** The event it is made of; null: it is none. */
   seq?: number | null;
@@ -1614,7 +1614,7 @@ export type When = {
   at: string;
   day?: null;
   days?: null;
-  /** What kind of recurrence it is. */
+  /** The kind of recurrence. */
   kind: "once";
   seconds?: null;
   start?: null;
@@ -1624,7 +1624,7 @@ export type When = {
   at?: null;
   day?: null;
   days?: null;
-  /** What kind of recurrence it is. */
+  /** The kind of recurrence. */
   kind: "every";
   /** `every`: how many seconds lie between two. */
   seconds: number;
@@ -1636,7 +1636,7 @@ export type When = {
   at?: null;
   day?: null;
   days?: null;
-  /** What kind of recurrence it is. */
+  /** The kind of recurrence. */
   kind: "daily";
   seconds?: null;
   start?: null;
@@ -1649,7 +1649,7 @@ export type When = {
   day?: null;
   /** `weekly`: the days. */
   days: Weekday[];
-  /** What kind of recurrence it is. */
+  /** The kind of recurrence. */
   kind: "weekly";
   seconds?: null;
   start?: null;
@@ -1661,7 +1661,7 @@ export type When = {
   at?: null;
   day: number | "last";
   days?: null;
-  /** What kind of recurrence it is. */
+  /** The kind of recurrence. */
   kind: "monthly";
   seconds?: null;
   start?: null;
@@ -1681,14 +1681,14 @@ export type Why = Scores & {
   path: string[];
 };
 
-/** What a verdict says. */
+/** The word of a verdict. */
 export type Word = "approve" | "grant" | "edit" | "reject" | "deny" | "respond";
 
 /** The working memory of a mission. */
 export type WorkingMemory = {
-  /** What estimates of routes were worth in this space, by kind of route: of its newest 500 verdicts. */
+  /** The worth of the estimates of routes in this space, by kind of route, as counted in its newest 500 verdicts. */
   estimates: Estimates[];
-  /** What is held and relevant to the mission. */
+  /** The statements that are held and relevant to the mission. */
   statements: Recalled[];
   /** The tasks that are not over, and then the others, in the order in which they were made; at most 500 of them. */
   tasks: Task[];
