@@ -34,7 +34,7 @@ pub mod submodules;
 pub mod tasks;
 pub mod timers;
 
-/// Those of the kernel.
+/// The projections of the kernel.
 static KERNEL: [&Projection; 13] = [
     &contacts::PROJECTION,
     &entries::PROJECTION,

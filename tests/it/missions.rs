@@ -1,6 +1,7 @@
 //! Missions: a wish becomes tasks, each is done by its best route first, each answer is checked,
 //! and the mission is answered from all of them. The model is scripted; without a rule a task is
 //! one rubric and one route, its answer is `did <name>`, and every answer passes.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 

@@ -102,7 +102,7 @@ fn goes_on(before: &Request, after: &Request) -> bool {
 }
 
 /// Fifty turns, four voices: nearly all prompt bytes are the beginning of a prompt sent before.
-/// That costs few bytes more than were sent when views were cut every sixteen events. The requests
+/// They are few bytes more than were sent when views were cut every sixteen events. The requests
 /// do not depend on the database: one will do.
 #[tokio::test]
 async fn over_fifty_turns_nearly_all_prompt_bytes_repeat_what_was_sent() {
