@@ -71,8 +71,9 @@ impl<'s> Options<'s> {
     }
 
     /// Returns them as a type of the feature's own; with `#[serde(default, deny_unknown_fields)]`
-    /// it has defaults and refuses a mistyped key. The values of `token`, `key` and `api_key` are
-    /// secrets: no error, no log line and no `thinkd config` shows them, and `…_FILE` names a file.
+    /// it has defaults and refuses a mistyped key. Secrets, by their key (`token`, `password`, …) or
+    /// their form, are in no log line and not in `thinkd config`; of `token`, `key` and `api_key` no
+    /// error shows the value, and `…_FILE` names a file.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, String> {
         let read = match self.found {
             Some(found) => of_feature(self.name, found),
@@ -87,7 +88,7 @@ impl<'s> Options<'s> {
 pub fn check(features: &[Feature], kernel: &clap::Command) -> Result<(), Invalid> {
     let mut taken: BTreeSet<String> = ["ws", "docs", "console"].map(str::to_owned).into();
     if !features.is_empty() {
-        let contract = openapi::value();
+        let contract = openapi::contract();
         let paths = contract["paths"].as_object().into_iter().flatten();
         taken.extend(paths.filter_map(|(path, _)| path.split('/').nth(1).map(str::to_owned)));
         taken.extend(kernel.get_subcommands().map(|it| it.get_name().to_owned()));
@@ -142,7 +143,7 @@ pub fn parts(features: &[Feature], settings: &Settings) -> Result<Parts, Invalid
     if features.is_empty() {
         return Ok(all);
     }
-    let contract = openapi::value();
+    let contract = openapi::contract();
     let schemas = contract["components"]["schemas"].as_object();
     let mut schemas: BTreeSet<String> = schemas
         .into_iter()

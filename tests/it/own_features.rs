@@ -1,11 +1,27 @@
 //! A feature of one's own, as any user of thinkd as a library adds it. The server is this test
 //! binary, started once more with the program of `examples/own_feature.rs`.
 
-use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
-use thinkd::program::feature::Feature;
+use axum::Router;
+use axum::extract::Path;
+use axum::routing::{any, get, post, put};
+use serde_json::{Value, json};
+use thinkd::edge::http::needs::{Needs, Read, Speak};
+use thinkd::edge::problem::Problem;
+use thinkd::event::catalogue::Facts;
+use thinkd::event::draft::Draft;
+use thinkd::event::envelope::{Modality, Source};
+use thinkd::event::fact::{Fact, set};
+use thinkd::log::migrations::Migration;
+use thinkd::log::projections::{self, Change, Projection};
+use thinkd::log::select::Select;
+use thinkd::log::table::{Row, Table, text};
+use thinkd::program::feature::{Feature, Parts};
+use thinkd::words::id::ThreadId;
 
 use crate::support::*;
+use crate::upgrades::made;
 
 #[path = "../../examples/own_feature.rs"]
 #[expect(dead_code, reason = "its `main` is the server's below")]
@@ -25,10 +41,82 @@ fn a_program_with_a_feature_of_its_own() {
             name: name.leak(),
             ..own_feature::REMINDERS
         }),
-        Err(_) => own_feature::program(),
+        Err(_) => own_feature::program().with(MARKS),
     };
     let code = program.run_line(line.map(Into::into));
     std::process::exit(i32::from(code != std::process::ExitCode::SUCCESS));
+}
+
+/// A feature that does what the other one does not: a table of keys alone, an address that takes
+/// every method, acts that are not a feature's, settings of any form.
+const MARKS: Feature = Feature {
+    name: "stars",
+    facts: Facts::default,
+    projections: &[&STARS],
+    parts: |options| {
+        options.read::<BTreeMap<String, Value>>()?;
+        let routes = Router::new()
+            .route(
+                "/",
+                any(async || metrics::counter!("stars_total").increment(1)),
+            )
+            .route("/{id}", put(star))
+            .route("/rows", get(rows_of_all))
+            .route("/state", post(state));
+        Ok(Parts {
+            routes,
+            ..Parts::default()
+        })
+    },
+    command: None,
+};
+
+static TABLE: Table = Table {
+    name: "stars",
+    key: &[text("space"), text("id")],
+    rest: &[],
+    words: None,
+};
+
+static STARS: Projection = Projection {
+    table: &TABLE,
+    kind: None,
+    migrations: &[Migration {
+        file: "9002_stars",
+        sqlite: "create table stars (space text not null, id text not null, primary key (space, id))",
+        postgres: "create table stars (space text collate \"C\" not null, \
+                   id text collate \"C\" not null, primary key (space, id))",
+    }],
+    fold: |space, _, fact| match fact {
+        Fact::Unknown(raw) if raw.tags.first().is_some_and(|it| it == "stars") => {
+            let id = raw.text("id")?;
+            Some(Change::Put(Row::from([
+                ("space", space.into()),
+                ("id", id.into()),
+            ])))
+        }
+        _ => None,
+    },
+};
+
+async fn star(session: Needs<Speak>, Path(id): Path<String>) -> Result<(), Problem> {
+    let thread = ThreadId::default();
+    let draft = Draft::empty(&thread, Source::User, Modality::State, vec!["stars".into()]);
+    session.append(vec![draft.payload("id", id)]).await?;
+    Ok(())
+}
+
+async fn rows_of_all(session: Needs<Read>) -> Result<(), Problem> {
+    session
+        .rows(&TABLE, |_| Select::of_all_spaces(&TABLE))
+        .await?;
+    Ok(())
+}
+
+async fn state(session: Needs<Speak>) -> Result<(), Problem> {
+    let draft = Draft::set(&ThreadId::default(), "mine", set::Change::Framework(None));
+    session.append(vec![draft]).await?;
+    Ok(())
 }
 
 fn setup(medium: Medium, stub: &Stub) -> Setup {
@@ -204,18 +292,124 @@ async fn the_catalogue_of_a_program_has_the_events_of_its_features() {
 
 #[tokio::test]
 async fn a_secret_of_a_feature_is_never_shown() {
+    const SECRET: &str = "a-secret-of-mine";
     let stub = Stub::start().await;
     let app = setup(Medium::sqlite(), &stub).start().await;
-    for key in ["token", "deep.api_key"] {
-        let set = format!("config --set features.reminders.{key}=a-secret-of-mine");
-        let shown = ran(&app, &set).await;
-        assert!(shown.contains("there is no setting"), "{shown}");
-        assert!(!shown.contains("a-secret-of-mine"), "{shown}");
+    let refused = ran(
+        &app,
+        &format!("config --set features.reminders.token={SECRET}"),
+    )
+    .await;
+    assert!(refused.contains("there is no setting"), "{refused}");
+    assert!(!refused.contains(SECRET), "{refused}");
+    for value in [
+        format!("token={SECRET}"),
+        format!("password={SECRET}"),
+        format!("deep.api_key={SECRET}"),
+        format!("key=[\"{SECRET}\"]"),
+        format!("token={{value=\"{SECRET}\"}}"),
+        format!("list=[{{token=\"{SECRET}\"}}]"),
+    ] {
+        let shown = ran(&app, &format!("config --set features.stars.{value}")).await;
+        assert!(shown.contains("(redacted)"), "{value}: {shown}");
+        assert!(!shown.contains(SECRET), "{value}: {shown}");
     }
-    let set = "config --set features.reminders.bytes={api_key=\"a-secret-of-mine\"}";
-    let shown = ran(&app, set).await;
-    assert!(!shown.contains("a-secret-of-mine"), "{shown}");
+    let plain = ran(&app, "config --set features.stars.colour=blue").await;
+    assert!(plain.contains("colour = \"blue\""), "{plain}");
 }
+
+on_both!(a_table_of_a_feature_may_have_nothing_but_a_key, |medium| {
+    let stub = Stub::start().await;
+    let mut app = setup(medium, &stub).start().await;
+    for id in ["sun", "sun", "moon"] {
+        let put = app.request("PUT", &format!("/stars/{id}")).send().await;
+        assert_eq!(put.unwrap().status(), 200, "{id}");
+    }
+    app.stop().await;
+    let checked = ran(&app, "rebuild --check").await;
+    assert!(
+        checked.contains("everything was what the log says"),
+        "{checked}"
+    );
+});
+
+#[tokio::test]
+async fn a_feature_reads_no_other_space_and_does_no_act_of_the_kernel() {
+    let stub = Stub::start().await;
+    let app = setup(Medium::sqlite(), &stub).start().await;
+    let refused = app.get("/stars/rows").await;
+    assert_eq!(refused.status, 422, "{}", refused.text);
+    let refused = app.post("/stars/state", json!({})).await;
+    assert_eq!(refused.status, 422, "{}", refused.text);
+}
+
+#[tokio::test]
+async fn nothing_of_a_feature_runs_for_a_client_without_a_key() {
+    let stub = Stub::start().await;
+    let key = "the-token-0123456789";
+    let app = setup(Medium::sqlite(), &stub)
+        .env("THINKD_TOKEN", key)
+        .start_bare()
+        .await;
+    for (method, status) in [("OPTIONS", 200), ("GET", 401), ("POST", 401)] {
+        let sent = app.request(method, "/stars").send().await.unwrap();
+        assert_eq!(sent.status(), status, "{method}");
+    }
+    let metrics = app.request("GET", "/metrics").bearer_auth(key).send();
+    let metrics = metrics.await.unwrap().text().await.unwrap();
+    assert!(!metrics.contains("stars_total"), "{metrics}");
+}
+
+#[test]
+fn tables_of_features_have_names_numbers_and_keys_of_their_own() {
+    static NO_SPACE: Table = Table {
+        key: &[text("id")],
+        words: None,
+        ..TABLE
+    };
+    static OF_KERNEL: Table = Table {
+        name: "leases",
+        words: None,
+        ..TABLE
+    };
+    static EARLY: [Migration; 1] = [Migration {
+        file: "0099_stars",
+        sqlite: "",
+        postgres: "",
+    }];
+    let of = |table: &'static Table, migrations: &'static [Migration]| -> &'static Projection {
+        Box::leak(Box::new(Projection {
+            table,
+            kind: None,
+            migrations,
+            fold: |_, _, _| None,
+        }))
+    };
+    for (more, why) in [
+        (vec![of(&NO_SPACE, &[])], "begins with `space`"),
+        (vec![of(&OF_KERNEL, &[])], "is taken"),
+        (vec![of(&TABLE, &[]), of(&TABLE, &[])], "is taken"),
+        (vec![of(&TABLE, &EARLY)], "from 9000 on"),
+    ] {
+        let refused = projections::add(&more).unwrap_err();
+        assert!(refused.contains(why), "{refused}");
+    }
+}
+
+on_both!(
+    a_newer_database_is_refused_by_a_program_with_features_too,
+    |medium| {
+        let stub = Stub::start().await;
+        let mut app = setup(medium, &stub).start().await;
+        app.stop().await;
+        made(&app, 8001, "names are gone needs 8000").await;
+        let refused = ran(&app, "migrate").await;
+        assert!(
+            refused.contains("needs a thinkd that has migration 8000"),
+            "{refused}"
+        );
+    }
+);
 
 #[tokio::test]
 async fn a_feature_takes_no_name_of_the_kernel_or_of_another_one() {

@@ -19,7 +19,7 @@ async fn command(app: &App, arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 /// The row of a migration that this program does not have.
-async fn made(app: &App, number: u32, name: &str) {
+pub async fn made(app: &App, number: u32, name: &str) {
     let bytes = if app.is_postgres() {
         "decode('00', 'hex')"
     } else {

@@ -130,20 +130,24 @@ fn problem(description: &str) -> ResponseBuilder {
         .content("application/problem+json", content)
 }
 
-/// The document as JSON text, always the same bytes: as types say it where it is written, and as it is committed in the programs that users get. Of them it
-/// would be a twentieth, for a text that the tests hold to be the same.
-#[cfg(not(debug_assertions))]
+/// Returns the document with the addresses of features, as JSON text.
 pub fn document() -> String {
-    let committed: Value =
-        serde_json::from_str(&unpacked(include_bytes!("../docs/openapi.min.json.z")))
-            .unwrap_or_default();
-    text(&with_features(committed))
+    text(&with_features(contract()))
+}
+
+/// Returns the document of the kernel, always the same: from the types where it is written, and as
+/// it is committed in the programs that users get. Of them it would be a twentieth, for a text that
+/// the tests hold to be the same.
+#[cfg(not(debug_assertions))]
+pub fn contract() -> Value {
+    let committed = unpacked(include_bytes!("../docs/openapi.min.json.z"));
+    serde_json::from_str(&committed).unwrap_or_default()
 }
 
 /// The same, from the types.
 #[cfg(debug_assertions)]
-pub fn document() -> String {
-    text(&with_features(value()))
+pub fn contract() -> Value {
+    value()
 }
 
 fn text(document: &Value) -> String {

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::Invalid;
 use super::sources::{Layer, explain, is_secret};
-use thinkd_words::secret::REDACTED;
+use thinkd_words::secret::{REDACTED, in_variable};
 
 /// Reads the settings of a feature, as they were found, as a type of its own. Of a key that has the
 /// name of a secret no error shows the value.
@@ -24,12 +24,12 @@ pub fn of_feature<T: DeserializeOwned>(name: &str, found: &Dict) -> Result<T, In
     own.ok_or_else(|| Invalid(format!("the setting {key} is missing")))
 }
 
-/// Returns the secrets among the settings of features: all that stands under the name of one.
+/// Returns the secrets among the settings of features.
 pub fn secrets_of_features(found: &BTreeMap<String, Dict>) -> Vec<SecretString> {
     let mut secrets = Vec::new();
-    for found in found.values() {
+    for (name, found) in found {
         let found = Value::from(found.clone());
-        let _ = shown_value(&found, false, &mut |text| secrets.push(text.into()));
+        let _ = shown(name, &found, &mut |text| secrets.push(text.into()));
     }
     secrets
 }
@@ -39,31 +39,39 @@ pub fn without_secrets<S: Serializer>(
     found: &BTreeMap<String, Dict>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let shown = |found: &Dict| shown_value(&Value::from(found.clone()), false, &mut drop);
-    serializer.collect_map(found.iter().map(|(name, found)| (name, shown(found))))
+    let each = found.iter().map(|(name, found)| {
+        let found = Value::from(found.clone());
+        (name, shown(name, &found, &mut drop))
+    });
+    serializer.collect_map(each)
 }
 
-/// Returns a value with `(redacted)` in the place of each secret, which `secret` is told.
-fn shown_value(value: &Value, is_hidden: bool, secret: &mut impl FnMut(String)) -> Value {
+/// Returns the value of this name with `(redacted)` in the place of each secret, which `secret` is
+/// told. A secret is all below a key that has the name of one, and a text that is one by its key or
+/// its form, as in variables of servers of tools.
+fn shown(name: &str, value: &Value, secret: &mut impl FnMut(String)) -> Value {
     match value {
         Value::Dict(tag, inner) => {
-            let mut shown = Dict::new();
-            for (key, value) in inner {
-                let value = shown_value(value, is_hidden || is_secret(key), secret);
-                shown.insert(key.clone(), value);
-            }
-            Value::Dict(*tag, shown)
+            let inner = inner.iter().map(|(key, value)| {
+                let of = if is_secret(name) { name } else { key };
+                (key.clone(), shown(of, value, secret))
+            });
+            Value::Dict(*tag, inner.collect())
         }
         Value::Array(tag, items) => {
-            let items = items.iter().map(|it| shown_value(it, is_hidden, secret));
+            let items = items.iter().map(|item| shown(name, item, secret));
             Value::Array(*tag, items.collect())
         }
-        value if is_hidden => {
-            if let Some(text) = value.clone().into_string() {
-                secret(text);
+        Value::String(_, text) => {
+            match is_secret(name) || !in_variable(name, text.as_str().into()).is_empty() {
+                true => {
+                    secret(text.clone());
+                    Value::from(REDACTED)
+                }
+                false => value.clone(),
             }
-            Value::from(REDACTED)
         }
-        value => value.clone(),
+        _ if is_secret(name) => Value::from(REDACTED),
+        other => other.clone(),
     }
 }
