@@ -1,7 +1,7 @@
 // Generated from openapi/openapi.json by `npm run generate`. Not to be edited.
 import type { AnyEvent } from "./events.js";
 import type { Options, Request } from "./http.js";
-import type { Ack, Approval, Audit, Cancelled, ChatMessage, CreateThread, Decided, EditTask, Entity, Entry, Framework, FrameworkChange, FrameworkOutcome, GraphPart, Kind, Metadata, Modality, ModelList, NewFramework, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, PromptView, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SelfView, Servers, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, SubmoduleFigures, SubmoduleVersions, Task, TaskThought, Thread, ToolApproval, ToolApprovals, ToolApproved, Tools, ToolsApproved, Turn, Unmerged, Usage, Verdict, WorkingMemory } from "./schemas.js";
+import type { Ack, Approval, Audit, Cancelled, ChatMessage, CreateThread, Decided, EditTask, Entity, Entry, ForkThread, Forked, Framework, FrameworkChange, FrameworkOutcome, GraphPart, Kind, Metadata, Modality, ModelList, NewFramework, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, PromptView, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SelfView, Servers, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, SubmoduleFigures, SubmoduleVersions, Task, TaskThought, Thread, ToolApproval, ToolApprovals, ToolApproved, Tools, ToolsApproved, Turn, Unmerged, Usage, Verdict, WorkingMemory } from "./schemas.js";
 
 /** Every documented operation of the server's HTTP API, under its documented name. */
 export class Api {
@@ -413,6 +413,8 @@ export class Api {
     parent?: string;
     /** only this thread and all below it */
     subtree?: string;
+    /** only forks of this thread */
+    forked_from?: string;
     /** only those that wait because they cannot go on, or only others */
     stuck?: boolean;
   } = {}, options: Options = {}): Promise<Page<Thread>> {
@@ -440,6 +442,11 @@ export class Api {
     subtree?: boolean;
   } = {}, options: Options = {}): Promise<Thread> {
     return this.#request("POST", `/threads/${encodeURIComponent(thread)}/end`, "json", { query, ...options }) as Promise<Thread>;
+  }
+
+  /** Forks a thread: a new one with its past up to the end of a turn, and with its settings and contacts. The summaries, corrections, plan and mood that it had there come along, too. Nothing is copied; both threads go on for themselves. Timers, watches, questions, approvals and subthreads stay behind. To change a message, name it as `instead_of`, and send its new text as `message`; to ask for another answer, send the same text again. All that waited for a turn by then counts as handled. */
+  forkThread(thread: string, body: ForkThread, options: Options = {}): Promise<Forked> {
+    return this.#request("POST", `/threads/${encodeURIComponent(thread)}/fork`, "json", { body, ...options }) as Promise<Forked>;
   }
 
   /** Takes back an input. Of the withdrawal of an input that waits and a turn that begins, one is first. A turn that has the input keeps it, and the withdrawal is refused (`input-taken`). An input that was taken back is in no turn, and models are not shown it any more. Members take back the inputs said in their own name, operators those of anybody. An input with a turn that is over can be taken back, together with that turn, only before a later turn of the thread begins. Models are shown neither any more, and the log keeps both. A turn stays (`input-taken`) if it ran a tool with an effect outside, proposed a call to people, sent messages to other threads or made a thread. It stays, too, if it set a timer, a schedule, a watch or a plan. */

@@ -1269,7 +1269,7 @@ export type SetThread = Of<["state", "set:thread"], {
   kind: string;
   /** the key of the thing within its kind */
   key: string;
-  /** settings; status, reason, watches_removed; archived; parent */
+  /** settings; forked: from, at, ranges, turn, visible, heard, state, of one with the past of another; status, reason, watches_removed; archived; parent */
   change: Record<string, unknown>;
   /** the turn, if a turn produced it */
   turn?: number;

@@ -232,6 +232,77 @@ export type Estimates = {
   worked: number;
 };
 
+/** The first message of the fork; without it the fork waits for one. */
+export type FirstMessage = {
+  /** Sounds, after the images. */
+  audio?: Media[];
+  /** An idempotency key (a UUID): the id of the last (or only) event. The same again is acknowledged as `duplicate`. */
+  event_id?: string | null;
+  /** Images, after the words. */
+  images?: Media[];
+  /** Words. */
+  text: string;
+} | {
+  /** Sounds, after the images. */
+  audio?: Media[];
+  /** An idempotency key (a UUID): the id of the last (or only) event. The same again is acknowledged as `duplicate`. */
+  event_id?: string | null;
+  /** Images, after the words. */
+  images: Media[];
+  /** Words. */
+  text?: string | null;
+} | {
+  /** Sounds, after the images. */
+  audio: Media[];
+  /** An idempotency key (a UUID): the id of the last (or only) event. The same again is acknowledged as `duplicate`. */
+  event_id?: string | null;
+  /** Images, after the words. */
+  images?: Media[];
+  /** Words. */
+  text?: string | null;
+};
+
+/** A fork, and the place where it left the other thread. */
+export type Fork = {
+  /** The end of the turn at which it left the other thread; 0: its past is empty. */
+  at: number;
+  /** The fork. */
+  thread: string;
+};
+
+/** Make a thread with the past of another, up to the end of a turn. */
+export type ForkThread = {
+  /** The event up to which its past comes along: the end of a turn, or else the last end before it. When absent, the last end of all, or that before the turn about `instead_of`. */
+  at?: number | null;
+  /** The id of an input that `message` takes the place of: the past is without it. Of one with several parts, that of the last. */
+  instead_of?: string | null;
+  message?: null | FirstMessage;
+  /** The id of the fork; drawn by the server when absent. */
+  thread?: string | null;
+};
+
+/** A thread was forked. */
+export type Forked = {
+  /** The end of the turn up to which its past goes; 0: its past is empty, for no turn of the thread had ended by then. */
+  at: number;
+  /** The events of its first message. */
+  events: Placement[];
+  /** The thread with the event `at`; where `at` is 0, the thread that was forked. */
+  from: string;
+  /** The frame's `id`. */
+  id?: string | null;
+  /** The fork. */
+  thread: string;
+};
+
+/** The place where a fork left another thread. */
+export type ForkedFrom = {
+  /** The end of one of its turns; 0: the past of the fork is empty. */
+  at: number;
+  /** The thread. */
+  thread: string;
+};
+
 /** A framework: how a kind of task is solved. It is a hypothesis: like tasks are tried with it and without it, and it is used only while it is better. */
 export type Framework = {
   /** The name of its maker, where it was said. */
@@ -1302,6 +1373,9 @@ export type Thread = {
   budget: Used;
   /** Whom it can send to, besides its parent and itself; in answers about one thread. */
   contacts: Contact[];
+  forked_from?: ForkedFrom | null;
+  /** The forks of it by the place where they left it, at most 1,000; in answers about one thread. */
+  forks?: Fork[];
   /** The subthreads that it sent out together and waits to have back; `until` in answers about one thread. */
   gatherings: Gathering[];
   /** Everything that woke it up to here has had its turn. */

@@ -34,6 +34,18 @@ pub struct Placement {
     pub seq: Seq,
 }
 
+impl Placement {
+    /// Returns the place of a stored event.
+    pub fn of(placed: &Placed) -> Self {
+        let event = &placed.shown.event;
+        Self {
+            event_id: event.event_id,
+            thread: event.thread.clone(),
+            seq: event.seq,
+        }
+    }
+}
+
 /// The outcome of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -48,6 +60,26 @@ pub enum AckStatus {
     Ok,
 }
 
+/// A thread was forked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Forked {
+    /// The frame's `id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The fork.
+    #[schema(value_type = String, example = "main-again")]
+    pub thread: ThreadId,
+    /// The thread with the event `at`; where `at` is 0, the thread that was forked.
+    #[schema(value_type = String, example = "main")]
+    pub from: ThreadId,
+    /// The end of the turn up to which its past goes; 0: its past is empty, for no turn of the
+    /// thread had ended by then.
+    #[schema(value_type = i64, example = 41)]
+    pub at: Seq,
+    /// The events of its first message.
+    pub events: Vec<Placement>,
+}
+
 impl Ack {
     /// Taken, and no event of it.
     pub fn ok(id: Option<String>) -> Self {
@@ -60,14 +92,6 @@ impl Ack {
 
     /// An input was stored.
     pub fn stored(id: Option<String>, received: Received, placed: &[Placed]) -> Self {
-        let place = |placed: &Placed| {
-            let event = &placed.shown.event;
-            Placement {
-                event_id: event.event_id,
-                thread: event.thread.clone(),
-                seq: event.seq,
-            }
-        };
         let status = match received {
             Received::Started => AckStatus::Started,
             Received::Queued => AckStatus::Queued,
@@ -75,7 +99,7 @@ impl Ack {
         };
         Self {
             id,
-            events: placed.iter().map(place).collect(),
+            events: placed.iter().map(Placement::of).collect(),
             status,
         }
     }

@@ -13,7 +13,7 @@ use thinkd_event::draft::InputKind;
 use thinkd_event::envelope::Payload;
 use thinkd_session::handle::Session;
 use thinkd_session::right::Right;
-use thinkd_words::id::{Name, Seq};
+use thinkd_words::id::{INTEGER_MAX, Name, Seq, ThreadId};
 
 /// The socket's protocol, as a subprotocol and in `hello`.
 pub const PROTOCOL: &str = "thinkd.v1";
@@ -147,6 +147,28 @@ pub struct Answer {
     pub text: String,
 }
 
+/// Make a thread with the past of another, up to the end of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForkThread {
+    /// The thread to fork; `main` when absent.
+    #[schema(example = "main")]
+    pub of: Option<String>,
+    /// The event up to which its past comes along: the end of a turn, or else the last end before
+    /// it. When absent, the last end of all, or that before the turn about `instead_of`.
+    #[schema(value_type = Option<i64>, minimum = 0)]
+    pub at: Option<Seq>,
+    /// The id of the fork; drawn by the server when absent.
+    #[schema(example = "main-again")]
+    pub thread: Option<String>,
+    /// The id of an input that `message` takes the place of: the past is without it. Of one with
+    /// several parts, that of the last.
+    #[schema(format = "uuid")]
+    pub instead_of: Option<String>,
+    /// The first message of the fork; without it the fork waits for one.
+    pub message: Option<Said>,
+}
+
 /// Cancel the turn that runs in a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -188,6 +210,8 @@ pub enum ClientFrame {
     Respond(Respond),
     /// `answer`
     Answer(Answer),
+    /// `fork`
+    Fork(ForkThread),
     /// `cancel`
     Cancel(Cancel),
     /// `ping`
@@ -243,7 +267,7 @@ pub fn from_members(
 /// The right that a type of frame needs; none: to have come in, or not even that.
 fn right(kind: &str) -> Option<Right> {
     match kind {
-        "message" | "sensory" | "trigger" | "answer" | "cancel" => Some(Right::Speak),
+        "message" | "sensory" | "trigger" | "answer" | "fork" | "cancel" => Some(Right::Speak),
         "approve" | "deny" | "respond" => Some(Right::Judge),
         "subscribe" => Some(Right::Read),
         _ => None,
@@ -288,6 +312,7 @@ fn of_type(kind: &str, members: Map<String, Value>, wrongs: &mut Wrongs) -> Opti
         "deny" => ClientFrame::Deny(json::body(members, wrongs)?),
         "respond" => ClientFrame::Respond(json::body(members, wrongs)?),
         "answer" => ClientFrame::Answer(json::body(members, wrongs)?),
+        "fork" => ClientFrame::Fork(json::body(members, wrongs)?),
         "cancel" => ClientFrame::Cancel(json::body(members, wrongs)?),
         "ping" => ClientFrame::Ping(json::body(members, wrongs)?),
         "auth" => ClientFrame::Auth(json::body(members, wrongs)?),
@@ -308,6 +333,38 @@ fn cursor(slug: Slug, wrong: Pointed) -> (Slug, Pointed) {
     }
     let detail = ids::CURSOR.to_owned();
     (Slug::InvalidCursor, Pointed { detail, ..wrong })
+}
+
+impl Body for ForkThread {
+    fn check(&self, wrongs: &mut Wrongs) {
+        for (pointer, id) in [("/of", &self.of), ("/thread", &self.thread)] {
+            if let Some(id) = id {
+                wrongs.note(pointer, ThreadId::parse(id));
+            }
+        }
+        if self.at.is_some_and(|at| !(0..=INTEGER_MAX).contains(&at)) {
+            let detail = "at is a seq: a whole number from 0 to 9007199254740991";
+            wrongs.add(Slug::InvalidFrame, "/at", detail);
+        }
+        let input = self.instead_of.as_deref();
+        if let Some(Err(wrong)) = input.map(|it| ids::uuid(it, "/instead_of")) {
+            wrongs.absorb(wrong);
+        }
+        let Some(message) = &self.message else { return };
+        let mut own = Wrongs::default();
+        message.check(&mut own);
+        if message.thread.is_some() {
+            let detail = "the first message is the fork's, whose id is `thread` beside `message`";
+            own.add(Slug::InvalidFrame, "/thread", detail);
+        }
+        let mut own = own.reworded(|slug, wrong| {
+            let pointer = format!("/message{}", wrong.pointer);
+            (slug, Pointed { pointer, ..wrong })
+        });
+        if let Some(problem) = own.take() {
+            wrongs.absorb(problem);
+        }
+    }
 }
 
 impl Body for Said {

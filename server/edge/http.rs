@@ -62,6 +62,7 @@ pub mod bounds;
 pub mod cursor;
 pub mod entities;
 pub mod events;
+pub mod fork;
 pub mod frameworks;
 pub mod identity;
 pub mod lingering_close;
@@ -106,11 +107,12 @@ pub struct Resource {
 
 /// The resources that need credentials where any are configured: a line for each, in the order of
 /// the document.
-const RESOURCES: [Resource; 24] = [
+const RESOURCES: [Resource; 25] = [
     events::RESOURCE,
     stream::RESOURCE,
     messages::RESOURCE,
     threads::RESOURCE,
+    fork::RESOURCE,
     missions::RESOURCE,
     turns::RESOURCE,
     submodules::RESOURCE,

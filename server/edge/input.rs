@@ -1,13 +1,14 @@
 //! Inputs of clients: ids are checked, media stored, inputs submitted.
 //! Frames and request bodies take the same way.
 
-use super::ack::Ack;
-use super::frame::{Said, Trigger};
+use super::ack::{Ack, Forked, Placement};
+use super::frame::{ForkThread, Said, Trigger};
 use super::limits::Limits;
 use super::problem::{Problem, Wrongs};
 use super::{ids, media};
 use thinkd_event::draft::{InputKind, Part};
 use thinkd_event::envelope::Modality;
+use thinkd_runtime::fork::{FirstMessage, NewFork};
 use thinkd_runtime::turns::input::InputContent;
 use thinkd_session::handle::Session;
 use thinkd_words::id::{Key, Name, ThreadId};
@@ -22,6 +23,12 @@ pub async fn submit_said(
 ) -> Result<Ack, Problem> {
     let thread = ids::thread(said.thread.as_deref())?;
     let event_id = ids::key(said.event_id.as_deref())?;
+    let content = InputContent::Parts(kind, parts(session, limits, said).await?);
+    submit(session, id, thread, event_id, content).await
+}
+
+/// Returns the parts of something said or perceived; its media are stored.
+pub async fn parts(session: &Session, limits: &Limits, said: Said) -> Result<Vec<Part>, Problem> {
     let words = said.text.filter(|text| !text.trim().is_empty());
     let mut parts: Vec<Part> = words.into_iter().map(Part::Text).collect();
     let mut wrongs = Wrongs::default();
@@ -38,11 +45,47 @@ pub async fn submit_said(
             }
         }
     }
-    if let Some(problem) = wrongs.take() {
-        return Err(problem);
+    match wrongs.take() {
+        Some(problem) => Err(problem),
+        None => Ok(parts),
     }
-    let content = InputContent::Parts(kind, parts);
-    submit(session, id, thread, event_id, content).await
+}
+
+/// Forks a thread.
+pub async fn fork(
+    session: &Session,
+    limits: &Limits,
+    id: Option<String>,
+    fork: ForkThread,
+) -> Result<Forked, Problem> {
+    let thread = ids::thread(fork.of.as_deref())?;
+    let wanted = fork.thread.as_deref().map(ThreadId::parse).transpose();
+    let replaced = fork.instead_of.as_deref();
+    let replaced = replaced.map(|it| ids::uuid(it, "/instead_of"));
+    let message = match fork.message {
+        Some(said) => Some(FirstMessage {
+            kind: InputKind::Message,
+            event_id: ids::key(said.event_id.as_deref())?,
+            parts: parts(session, limits, said).await?,
+            user: None,
+        }),
+        None => None,
+    };
+    let wish = NewFork {
+        thread,
+        at: fork.at,
+        instead_of: replaced.transpose()?,
+        id: wanted.map_err(ids::at("/thread"))?,
+        message,
+    };
+    let made = session.fork(wish).await?;
+    Ok(Forked {
+        id,
+        events: made.said.iter().map(Placement::of).collect(),
+        thread: made.thread,
+        from: made.from,
+        at: made.at,
+    })
 }
 
 /// Stores a trigger.

@@ -329,6 +329,8 @@ impl From<Refused> for Problem {
             Refused::ToolChanged(_) => Slug::ToolChanged,
             Refused::InvalidArguments(_) => Slug::InvalidArguments,
             Refused::NotYours(_) => Slug::Forbidden,
+            Refused::Ahead { .. } => Slug::CursorAhead,
+            Refused::OfAnother { .. } => Slug::InvalidCursor,
             Refused::TooMany { .. } | Refused::Exists(_) | Refused::Unprocessable(_) => {
                 Slug::Unprocessable
             }

@@ -14,6 +14,7 @@ pub mod envelope;
 pub mod estimate;
 pub mod evidence;
 pub mod fact;
+pub mod fork;
 pub mod framework;
 pub mod gather;
 pub mod intent;

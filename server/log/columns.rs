@@ -223,7 +223,6 @@ struct Tags<'a> {
 }
 
 pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, StoreError> {
-    let standing = &columns.standing;
     Ok(ThreadRow {
         thread: thread_id(&columns.thread)?,
         settings: parse::<Value>(&columns.settings)?,
@@ -237,11 +236,7 @@ pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, StoreError> {
         self_messages: count(columns.self_messages)?,
         model_calls: count(columns.model_calls)?,
         tokens: count(columns.tokens)?,
-        state: if standing.is_empty() {
-            ThreadState::default()
-        } else {
-            parse(standing)?
-        },
+        state: ThreadState::from_column(&columns.standing).map_err(unreadable)?,
         created: Timestamp::from_micros(columns.created),
         updated: Timestamp::from_micros(columns.updated),
     })

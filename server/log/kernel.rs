@@ -69,6 +69,10 @@ pub trait EventLog: Send + Sync + 'static {
     /// Returns the same page for a caller that only passes it on: nothing is read that need not be.
     async fn written(&self, space: &Space, query: &Query) -> Result<Vec<Written>, StoreError>;
 
+    /// Returns the number of events that a query asks for, whatever its limit. For queries without
+    /// tags and text.
+    async fn count(&self, space: &Space, query: &Query) -> Result<u64, StoreError>;
+
     /// Returns true if a space's log has an event with this tag (in lower case). Where the index is
     /// behind, the log itself is read: this does not wait for it.
     async fn ever(&self, space: &Space, tag: &str) -> Result<bool, StoreError>;

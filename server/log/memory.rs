@@ -36,6 +36,7 @@ use super::change::{Project, Spent};
 use super::error::StoreError;
 use super::feed::Feed;
 use super::fence::{Fence, Leased};
+use super::fork::Pieces;
 use super::head::Head;
 use super::index::Index;
 use super::kernel::{BlobStore, EventLog, ProjectionRows, Store, Threads, Upkeep};
@@ -128,6 +129,21 @@ impl Memory {
     }
 }
 
+impl Memory {
+    /// Returns the events of a page, of a fork with its past.
+    fn page(&self, space: &Space, query: &Query) -> Result<Vec<Arc<Shown>>, StoreError> {
+        let stored = self.stored()?;
+        let row = query.thread.as_ref();
+        let row = row.and_then(|thread| stored.thread(space, thread));
+        let fork = row.and_then(|row| row.state.fork.as_deref());
+        let (mut pieces, mut page) = (Pieces::of(fork, query), Vec::new());
+        while let Some(piece) = pieces.next(page.len()) {
+            page.extend(stored.page(space, &piece));
+        }
+        Ok(page)
+    }
+}
+
 fn first<T>(found: impl Iterator<Item = T>, limit: u32) -> Vec<T> {
     found.take(limit as usize).collect()
 }
@@ -151,7 +167,7 @@ impl EventLog for Memory {
     }
 
     async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, StoreError> {
-        let page = self.stored()?.page(space, query);
+        let page = self.page(space, query)?;
         Ok(page.iter().map(|shown| shown.event.clone()).collect())
     }
 
@@ -160,8 +176,20 @@ impl EventLog for Memory {
             seq: shown.event.seq,
             json: RawValue::from_string(shown.json.to_string()).ok(),
         };
-        let page = self.stored()?.page(space, query);
+        let page = self.page(space, query)?;
         Ok(page.iter().map(written).collect())
+    }
+
+    async fn count(&self, space: &Space, query: &Query) -> Result<u64, StoreError> {
+        let limit = u32::MAX;
+        let all = self.page(
+            space,
+            &Query {
+                limit,
+                ..query.clone()
+            },
+        )?;
+        Ok(all.len() as u64)
     }
 
     async fn ever(&self, space: &Space, tag: &str) -> Result<bool, StoreError> {

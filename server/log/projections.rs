@@ -22,6 +22,7 @@ use thinkd_words::id::Space;
 pub mod contacts;
 mod due;
 pub mod entries;
+pub mod forks;
 pub mod frameworks;
 pub mod merges;
 pub mod pins;
@@ -35,9 +36,10 @@ pub mod tasks;
 pub mod timers;
 
 /// The projections of the kernel.
-static KERNEL: [&Projection; 13] = [
+static KERNEL: [&Projection; 14] = [
     &contacts::PROJECTION,
     &entries::PROJECTION,
+    &forks::PROJECTION,
     &frameworks::PROJECTION,
     &merges::PROJECTION,
     &pins::PROJECTION,

@@ -4,12 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::change::{Applied, Spent};
+use crate::fork::Fork;
 use crate::status::Status;
 use crate::thread_row::ThreadRow;
-use crate::thread_state::{Adopted, Cleared};
+use crate::thread_state::{Adopted, Cleared, ThreadState};
 use thinkd_event::envelope::{Event, TurnOutcome, Visibility};
 use thinkd_event::fact::Fact;
 use thinkd_event::fact::calls::{CallOutcome, Record};
@@ -22,6 +24,7 @@ use thinkd_event::fact::task::{TaskFact, TaskNews};
 use thinkd_event::fact::told::{News, Told};
 use thinkd_event::fact::turn;
 use thinkd_event::fact::withdrawn::Withdrawn;
+use thinkd_event::fork::Forked;
 use thinkd_event::gather::GatherPart;
 use thinkd_event::process::{Waiting, Waking};
 use thinkd_event::summary::{self, Held, Made};
@@ -108,7 +111,7 @@ impl ThreadRow {
             }
             Fact::Run(run) => self.run(run, event, applied),
             Fact::Call(record) => self.call(record, applied),
-            Fact::Set(set) => self.set(set, applied),
+            Fact::Set(set) => self.set(set, seq, applied),
             // Trials have no mailbox: what is due wakes them, and rest moves them on.
             Fact::Trials(Trials::Due) | Fact::Summaries(Summaries::Due { .. }) => self.woken = seq,
             Fact::Trials(Trials::Rested { handled, told }) => {
@@ -336,10 +339,15 @@ impl ThreadRow {
         }
     }
 
-    fn set(&mut self, set: &Set<'_>, applied: &mut Applied) {
+    fn set(&mut self, set: &Set<'_>, seq: Seq, applied: &mut Applied) {
         let state = &mut self.state;
         match &set.change {
-            set::Change::Thread(change) => self.set_thread(change, set.root, applied),
+            set::Change::Thread(change) => {
+                if let Some(forked) = &change.forked {
+                    self.fork(forked, seq, applied);
+                }
+                self.set_thread(change, set.root, applied);
+            }
             set::Change::Wait(wait) => {
                 if let Some(waiting) = &wait.waiting {
                     self.wait(waiting.clone(), wait.seen);
@@ -372,9 +380,27 @@ impl ThreadRow {
         }
     }
 
+    /// Begins with the past of another thread. All that waited there has been handled.
+    fn fork(&mut self, forked: &Forked, seq: Seq, applied: &mut Applied) {
+        let state = match &forked.state {
+            Value::Null => Ok(ThreadState::default()),
+            state => ThreadState::deserialize(state),
+        };
+        applied.unreadable |= state.is_err();
+        self.state = state.unwrap_or_default().inherited();
+        self.state.fork = Some(Box::new(Fork {
+            from: forked.from.clone(),
+            at: forked.at,
+            begins: seq,
+            ranges: forked.ranges.clone(),
+        }));
+        (self.turn, self.handled) = (forked.turn, forked.at);
+        (self.visible, self.heard) = (forked.visible, forked.heard);
+    }
+
     fn set_thread(&mut self, change: &set::Thread<'_>, root: Option<Seq>, applied: &mut Applied) {
         let status = change.status.and_then(Status::parse);
-        applied.unreadable = change.status.is_some() && status.is_none();
+        applied.unreadable |= change.status.is_some() && status.is_none();
         if let Some(status) = status {
             self.set_status(status);
         }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::fork::Fork;
 use thinkd_event::correction::Correction;
 use thinkd_event::gather::Gather;
 use thinkd_event::mood::Mood;
@@ -99,7 +100,14 @@ pub struct ThreadState {
     /// The number of points of all that happened to it, by which its mood moves.
     #[serde(skip_serializing_if = "is_zero")]
     pub points: i64,
+    /// The past that it began with, of a fork.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fork: Option<Box<Fork>>,
 }
+
+/// Stands before the state of a fork in its column. Builds that know no forks cannot read such a
+/// row: they refuse the thread, rather than serve it without its past.
+const FORK: &str = "fork:";
 
 /// The parent of a thread since its own has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -122,9 +130,35 @@ impl ThreadState {
     /// As it is stored: nothing, for most.
     pub(super) fn to_column(&self) -> String {
         if *self == Self::default() {
-            String::new()
-        } else {
-            serde_json::to_string(self).unwrap_or_default()
+            return String::new();
+        }
+        let json = serde_json::to_string(self).unwrap_or_default();
+        match self.fork {
+            Some(_) => format!("{FORK}{json}"),
+            None => json,
+        }
+    }
+
+    /// Reads the column. Fails where it is in a form that this build does not know.
+    pub(super) fn from_column(column: &str) -> Result<Self, serde_json::Error> {
+        match column {
+            "" => Ok(Self::default()),
+            _ => serde_json::from_str(column.strip_prefix(FORK).unwrap_or(column)),
+        }
+    }
+
+    /// Returns the part of it that a fork begins with, as rows keep it.
+    pub fn inherited(self) -> Self {
+        Self {
+            plan: self.plan,
+            cleared: self.cleared,
+            open: self.open,
+            unshown: self.unshown,
+            corrections: self.corrections,
+            summaries: self.summaries,
+            mood: self.mood,
+            points: self.points,
+            ..Self::default()
         }
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::append::Plan;
+use super::fork::Fork;
 use super::head::Position;
 use super::query::{Order, Query};
 use super::shown::Shown;
@@ -109,6 +110,14 @@ impl WriteCache {
     /// A thread's row, as it was written last: it is the same as long as the thread ends where the row says.
     pub fn thread(&self, key: &Key) -> Option<ThreadRow> {
         self.0.lock().thread(key).map(|thread| thread.row.clone())
+    }
+
+    /// Returns the past of a thread, if it is a fork; none: the thread is not here.
+    pub fn fork(&self, key: &Key) -> Option<Option<Box<Fork>>> {
+        let cache = self.0.lock();
+        cache
+            .thread(key)
+            .map(|thread| thread.row.state.fork.clone())
     }
 
     /// A thread's row, as long as its log ends where it is known to.

@@ -25,6 +25,7 @@ mod chat;
 pub mod client;
 mod doctor;
 mod events;
+mod fork;
 mod inbox;
 mod key;
 mod keyboard;
@@ -64,6 +65,8 @@ enum Command {
     Events(events::Options),
     /// List what waits for a person, show it, approve, reject or answer it
     Inbox(inbox::Options),
+    /// Go on from any point of a thread of a running server, in a new thread
+    Fork(fork::Options),
     /// Have a running server do something in tasks that are tried and checked, and follow it
     Mission(mission::Options),
     /// Find what a running server holds to be so
@@ -301,6 +304,7 @@ impl Program {
             Command::Chat(options) => wait_for(chat::run(&options, &settings)),
             Command::Events(options) => wait_for(events::run(&options, &settings)),
             Command::Inbox(options) => wait_for(inbox::run(&options, &settings)),
+            Command::Fork(options) => wait_for(fork::run(&options, &settings)),
             Command::Mission(options) => wait_for(mission::run(&options, &settings)),
             Command::Recall(options) => wait_for(recall::run(&options, &settings)),
             Command::Memory { command } => wait_for(memory::run(&command, &settings)),

@@ -4,6 +4,7 @@ mod ahead;
 pub mod append;
 mod ends;
 pub mod firing;
+pub mod fork;
 pub mod frameworks;
 pub mod ground;
 pub mod handle;

@@ -1,5 +1,6 @@
 //! Why something that was asked for from outside is not done.
 
+use thinkd_event::fork::RANGES_MAX;
 use thinkd_log::error::StoreError;
 use thinkd_thread::new_thread::NotMade;
 use thinkd_words::id::{MAIN, Name, Seq, ThreadId};
@@ -88,6 +89,22 @@ pub enum Refused {
         /// The one that said something of it last.
         last: Seq,
     },
+    /// A position beyond the end of the log.
+    #[error("the log ends with event {head}, so there is no event {at}")]
+    Ahead {
+        /// The position.
+        at: Seq,
+        /// The log's end.
+        head: Seq,
+    },
+    /// The event at a position is another thread's.
+    #[error("event {at} is none of {thread}: name one of its events (GET /events?thread={thread})")]
+    OfAnother {
+        /// The position.
+        at: Seq,
+        /// The thread that was asked for.
+        thread: ThreadId,
+    },
     /// The wish is understood but cannot be done.
     #[error("{0}")]
     Unprocessable(String),
@@ -119,6 +136,10 @@ impl From<NotMade> for Refused {
             ),
             NotMade::Contacts(most) => too_many("contacts of a thread (budget.contacts)", most),
             NotMade::Threads(most) => too_many_threads(most),
+            NotMade::Ranges => too_many(
+                "ranges of other threads' events in the past of a fork; fork a thread nearer to the first one",
+                RANGES_MAX as u64,
+            ),
             NotMade::Id(why) => Self::Unprocessable(why),
             NotMade::NoFreeId => {
                 Self::Unprocessable("no free id was found for the label; choose another".into())

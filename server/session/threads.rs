@@ -8,17 +8,21 @@ use thinkd_event::fact::set::Submodule;
 use thinkd_log::appended::Placed;
 use thinkd_log::change::Spent;
 use thinkd_log::projections::contacts::ContactRow;
+use thinkd_log::projections::forks::ForkRow;
 use thinkd_log::projections::submodules::SubmoduleRow;
 use thinkd_log::projections::timers::TimerRow;
 use thinkd_log::query::{Order, Query};
 use thinkd_log::thread_row::ThreadRow;
 use thinkd_mind::submodule::Heard;
+use thinkd_runtime::fork::{Made, NewFork};
 use thinkd_runtime::turns::input::{Input, InputContent, Received, Whose};
 use thinkd_thread::new_thread::NewThread;
 use thinkd_words::id::{Key, Name, ThreadId};
 
 /// Most waiting messages that are counted.
 const QUEUED_MAX: u32 = 1000;
+/// Most forks of a thread that are named.
+const FORKS_MAX: u32 = 1000;
 
 /// The details of a thread that do not stand in its row.
 pub struct ThreadDetails {
@@ -28,6 +32,8 @@ pub struct ThreadDetails {
     pub timers: Vec<TimerRow>,
     /// Messages that wait for its next turn; of very many, some.
     pub queued: u32,
+    /// The forks of it.
+    pub forks: Vec<ForkRow>,
     /// The use that a mission has made, with all its tasks.
     pub spent: Option<Spent>,
 }
@@ -93,6 +99,7 @@ impl Session {
             contacts: store.contacts(space, thread).await?,
             timers: store.timers(space, thread..=thread).await?,
             queued: inbox.queued(space, row, QUEUED_MAX).await?,
+            forks: store.forks(space, thread, FORKS_MAX).await?,
             spent: self.mission_spent(row).await?,
         })
     }
@@ -120,6 +127,15 @@ impl Session {
     pub async fn create_thread(&self, new: NewThread) -> Result<ThreadRow, Error> {
         let (runtime, space) = self.acting(Right::Speak)?;
         Ok(runtime.create_thread(space, new).await?)
+    }
+
+    /// Forks a thread; the first message of the fork is said by the session's user.
+    pub async fn fork(&self, mut wish: NewFork) -> Result<Made, Error> {
+        let (runtime, space) = self.acting(Right::Speak)?;
+        if let Some(message) = &mut wish.message {
+            message.user = self.user().map(str::to_owned);
+        }
+        Ok(runtime.fork(space, wish).await?)
     }
 
     /// Ends a thread; with `subtree` all below it, too.

@@ -8,6 +8,9 @@ use uuid::Uuid;
 use super::settings::Settings;
 use thinkd_event::condition::Condition;
 use thinkd_event::draft::Draft;
+use thinkd_event::fork::{Forked, RANGES_MAX};
+use thinkd_log::past::Past;
+use thinkd_log::projections::contacts::ContactRow;
 use thinkd_log::thread_row::ThreadRow;
 use thinkd_words::budget::Budget;
 use thinkd_words::id::{Label, MAIN, Name, ThreadId};
@@ -37,6 +40,8 @@ pub struct NewThread {
     pub contacts: Vec<NewContact>,
     /// Everything else.
     pub settings: Settings,
+    /// The past that it begins with, of a fork.
+    pub forked: Option<Forked>,
 }
 
 /// The turn that makes a subthread by a tool call. Its thread gets the new one as a contact; over
@@ -91,6 +96,8 @@ pub enum NotMade {
     Contacts(u64),
     /// So many threads a space may have that have not ended.
     Threads(u64),
+    /// A fork of a fork of a fork …: its past would have too many ranges.
+    Ranges,
     /// The label makes no id, and why.
     Id(String),
     /// All ids that go with the label are taken.
@@ -136,6 +143,10 @@ impl ThreadLimits {
                 return Err(NotMade::Depth(self.depth));
             }
         }
+        let forked = new.forked.as_ref();
+        if forked.is_some_and(|forked| forked.ranges.len() > RANGES_MAX) {
+            return Err(NotMade::Ranges);
+        }
         self.check_contacts(new.contacts.len() as u64)
     }
 
@@ -157,7 +168,12 @@ impl ThreadLimits {
         ahead: Ahead,
     ) -> Vec<Draft> {
         let room = Condition::FewerThreads(self.threads.saturating_sub(ahead.made));
-        let mut drafts = vec![Draft::created(thread, &json!(new.settings)).only_if(room)];
+        let settings = json!(new.settings);
+        let created = match &new.forked {
+            Some(forked) => Draft::forked(thread, &settings, forked.clone()),
+            None => Draft::created(thread, &settings),
+        };
+        let mut drafts = vec![created.only_if(room)];
         for it in &new.contacts {
             drafts.push(Draft::contact(
                 thread,
@@ -191,6 +207,24 @@ impl ThreadLimits {
         self.subthreads
             .saturating_add(ahead.put_aside)
             .saturating_sub(ahead.made)
+    }
+}
+
+impl NewThread {
+    /// Returns a fork of a thread with this past.
+    pub fn with_past(row: &ThreadRow, past: Past) -> Self {
+        let contact = |it: ContactRow| NewContact {
+            name: it.name,
+            thread: it.target,
+            description: it.description,
+        };
+        Self {
+            label: None,
+            parent: None,
+            contacts: past.contacts.into_iter().map(contact).collect(),
+            settings: Settings::of(&row.settings),
+            forked: Some(past.forked),
+        }
     }
 }
 

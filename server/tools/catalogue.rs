@@ -16,6 +16,7 @@ mod clear_context;
 mod contacts;
 mod do_nothing;
 mod fan_out;
+mod fork_thread;
 pub mod mission_plan;
 mod more_tools;
 mod plan;
@@ -61,6 +62,7 @@ pub fn built_in() -> Catalogue {
             wait::Wait(it.clone())
         })
         .with(DECISIONS, |it| spawn_thread::SpawnThread(it.clone()))
+        .with(RARELY, |it| fork_thread::ForkThread(it.clone()))
         .with(RARELY, |it| clear_context::ClearContext(it.clone()))
         .with(RARELY, |it| set_timer::SetTimer(it.clone()))
         .with(RARELY, |it| ask_user::AskUser(it.clone()))

@@ -6,8 +6,10 @@ use super::contacts::{PARENT, SELF, known};
 use super::supplies::Supplies;
 use super::tool::{CallSite, Output};
 use thinkd_event::draft::Draft;
+use thinkd_event::fork::RANGES_MAX;
 use thinkd_event::gather::Gather;
 use thinkd_event::process::ErrorCode;
+use thinkd_log::past::Past;
 use thinkd_log::thread_row::ThreadRow;
 use thinkd_thread::new_thread::{Ahead, Maker, NewThread, NotMade, ThreadLimits, ids};
 use thinkd_thread::settings::{Gathered, Kind, Settings};
@@ -62,6 +64,8 @@ pub struct Child<'a> {
     pub payload: Option<String>,
     /// Its gathering, and its number there.
     pub gathered: Option<Gathered>,
+    /// The past that it begins with; none: it begins anew.
+    pub past: Option<Past>,
 }
 
 /// The subthreads that are there already, and those that one call adds to them.
@@ -97,12 +101,15 @@ impl Spawning {
         label: Option<Label>,
         child: &Child<'_>,
     ) -> Result<Result<(ThreadId, Vec<Draft>), (ErrorCode, String)>, Failure> {
-        let settings = self.settings(site, child);
+        let new = match (&child.past, &self.row) {
+            (Some(past), Some(row)) => NewThread::with_past(row, past.clone()),
+            _ => NewThread::default(),
+        };
         let new = NewThread {
             label,
             parent: Some(site.thread.clone()),
-            contacts: Vec::new(),
-            settings,
+            settings: self.settings(site, child),
+            ..new
         };
         let (mut drafts, mut aside) = (Vec::new(), None);
         let mut checked = self.check(&new);
@@ -247,6 +254,7 @@ impl Spawning {
             prompt: gather.prompt.clone(),
             payload: Some(payload),
             gathered: Some(begun),
+            past: None,
         };
         Ok(self.spawn(site, child).await?.map(|(_, drafts)| drafts))
     }
@@ -254,11 +262,15 @@ impl Spawning {
     fn settings(&self, site: &CallSite, child: &Child<'_>) -> Settings {
         let row = self.row.as_ref();
         let own = row.map(|row| Settings::of(&row.settings).for_child());
+        let prompt = match child.past {
+            Some(_) => row.and_then(|row| Settings::of(&row.settings).prompt),
+            None => child.prompt.clone(),
+        };
         Settings {
             kind: Kind::Process,
             spawned_by: Some(site.thread.clone()),
             gathered: child.gathered.clone(),
-            prompt: child.prompt.clone(),
+            prompt,
             ..own.unwrap_or_default()
         }
     }
@@ -325,6 +337,12 @@ fn said(why_not: NotMade) -> (ErrorCode, String) {
             ErrorCode::InvalidLabel,
             "the id would be too long; use a shorter label".to_owned(),
         ),
+        NotMade::Ranges => {
+            let text = format!(
+                "not made: its past would have more than {RANGES_MAX} ranges of other threads' events; make a subthread that begins anew"
+            );
+            (ErrorCode::DepthLimit, text)
+        }
         NotMade::Main | NotMade::OfRuns(_) | NotMade::NoFreeId => (
             ErrorCode::InvalidLabel,
             "no free id was found for the label; choose another".to_owned(),

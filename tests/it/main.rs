@@ -36,6 +36,7 @@ mod facts;
 mod failover;
 mod failures;
 mod floors;
+mod forks;
 mod frameworks;
 mod gathering;
 mod hints;

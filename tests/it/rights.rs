@@ -386,6 +386,12 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
         )
         .only(Whose::Absent),
         act(
+            "POST /threads/{thread}/fork",
+            Speak,
+            format!("/threads/{thread}/fork"),
+        )
+        .with(json!({})),
+        act(
             "POST /threads/{thread}/cancel",
             Speak,
             format!("/threads/{thread}/cancel"),
@@ -767,6 +773,11 @@ async fn by_socket(app: &App, role: usize, ours: &Things, round: usize) -> Vec<D
             "answer",
             Needs::Speak,
             json!({ "type": "answer", "question": requests[3], "text": "blue" }),
+        ),
+        (
+            "fork",
+            Needs::Speak,
+            json!({ "type": "fork", "of": ours.thread }),
         ),
         (
             "cancel",

@@ -15,6 +15,7 @@ use thinkd::model::offline::Offline;
 use thinkd::model::prompt::Prompts;
 use thinkd::recall::finder::Recall;
 use thinkd::recall::options;
+use thinkd::runtime::fork::NewFork;
 use thinkd::runtime::ground::Ground;
 use thinkd::runtime::handle::Runtime;
 use thinkd::runtime::turns::input::InputContent;
@@ -92,6 +93,7 @@ async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
             "submit",
             session.submit(thread.clone(), None, said).await.err(),
         ),
+        (speak, "fork", session.fork(NewFork::default()).await.err()),
         (speak, "cancel", session.cancel(&thread).await.err()),
         (speak, "put_blob", session.put_blob(blob).await.err()),
         (
@@ -179,9 +181,9 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
     let space = Space::default();
     for (role, acts_allowed) in [
         (Role::Viewer, 19),
-        (Role::Member, 27),
-        (Role::Operator, 30),
-        (Role::Admin, 32),
+        (Role::Member, 28),
+        (Role::Operator, 31),
+        (Role::Admin, 33),
     ] {
         let session = sessions.open(Principal {
             space: space.clone(),

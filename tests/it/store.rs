@@ -5,6 +5,7 @@ mod append;
 mod commits;
 mod conditions;
 mod index;
+mod past;
 mod plans;
 mod query;
 mod safety;

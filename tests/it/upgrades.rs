@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::failover::Load;
 use crate::support::*;
@@ -200,4 +200,40 @@ async fn an_earlier_program_and_this_one_serve_one_database() {
     assert!(old.stop().await.success());
     assert_eq!(said_text(&new.tell("upgraded").await), "ok: upgraded");
     crate::processes::rows_are_what_the_log_says(&mut new).await;
+}
+
+// A program from before forks refuses the threads that are forks, and serves all others.
+#[tokio::test]
+async fn an_earlier_program_does_not_misread_a_fork() {
+    let Some(earlier) = earlier() else { return };
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
+    let stub = Stub::start().await;
+    let beside = medium.beside();
+    let new = App::start(medium, &stub).await;
+    let old = Setup::new(beside, &stub)
+        .program(earlier)
+        .start_bare()
+        .await;
+    new.tell("one").await;
+    let wish = json!({ "thread": "branch", "message": { "text": "two" } });
+    new.post("/threads/main/fork", wish).await.expect(201);
+    new.tell_in("branch", "three").await;
+    let asked = stub.nth(2, decision).await;
+    assert!(asked.says("one") && asked.says("two") && asked.says("three"));
+    let before = new.pages("/events?thread=branch&order=asc&").await;
+    for path in ["/threads/branch", "/threads/branch/messages"] {
+        let answer = match path.ends_with("messages") {
+            true => old.post(path, json!({ "text": "four" })).await,
+            false => old.get(path).await,
+        };
+        answer.expect_problem(503, "unavailable");
+    }
+    assert_eq!(new.pages("/events?thread=branch&order=asc&").await, before);
+    assert_eq!(
+        said_text(&old.tell("main goes on").await),
+        "ok: main goes on"
+    );
+    assert_eq!(said_text(&new.tell_in("branch", "five").await), "ok: five");
 }

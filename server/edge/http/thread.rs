@@ -8,6 +8,7 @@ use super::pending::{self, Gathering, OpenWatch, Timer};
 use thinkd_event::mission::{MissionBudget, Plan, Value};
 use thinkd_event::outcome::{Counts, Outcome};
 use thinkd_log::projections::contacts::ContactRow;
+use thinkd_log::projections::forks::ForkRow;
 use thinkd_log::projections::timers::TimerRow;
 use thinkd_log::status::Status;
 use thinkd_log::thread_row::ThreadRow;
@@ -49,6 +50,12 @@ pub struct Thread {
     pub turn: u64,
     /// True if it was put aside: it had nothing to do when its parent needed room for another.
     pub archived: bool,
+    /// Of a fork: the thread that its past comes from, and the end of the turn up to which.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkedFrom>,
+    /// The forks of it by the place where they left it, at most 1,000; in answers about one thread.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forks: Vec<ForkRow>,
     /// The seq of its last event.
     #[schema(value_type = i64)]
     pub head: Seq,
@@ -71,6 +78,17 @@ pub struct Thread {
     pub gatherings: Vec<Gathering>,
     /// The resources that it has used.
     pub budget: Used,
+}
+
+/// The place where a fork left another thread.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ForkedFrom {
+    /// The thread.
+    #[schema(value_type = String, example = "main")]
+    pub thread: ThreadId,
+    /// The end of one of its turns; 0: the past of the fork is empty.
+    #[schema(value_type = i64)]
+    pub at: Seq,
 }
 
 /// A mission as it was given.
@@ -185,6 +203,11 @@ impl Thread {
             reason: reason.or(stuck),
             waiting_for: from.map(|from| from.to_string()),
             waiting_until: until.map(|until| until.to_string()),
+            forked_from: row.state.fork.map(|fork| ForkedFrom {
+                thread: fork.from,
+                at: fork.at,
+            }),
+            forks: Vec::new(),
             turn: row.turn,
             archived: row.state.archived,
             head: row.head,

@@ -18,11 +18,12 @@ pub struct Filter {
     kind: Option<Kind>,
     parent: Option<ThreadId>,
     subtree: Option<ThreadId>,
+    forked_from: Option<ThreadId>,
     stuck: Option<bool>,
 }
 
 impl Filter {
-    /// `status`, `kind`, `parent`, `subtree`, `stuck`.
+    /// `status`, `kind`, `parent`, `subtree`, `forked_from`, `stuck`.
     pub fn take(params: &mut Params) -> Result<Self, Problem> {
         let id = |text: Option<String>| text.map(|text| ThreadId::parse(&text)).transpose();
         Ok(Self {
@@ -30,6 +31,7 @@ impl Filter {
             kind: params.word("kind", KINDS, Kind::parse)?,
             parent: id(params.one("parent")?)?,
             subtree: id(params.one("subtree")?)?,
+            forked_from: id(params.one("forked_from")?)?,
             stuck: params.word("stuck", "true, false", |word| word.parse().ok())?,
         })
     }
@@ -61,8 +63,14 @@ impl Filter {
             && self.kind.is_none_or(|kind| Kind::of_row(row) == kind)
             && (self.parent.as_ref()).is_none_or(|parent| row.parent().as_ref() == Some(parent))
             && (self.subtree.as_ref()).is_none_or(|root| row.thread.is_within(root))
+            && (self.forked_from.as_ref()).is_none_or(|from| is_fork_of(row, from))
             && self.stuck.is_none_or(|stuck| is_stuck(row) == stuck)
     }
+}
+
+fn is_fork_of(row: &ThreadRow, from: &ThreadId) -> bool {
+    let fork = row.state.fork.as_ref();
+    fork.is_some_and(|fork| fork.from == *from)
 }
 
 /// Returns true if a thread waits because it cannot go on, not because it wants to.

@@ -67,6 +67,7 @@ resource! {
         ("kind" = Option<thread::Kind>, Query, description = "only of this kind"),
         ("parent" = Option<String>, Query, description = "only subthreads of this thread"),
         ("subtree" = Option<String>, Query, description = "only this thread and all below it"),
+        ("forked_from" = Option<String>, Query, description = "only forks of this thread"),
         ("stuck" = Option<bool>, Query, description = "only those that wait because they cannot go on, or only others"),),
     responses((status = 200, body = Page<Thread>)))]
 pub async fn list(session: Needs<Read>, mut params: Params) -> Answer<Page<Thread>> {
@@ -101,6 +102,7 @@ async fn with_details(session: &Session, row: ThreadRow) -> Result<Thread, Probl
         (thread.budget.model_calls, thread.budget.tokens) = (spent.calls, spent.tokens);
     }
     thread.queued = Some(details.queued);
+    thread.forks = details.forks;
     Ok(thread)
 }
 
@@ -224,6 +226,7 @@ impl CreateThread {
             parent: parent?,
             contacts,
             settings,
+            forked: None,
         })
     }
 }

@@ -84,6 +84,10 @@ fn of_clients(s: &mut Schemas) -> Vec<FrameKind> {
         "deny": [{ "approval": UUID, "reason": "not now" }],
         "respond": [{ "approval": UUID, "text": "Bob has left." }],
         "answer": [{ "question": UUID, "text": "the blue one" }],
+        "fork": [
+            { "of": "main", "at": 41 },
+            { "id": "3", "of": "main", "instead_of": UUID, "message": { "text": "And in winter?" } },
+        ],
         "cancel": [{ "thread": "main" }],
         "ping": [{}],
     });
@@ -98,6 +102,7 @@ fn of_clients(s: &mut Schemas) -> Vec<FrameKind> {
         kind::<frame::Deny>(s, "deny", TAKEN, &examples),
         kind::<frame::Respond>(s, "respond", TAKEN, &examples),
         kind::<frame::Answer>(s, "answer", TAKEN, &examples),
+        kind::<frame::ForkThread>(s, "fork", &["forked", "problem"], &examples),
         kind::<frame::Cancel>(s, "cancel", TAKEN, &examples),
         kind::<frame::Ping>(s, "ping", &["ack", "pong"], &examples),
     ]
@@ -118,6 +123,8 @@ fn of_server(s: &mut Schemas) -> Vec<FrameKind> {
         "event": [{ "event": event }, { "event": event, "replay": true }],
         "caught_up": [{ "id": "2", "after": 120 }],
         "ack": [{ "id": "1", "status": "started", "events": [{ "event_id": UUID, "thread": "main", "seq": 121 }] }],
+        "forked": [{ "id": "3", "thread": "t-7f3a90c1b2de", "from": "main", "at": 41,
+                     "events": [{ "event_id": UUID, "thread": "t-7f3a90c1b2de", "seq": 123 }] }],
         "delta": [{ "thread": "main", "event_id": UUID, "at": 0, "text": "Hel" }],
         "delta_end": [{ "thread": "main", "event_id": UUID, "outcome": "stored" }],
         "status": [{ "thread": "main", "status": "thinking", "queued": 0 }],
@@ -136,6 +143,7 @@ fn of_server(s: &mut Schemas) -> Vec<FrameKind> {
         kind::<outgoing::EventFrame>(s, "event", &[], &examples),
         kind::<outgoing::CaughtUp>(s, "caught_up", &[], &examples),
         kind::<ack::Ack>(s, "ack", &[], &examples),
+        kind::<ack::Forked>(s, "forked", &[], &examples),
         kind::<hint::Delta>(s, "delta", &[], &examples),
         kind::<hint::DeltaEnd>(s, "delta_end", &[], &examples),
         kind::<outgoing::StatusFrame>(s, "status", &[], &examples),

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::order::{Order, behind};
 use super::outgoing::{CaughtUp, Expiring, Pong, ServerFrame};
 use super::socket::{Came, End, Socket};
-use crate::ack::Ack;
+use crate::ack::{Ack, Forked};
 use crate::auth::{Shown, user_name};
 use crate::context::Edge;
 use crate::frame::{self, ClientFrame, Framed, Subscribe};
@@ -41,6 +41,7 @@ const ANSWERS_WAITING: u32 = 64;
 /// The result of work on a frame.
 enum Done {
     Ack(Ack),
+    Forked(Forked),
     Refused(Option<String>, Problem),
     /// The `id`, the events to follow, and true if their beginning is to be told although nothing
     /// is replayed.
@@ -273,6 +274,10 @@ impl Client {
             ClientFrame::Subscribe(frame) => self.start(id, async move |edge, session, id| {
                 subscribe(&session, &edge.limits, id, frame).await
             }),
+            ClientFrame::Fork(fork) => self.start(id, async move |edge, session, id| {
+                let forked = input::fork(&session, &edge.limits, id, fork);
+                forked.await.map(Done::Forked)
+            }),
             ClientFrame::Cancel(cancel) => self.start(id, async move |_, session, id| {
                 let thread = ids::thread(cancel.thread.as_deref())?;
                 session.cancel(&thread).await?;
@@ -341,6 +346,7 @@ impl Client {
                     false => self.say(&ServerFrame::Ack(ack)),
                 }
             }
+            Done::Forked(forked) => self.say(&ServerFrame::Forked(forked)),
             Done::Refused(id, problem) => {
                 if let Some(event_id) = input.filter(|_| problem.slug() == Slug::Unavailable) {
                     // Before the refusal: what the client sends when it has read that comes behind the pong.

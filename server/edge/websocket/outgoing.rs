@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::ack::Ack;
+use crate::ack::{Ack, Forked};
 use crate::problem::{Problem, Slug};
 use thinkd_event::envelope::Event;
 use thinkd_event::fact::Fact;
@@ -26,6 +26,8 @@ pub enum ServerFrame {
     CaughtUp(CaughtUp),
     /// A frame was taken; for inputs: after the commit.
     Ack(Ack),
+    /// A thread was forked: the answer to `fork`, after the commit.
+    Forked(Forked),
     /// A piece of a reply to come: a hint. It comes after the events that were stored before it, and before those stored later.
     Delta(Delta),
     /// The fate of a reply's pieces.

@@ -12,6 +12,7 @@ use super::family::{Declared, Family, Plain, Role};
 use crate::condition::Condition;
 use crate::draft::{Draft, tags};
 use crate::envelope::{Modality, Source, Visibility, tag};
+use crate::fork::{Forked, Range};
 use crate::framework::{Framework, Recipe, Tally};
 use crate::gather::Gather;
 use crate::process::{Waiting, Watch, described};
@@ -105,6 +106,9 @@ pub struct Thread<'a> {
     /// The number of watches that ended with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watches_removed: Option<u64>,
+    /// The past that it begins with, of a thread that was forked from another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked: Option<Forked>,
 }
 
 /// For whom a thread goes on waiting.
@@ -255,7 +259,7 @@ macro_rules! kinds {
 // Each with the type of the change, and what that has.
 kinds! {
     /// A thread was created, has ended, was put aside or got another parent.
-    Thread = "thread", "set-thread": "object", "settings; status, reason, watches_removed; archived; parent";
+    Thread = "thread", "set-thread": "object", "settings; forked: from, at, ranges, turn, visible, heard, state, of one with the past of another; status, reason, watches_removed; archived; parent";
     /// A thread sleeps on: the event that came is not the one that it waits for.
     Wait = "wait", "set-wait": "object", "waiting, seen";
     /// A thread's plan.
@@ -358,6 +362,9 @@ impl<'a> Thread<'a> {
             archived: change.get("archived").and_then(Value::as_bool),
             parent: change.get("parent").map(Value::as_str),
             watches_removed: change.get("watches_removed").and_then(Value::as_u64),
+            forked: change
+                .get("forked")
+                .and_then(|forked| Forked::deserialize(forked).ok()),
         }
     }
 }
@@ -452,6 +459,17 @@ impl Draft {
             },
         );
         draft.only_if(Condition::NewThread)
+    }
+
+    /// A thread is created with the past of another. Of two appends that create the same one at
+    /// once, one is refused.
+    pub fn forked(thread: &ThreadId, settings: &Value, forked: Forked) -> Self {
+        let change = Thread {
+            settings: Some(settings),
+            forked: Some(forked),
+            ..Thread::default()
+        };
+        Self::set_thread(thread, change).only_if(Condition::NewThread)
     }
 
     /// A thread has a contact from now on, or knows something else of it. The description is cut to
@@ -597,10 +615,24 @@ pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<
         watches_removed: Some(1),
         ..Thread::default()
     };
+    let forked = Forked {
+        from: thread.clone(),
+        at: 38,
+        ranges: vec![Range {
+            thread: thread.clone(),
+            from: 1,
+            to: 38,
+        }],
+        turn: 3,
+        visible: 12,
+        heard: 9,
+        state: json!({ "open": ["connect"] }),
+    };
     let changed = |key: &str, change| Draft::set(thread, key, change);
     let mut drafts = vec![
         Draft::created(child, &json!({ "kind": "process", "spawned_by": thread }))
             .payload("root", 41),
+        Draft::forked(child, &json!({ "kind": "process" }), forked),
         Draft::set_thread(child, ended),
         Draft::set_thread(
             child,

@@ -35,6 +35,21 @@ macro_rules! pages {
             page
         }
 
+        /// Returns the sum of the postings, and of the end of the log, which a query without tags
+        /// and text asks for: no event is in two of them.
+        fn count_of(space: &Space, query: &Query) -> Page {
+            let mut page = Page::new("select ");
+            for (term, level) in crate::terms::postings(query) {
+                page.push("(select count(*) from (");
+                posting(&mut page, space, query, term, level as i16);
+                page.push(") p) + ");
+            }
+            page.push("(select count(*) from (");
+            end_of_log(&mut page, space, query);
+            page.push(") p)");
+            page
+        }
+
         /// A part of a union, bounded by itself where the database does not merge parts by order.
         fn part(
             page: &mut Page,

@@ -27,14 +27,36 @@ macro_rules! store {
             }
 
             async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, StoreError> {
-                match self.known_events(space, query).await? {
-                    Some(events) => Ok(events),
-                    None => self.page(space, query).await?.into_iter().map(sql::event).collect(),
+                let (mut pieces, mut page) = (self.pieces(space, query).await?, Vec::new());
+                while let Some(piece) = pieces.next(page.len()) {
+                    match self.known_events(space, &piece).await? {
+                        Some(events) => page.extend(events),
+                        None => {
+                            let rows = self.page(space, &piece).await?.into_iter();
+                            page.extend(rows.map(sql::event).collect::<Result<Vec<_>, _>>()?);
+                        }
+                    }
                 }
+                Ok(page)
             }
 
             async fn written(&self, space: &Space, query: &Query) -> Result<Vec<crate::shown::Written>, StoreError> {
-                Ok(self.page(space, query).await?.into_iter().map(sql::written).collect())
+                let (mut pieces, mut page) = (self.pieces(space, query).await?, Vec::new());
+                while let Some(piece) = pieces.next(page.len()) {
+                    page.extend(self.page(space, &piece).await?.into_iter().map(sql::written));
+                }
+                Ok(page)
+            }
+
+            async fn count(&self, space: &Space, query: &Query) -> Result<u64, StoreError> {
+                let (mut pieces, mut sum) = (self.pieces(space, query).await?, 0);
+                while let Some(piece) = pieces.next(0) {
+                    let piece = self.placed(space, &piece).await?;
+                    let mut count = count_of(space, &piece);
+                    let count: i64 = sql::search!(self, space, count.build_query_scalar(), fetch_one)?;
+                    sum += u64::try_from(count).unwrap_or_default();
+                }
+                Ok(sum)
             }
 
             async fn ever(&self, space: &Space, tag: &str) -> Result<bool, StoreError> {
@@ -216,6 +238,18 @@ macro_rules! store {
             async fn has_tables(&self) -> Result<(), StoreError> {
                 let missing: Option<String> = sql::read!(self, None, sqlx::query_scalar(sqlx::AssertSqlSafe(missing())), fetch_one)?;
                 missing.map_or(Ok(()), |missing| Err(StoreError::Broken(sql::missing(&missing))))
+            }
+
+            /// Returns the pieces of a query: of a fork its past, which never changes, too.
+            async fn pieces(&self, space: &Space, query: &Query) -> Result<crate::fork::Pieces, StoreError> {
+                let fork = match &query.thread {
+                    None => None,
+                    Some(thread) => match self.cache.fork(&(space.clone(), thread.clone())) {
+                        Some(fork) => fork,
+                        None => self.known_thread(space, thread).await?.and_then(|row| row.state.fork),
+                    },
+                };
+                Ok(crate::fork::Pieces::of(fork.as_deref(), query))
             }
 
             /// The rows of a page.

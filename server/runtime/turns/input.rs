@@ -21,7 +21,7 @@ use thinkd_words::id::{self, Key, Name, Space, ThreadId};
 mod undoing;
 mod withdrawing;
 
-pub use withdrawing::Whose;
+pub use withdrawing::{Whose, first_part};
 
 /// Something from outside for a thread.
 #[derive(Debug, Clone, PartialEq)]

@@ -59,6 +59,7 @@ impl Typed for FanOut {
                 prompt: input.prompt.clone(),
                 payload: Some(item.clone()),
                 gathered,
+                past: None,
             };
             match spawning.spawn(site, child).await? {
                 Ok((_, more)) => drafts.extend(more),

@@ -37,6 +37,7 @@ impl Typed for SpawnThread {
             prompt: input.prompt,
             payload: input.payload,
             gathered: None,
+            past: None,
         };
         Ok(match spawning.spawn(site, child).await? {
             Ok((_, drafts)) => Output::events(drafts),

@@ -112,6 +112,7 @@ on_both!(the_role_is_asked_before_a_frame_is_judged, |medium| {
         ("sensory", Needs::Speak),
         ("trigger", Needs::Speak),
         ("answer", Needs::Speak),
+        ("fork", Needs::Speak),
         ("cancel", Needs::Speak),
         ("approve", Needs::Judge),
         ("deny", Needs::Judge),

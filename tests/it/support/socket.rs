@@ -88,15 +88,16 @@ impl Socket {
         self.send_text(&frame.to_string()).await;
     }
 
-    /// Sends a frame with an `id` and waits for its `ack` or `problem`.
+    /// Sends a frame with an `id` and waits for its answer: `ack`, `forked` or `problem`.
     pub async fn ask(&mut self, mut frame: Value) -> Value {
         self.next_id += 1;
         let id = format!("{}", self.next_id);
         frame["id"] = json!(id);
         self.send(frame).await;
-        let what = format!("the ack or problem of frame {id}");
+        let what = format!("the answer to frame {id}");
         self.wait(&what, |frame| {
-            (frame["type"] == "ack" || frame["type"] == "problem") && frame["id"] == json!(id)
+            let answers = ["ack", "forked", "problem"];
+            answers.iter().any(|it| frame["type"] == *it) && frame["id"] == json!(id)
         })
         .await
     }

@@ -139,7 +139,7 @@ pub(super) fn taken() -> Refused {
 }
 
 /// Returns the first part of an input: its parts stand before its last one, without a gap.
-async fn first_part(
+pub async fn first_part(
     store: &dyn EventLog,
     space: &Space,
     thread: &ThreadId,

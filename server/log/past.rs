@@ -1,0 +1,307 @@
+//! The past of a thread at the end of one of its turns: its events, by reference, and the state
+//! that the thread was in there. The state comes from the thread's row where nothing has changed
+//! it since; else it is folded from those events that change it, which the index finds.
+
+use super::error::StoreError;
+use super::kernel::Store;
+use super::projections::contacts::ContactRow;
+use super::query::{Order, Query, Show};
+use super::thread_row::ThreadRow;
+use super::thread_state::ThreadState;
+use thinkd_event::envelope::{Event, Visibility, tag};
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::set::{Change, Contact, Set};
+use thinkd_event::fact::told::{News, Told};
+use thinkd_event::fact::{corrected, summary, turn, withdrawn};
+use thinkd_event::fork::{Forked, Range, clipped};
+use thinkd_event::mood::Mood;
+use thinkd_words::id::{Name, Seq, Space, ThreadId};
+
+/// Events of a page. Of the newest, one is read before the index is asked.
+const PAGE: u32 = 64;
+
+/// The tag of the event that clears a thread's view.
+const CLEARED: &str = "context-cleared";
+/// Tags of events that change the part of a thread's state that a fork begins with.
+const CHANGES: [&str; 9] = [
+    "set:thread",
+    "set:plan",
+    "set:tools",
+    "set:contact",
+    CLEARED,
+    summary::TAG,
+    corrected::TAG,
+    withdrawn::TAG,
+    tag::FAILURE,
+];
+
+/// The past of a thread.
+#[derive(Debug, Clone)]
+pub struct Past {
+    /// The part of it that the first event of a fork says.
+    pub forked: Forked,
+    /// The contacts that the thread had.
+    pub contacts: Vec<ContactRow>,
+}
+
+/// The end of a turn.
+struct End {
+    seq: Seq,
+    thread: ThreadId,
+    turn: u64,
+    mood: Option<Mood>,
+    /// The events of the thread behind it; none: more than a page.
+    since: Option<Vec<Event>>,
+}
+
+/// Errors: see [`Store`].
+impl dyn Store + '_ {
+    /// Returns the past of a thread at the last end of a turn up to a seq, without the events from
+    /// one to another, if some are to be left out. Without such an end the past is empty.
+    pub async fn past(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        at: Seq,
+        without: Option<(Seq, Seq)>,
+    ) -> Result<Past, StoreError> {
+        let Some(end) = self.last_end(space, row, at).await? else {
+            let (_, contacts) = self.folded(space, row, at).await?;
+            let from = row.thread.clone();
+            let forked = Forked {
+                from,
+                ..Forked::default()
+            };
+            return Ok(Past { forked, contacts });
+        };
+        let other;
+        let owner = match end.thread == row.thread {
+            true => row,
+            false => {
+                other = self.thread(space, &end.thread).await?;
+                other.as_ref().ok_or_else(|| gone(&end.thread))?
+            }
+        };
+        let since = end.since.as_ref().filter(|_| end.thread == row.thread);
+        let is_as_now = since.is_some_and(|since| !since.iter().any(changes));
+        let (mut state, contacts) = match is_as_now {
+            true => {
+                let contacts = self.contacts(space, &owner.thread).await?;
+                (owner.state.clone(), contacts)
+            }
+            false => self.folded(space, owner, end.seq).await?,
+        };
+        if let Some(mood) = end.mood {
+            (state.mood, state.points) = (Some(mood), mood.seen);
+        }
+        let mut counts = [0; 2];
+        let kinds = [(Show::Visible, owner.visible), (Show::Heard, owner.heard)];
+        for (count, (show, now)) in counts.iter_mut().zip(kinds) {
+            let seen = |event: &&Event| event.visibility() >= least(show);
+            let all = match since {
+                Some(since) => now.saturating_sub(since.iter().filter(seen).count() as u64),
+                None => self.seen(space, owner, end.seq, (show, now)).await?,
+            };
+            let left_out = match without {
+                Some((first, last)) => {
+                    let query = between(&owner.thread, first, last.min(end.seq), show);
+                    self.count(space, &query).await?
+                }
+                None => 0,
+            };
+            *count = all.saturating_sub(left_out);
+        }
+        let [visible, heard] = counts;
+        let before = owner.state.fork.as_deref();
+        let mut ranges = before.map_or(Vec::new(), |fork| fork.ranges.clone());
+        ranges.push(Range {
+            thread: owner.thread.clone(),
+            from: before.map_or(1, |fork| fork.begins),
+            to: end.seq,
+        });
+        let state = serde_json::to_value(state.inherited());
+        let forked = Forked {
+            from: owner.thread.clone(),
+            at: end.seq,
+            ranges: clipped(&ranges, end.seq, without),
+            turn: end.turn,
+            visible,
+            heard,
+            // Made of maps with string keys: this cannot fail.
+            state: state.unwrap_or_default(),
+        };
+        Ok(Past { forked, contacts })
+    }
+
+    /// Returns the last end of a turn up to a seq: one of the newest events of the thread, or else
+    /// by the index.
+    async fn last_end(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        at: Seq,
+    ) -> Result<Option<End>, StoreError> {
+        let newest = Query {
+            thread: Some(row.thread.clone()),
+            before: Some(row.head + 1),
+            show: Show::All,
+            order: Order::Descending,
+            limit: PAGE,
+            ..Query::default()
+        };
+        let mut newest_events = self.events(space, &newest).await?;
+        let is_end = |event: &Event| event.seq <= at && end_of(event).is_some();
+        if let Some(place) = newest_events.iter().position(is_end) {
+            let event = newest_events.remove(place);
+            newest_events.truncate(place);
+            return Ok(end_of(&event).map(|end| End {
+                since: Some(newest_events),
+                ..end
+            }));
+        }
+        let ends = Query {
+            tags: [tag::TURN, tag::ENDED].map(str::to_owned).into(),
+            all_tags: true,
+            before: Some(at.min(row.head) + 1),
+            limit: 1,
+            ..newest
+        };
+        Ok(self.events(space, &ends).await?.first().and_then(end_of))
+    }
+
+    /// Returns the state of a thread and its contacts as they were at a seq, as far as a fork
+    /// begins with them.
+    async fn folded(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        at: Seq,
+    ) -> Result<(ThreadState, Vec<ContactRow>), StoreError> {
+        let begins = row.state.fork.as_ref().map_or(1, |fork| fork.begins);
+        let own = Query {
+            thread: Some(row.thread.clone()),
+            after: Some(begins - 1),
+            before: Some(at + 1),
+            show: Show::All,
+            ..Query::default()
+        };
+        // Of several such events the last one counts.
+        let cleared = Query {
+            tags: vec![CLEARED.to_owned()],
+            limit: 1,
+            ..own.clone()
+        };
+        let cleared = self.events(space, &cleared).await?.pop();
+        let cleared = cleared.map_or(0, |event| event.seq);
+        let mut folded = ThreadRow::first(&row.thread, row.created);
+        let mut contacts: Vec<ContactRow> = Vec::new();
+        let mut query = Query {
+            tags: CHANGES.map(str::to_owned).into(),
+            order: Order::Ascending,
+            limit: PAGE,
+            ..own
+        };
+        loop {
+            let page = self.events(space, &query).await?;
+            for event in &page {
+                let fact = event.fact();
+                match &fact {
+                    Fact::Told(Told {
+                        news: News::Cleared { .. },
+                        ..
+                    }) if event.seq != cleared => continue,
+                    Fact::Told(_) => {
+                        let (visible, heard) = (row.visible, row.heard);
+                        let before = event.seq - 1;
+                        let visible = self.seen(space, row, before, (Show::Visible, visible));
+                        folded.visible = visible.await?;
+                        let heard = self.seen(space, row, before, (Show::Heard, heard));
+                        folded.heard = heard.await?;
+                    }
+                    Fact::Set(set) => take_contact(&mut contacts, set),
+                    _ => {}
+                }
+                folded.apply(event, &fact);
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE as usize => query.after = Some(last.seq),
+                _ => return Ok((folded.state, contacts)),
+            }
+        }
+    }
+
+    /// Returns the number of events of a thread up to a seq that a reader may see. `now`: the
+    /// number up to the thread's head. The shorter side of the seq is counted.
+    async fn seen(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        at: Seq,
+        (show, now): (Show, u64),
+    ) -> Result<u64, StoreError> {
+        if row.head - at < at {
+            let behind = between(&row.thread, at + 1, row.head, show);
+            return Ok(now.saturating_sub(self.count(space, &behind).await?));
+        }
+        self.count(space, &between(&row.thread, 1, at, show)).await
+    }
+}
+
+fn gone(thread: &ThreadId) -> StoreError {
+    StoreError::Broken(format!("the thread {thread} has events and no row"))
+}
+
+fn between(thread: &ThreadId, from: Seq, to: Seq, show: Show) -> Query {
+    Query {
+        thread: Some(thread.clone()),
+        after: Some(from - 1),
+        before: Some(to + 1),
+        show,
+        ..Query::default()
+    }
+}
+
+fn least(show: Show) -> Visibility {
+    let query = Query {
+        show,
+        ..Query::default()
+    };
+    query.least()
+}
+
+/// Returns the end of a turn that an event says.
+fn end_of(event: &Event) -> Option<End> {
+    let Fact::TurnEnded(turn::Ended { turn, mood, .. }) = event.fact() else {
+        return None;
+    };
+    Some(End {
+        seq: event.seq,
+        thread: event.thread.clone(),
+        turn,
+        mood,
+        since: None,
+    })
+}
+
+/// Returns true if an event may change the part of the state that a fork begins with.
+fn changes(event: &Event) -> bool {
+    CHANGES.iter().any(|tag| event.has(tag))
+}
+
+fn take_contact(contacts: &mut Vec<ContactRow>, set: &Set<'_>) {
+    let (Change::Contact(contact), Ok(name)) = (&set.change, Name::parse(set.key)) else {
+        return;
+    };
+    contacts.retain(|it| it.name != name);
+    if let Some(Contact {
+        thread,
+        description,
+    }) = contact
+    {
+        contacts.push(ContactRow {
+            name,
+            target: thread.clone(),
+            description: description.clone(),
+        });
+    }
+}
