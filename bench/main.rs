@@ -12,6 +12,7 @@ mod code;
 mod delivery;
 mod doors;
 mod figures;
+mod fork;
 mod frameworks;
 mod handover;
 #[path = "../tests/it/support/hello.rs"]
@@ -45,7 +46,7 @@ use figures::Arguments;
 
 type Part = fn(&Arguments);
 
-const PARTS: [(&str, Part); 17] = [
+const PARTS: [(&str, Part); 18] = [
     ("turns", turns::run),
     ("postgres", postgres::run),
     ("handover", handover::run),
@@ -53,6 +54,7 @@ const PARTS: [(&str, Part); 17] = [
     ("prompts", prompts::run),
     ("delivery", delivery::run),
     ("history", history::run),
+    ("fork", fork::run),
     ("memory", memory::run),
     ("threads", threads::run),
     ("tenants", tenants::run),

@@ -4,12 +4,13 @@ import { Api } from "./api.js";
 import type { Backoff } from "./closing.js";
 import { Connection, type SocketClass, type State } from "./connection.js";
 import type { AnyEvent } from "./events.js";
+import { lastPart, messageOf, saidOf } from "./forks.js";
 import type { Hello, Said, ServerFrame } from "./frames.js";
 import { requester, type Options } from "./http.js";
 import { Outbox } from "./outbox.js";
 import { pages } from "./pages.js";
 import { ProblemError } from "./problem.js";
-import type { Ack, Cancelled, Decided, Media, Problem } from "./schemas.js";
+import type { Ack, Cancelled, Decided, ForkThread, Forked, Media, Problem } from "./schemas.js";
 import { Signal, guarded } from "./signal.js";
 import { Subscription, type Following, type Handlers } from "./subscription.js";
 import { uuid } from "./uuid.js";
@@ -188,6 +189,23 @@ export class Client {
   /** Cancels the turn that runs in a thread. */
   cancel(thread: string): Promise<Cancelled> {
     return this.api.cancelTurn(thread);
+  }
+
+  /** Makes a thread with the past of this one, up to the end of a turn: the last one, or that of `at`. With `message` the fork begins to think about it. */
+  fork(thread: string, wish: Omit<ForkThread, "message"> & { message?: Said } = {}, options: Options = {}): Promise<Forked> {
+    return this.api.forkThread(thread, wish as ForkThread, options);
+  }
+
+  /** Says something else in the place of a message, in a fork of its thread. The message is an event of it, or the id of its last event. */
+  async edit(thread: string, message: AnyEvent | string, said: Said, options: Options = {}): Promise<Forked> {
+    const instead_of = typeof message === "string" ? message : (await lastPart(this.api, thread, message, options)).event_id;
+    return this.fork(thread, { instead_of, message: said }, options);
+  }
+
+  /** Asks for another answer, in a fork of the thread: the message that a reply answers is said again. In the place of the reply an event of the message may stand. */
+  async regenerate(thread: string, reply: AnyEvent, options: Options = {}): Promise<Forked> {
+    const parts = await messageOf(this.api, thread, reply, options);
+    return this.fork(thread, { instead_of: parts.at(-1)!.event_id, message: saidOf(parts) }, options);
   }
 
   /** History, page by page, newest first unless `order` says otherwise. */

@@ -1121,6 +1121,18 @@ export type ThreadResumed = Of<["thread", "thread-resumed"], {
   turn?: number;
 }>;
 
+/** The thread is a fork, and things that its past tells of stay with the other thread. */
+export type ThreadForked = Of<["thread", "thread-forked"], {
+  /** the same for people and models */
+  text: string;
+  /** the thread that was forked */
+  from: string;
+  /** the event up to which the past of the two is one */
+  at: number;
+  /** the things that stay with it */
+  content?: string;
+}>;
+
 /** Earlier events are no longer shown to the thread. */
 export type ContextCleared = Of<["thread", "context-cleared"], {
   /** the same for people and models */
@@ -1269,7 +1281,7 @@ export type SetThread = Of<["state", "set:thread"], {
   kind: string;
   /** the key of the thing within its kind */
   key: string;
-  /** settings; forked: from, at, ranges, turn, visible, heard, state, of one with the past of another; status, reason, watches_removed; archived; parent */
+  /** settings; forked: from, at, ranges, turn, visible, heard, left, state, of one with the past of another; status, reason, watches_removed; archived; parent */
   change: Record<string, unknown>;
   /** the turn, if a turn produced it */
   turn?: number;
@@ -1595,6 +1607,7 @@ export type ThinkdEvent =
   | ThreadStuck
   | ThreadArchived
   | ThreadResumed
+  | ThreadForked
   | ContextCleared
   | TimerSet
   | Timer

@@ -274,7 +274,7 @@ export type Fork = {
 export type ForkThread = {
   /** The event up to which its past comes along: the end of a turn, or else the last end before it. When absent, the last end of all, or that before the turn about `instead_of`. */
   at?: number | null;
-  /** The id of an input that `message` takes the place of: the past is without it. Of one with several parts, that of the last. */
+  /** The id of an input that `message` takes the place of: the past is without it. Of one with several parts, that of the last. Not together with `at`. */
   instead_of?: string | null;
   message?: null | FirstMessage;
   /** The id of the fork; drawn by the server when absent. */
@@ -1374,7 +1374,7 @@ export type Thread = {
   /** Whom it can send to, besides its parent and itself; in answers about one thread. */
   contacts: Contact[];
   forked_from?: ForkedFrom | null;
-  /** The forks of it by the place where they left it, at most 1,000; in answers about one thread. */
+  /** The forks of it in the order in which they were made, at most 1,000; in answers about one thread. */
   forks?: Fork[];
   /** The subthreads that it sent out together and waits to have back; `until` in answers about one thread. */
   gatherings: Gathering[];

@@ -116,15 +116,19 @@ test("a token is asked for, kept out of the address, and gone with the page unle
 test("who may only look sees no button that acts", async () => {
   const { writeFileSync } = await import("node:fs");
   const shared = new Thinkd({});
-  writeFileSync(`${shared.folder}/thinkd.toml`, `[[keys]]\nkey = "viewer-0123456789abcdef0123"\nspace = "default"\nrole = "viewer"\n`);
+  writeFileSync(`${shared.folder}/thinkd.toml`, `[[keys]]\nkey = "viewer-0123456789abcdef0123"\nspace = "default"\nrole = "viewer"\n[[keys]]\nkey = "member-0123456789abcdef0123"\nspace = "default"\nrole = "member"\n`);
   await shared.start();
   try {
+    const headers = { "content-type": "application/json", authorization: "Bearer member-0123456789abcdef0123" };
+    assert.ok((await fetch(`${shared.url}/threads/main/messages?wait=60`, { method: "POST", headers, body: '{"text":"of a member"}' })).ok);
     const one = await Watched.open(browser, shared.url, "#/t/main");
     one.quiet = true;
     await one.sees("This server asks for a token");
     await one.page.getByRole("textbox", { name: "Token" }).fill("viewer-0123456789abcdef0123");
     await one.page.keyboard.press("Enter");
     await one.sees("This key may look, and not speak");
+    await one.page.locator(".said.mind .turnline").first().waitFor();
+    assert.equal(await one.page.getByRole("button", { name: /^Edit|^Ask again/ }).count(), 0);
     await one.go("#/threads");
     await one.sees("waits for");
     assert.equal(await one.page.getByRole("button", { name: "New thread" }).count(), 0);

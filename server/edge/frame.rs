@@ -162,7 +162,7 @@ pub struct ForkThread {
     #[schema(example = "main-again")]
     pub thread: Option<String>,
     /// The id of an input that `message` takes the place of: the past is without it. Of one with
-    /// several parts, that of the last.
+    /// several parts, that of the last. Not together with `at`.
     #[schema(format = "uuid")]
     pub instead_of: Option<String>,
     /// The first message of the fork; without it the fork waits for one.
@@ -349,6 +349,10 @@ impl Body for ForkThread {
         let input = self.instead_of.as_deref();
         if let Some(Err(wrong)) = input.map(|it| ids::uuid(it, "/instead_of")) {
             wrongs.absorb(wrong);
+        }
+        if self.at.is_some() && self.instead_of.is_some() {
+            let detail = "give either at or instead_of, which says its own place";
+            wrongs.add(Slug::InvalidFrame, "/at", detail);
         }
         let Some(message) = &self.message else { return };
         let mut own = Wrongs::default();

@@ -8,7 +8,7 @@ use super::problem::{Problem, Wrongs};
 use super::{ids, media};
 use thinkd_event::draft::{InputKind, Part};
 use thinkd_event::envelope::Modality;
-use thinkd_runtime::fork::{FirstMessage, NewFork};
+use thinkd_runtime::fork::NewFork;
 use thinkd_runtime::turns::input::InputContent;
 use thinkd_session::handle::Session;
 use thinkd_words::id::{Key, Name, ThreadId};
@@ -62,21 +62,20 @@ pub async fn fork(
     let wanted = fork.thread.as_deref().map(ThreadId::parse).transpose();
     let replaced = fork.instead_of.as_deref();
     let replaced = replaced.map(|it| ids::uuid(it, "/instead_of"));
-    let message = match fork.message {
-        Some(said) => Some(FirstMessage {
-            kind: InputKind::Message,
-            event_id: ids::key(said.event_id.as_deref())?,
-            parts: parts(session, limits, said).await?,
-            user: None,
-        }),
-        None => None,
-    };
+    let (mut event_id, mut message) = (None, None);
+    if let Some(said) = fork.message {
+        event_id = ids::key(said.event_id.as_deref())?;
+        let parts = parts(session, limits, said).await?;
+        message = Some(InputContent::Parts(InputKind::Message, parts));
+    }
     let wish = NewFork {
         thread,
         at: fork.at,
         instead_of: replaced.transpose()?,
         id: wanted.map_err(ids::at("/thread"))?,
         message,
+        event_id,
+        user: None,
     };
     let made = session.fork(wish).await?;
     Ok(Forked {

@@ -1,4 +1,4 @@
-//! A fork: a thread whose past is a part of another thread's events, by reference. Its creation
+//! A fork: a thread with a past of another thread's events, by reference. Its creation
 //! says which part that is, and the state that the other thread was in there.
 
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,10 @@ pub struct Forked {
     pub visible: u64,
     /// The number of events of its past that a submodule may see.
     pub heard: u64,
+    /// The kinds of things that its past tells of and that stay with the other thread: `timers`,
+    /// `watches`, `gatherings`, `questions`, `approvals`, `subthreads`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
     /// The state of the thread at that time, as rows of threads keep it.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub state: Value,

@@ -1,4 +1,4 @@
-//! Forks: threads whose past is a part of other threads' events, by reference. A query for the
+//! Forks: threads with a past of other threads' events, by reference. A query for the
 //! events of a fork is answered piece by piece: its own events, and each range of its past.
 
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,12 @@ impl Pieces {
 }
 
 impl Fork {
+    /// Returns whether an event of a thread is of its past.
+    pub fn has(&self, thread: &ThreadId, seq: Seq) -> bool {
+        let mut ranges = self.ranges.iter();
+        ranges.any(|it| it.thread == *thread && (it.from..=it.to).contains(&seq))
+    }
+
     fn pieces(&self, query: &Query) -> Vec<Query> {
         let past = self.ranges.iter().map(|range| Query {
             thread: Some(range.thread.clone()),

@@ -69,7 +69,7 @@ pub trait EventLog: Send + Sync + 'static {
     /// Returns the same page for a caller that only passes it on: nothing is read that need not be.
     async fn written(&self, space: &Space, query: &Query) -> Result<Vec<Written>, StoreError>;
 
-    /// Returns the number of events that a query asks for, whatever its limit. For queries without
+    /// Returns the number of events that a query asks for, without regard to its limit. For queries without
     /// tags and text.
     async fn count(&self, space: &Space, query: &Query) -> Result<u64, StoreError>;
 

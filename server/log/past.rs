@@ -2,12 +2,19 @@
 //! that the thread was in there. The state comes from the thread's row where nothing has changed
 //! it since; else it is folded from those events that change it, which the index finds.
 
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
 use super::error::StoreError;
 use super::kernel::Store;
 use super::projections::contacts::ContactRow;
+use super::projections::requests::RequestRow;
+use super::projections::timers::TimerRow;
 use super::query::{Order, Query, Show};
 use super::thread_row::ThreadRow;
 use super::thread_state::ThreadState;
+use thinkd_event::condition::RequestState;
 use thinkd_event::envelope::{Event, Visibility, tag};
 use thinkd_event::fact::Fact;
 use thinkd_event::fact::set::{Change, Contact, Set};
@@ -15,10 +22,13 @@ use thinkd_event::fact::told::{News, Told};
 use thinkd_event::fact::{corrected, summary, turn, withdrawn};
 use thinkd_event::fork::{Forked, Range, clipped};
 use thinkd_event::mood::Mood;
+use thinkd_event::timer::Purpose;
 use thinkd_words::id::{Name, Seq, Space, ThreadId};
 
 /// Events of a page. Of the newest, one is read before the index is asked.
 const PAGE: u32 = 64;
+/// Events of a page of the fold.
+const FOLDED: u32 = 500;
 
 /// The tag of the event that clears a thread's view.
 const CLEARED: &str = "context-cleared";
@@ -35,11 +45,35 @@ const CHANGES: [&str; 9] = [
     tag::FAILURE,
 ];
 
+/// The kinds of things that stay with the thread that is forked.
+const LEFT: [&str; 6] = [
+    "timers",
+    "watches",
+    "gatherings",
+    "questions",
+    "approvals",
+    "subthreads",
+];
+/// Tags of events that begin or end one of these.
+const TOLD: [&str; 9] = [
+    "set:timer",
+    "timer",
+    "set:watch",
+    "set:gather",
+    tag::QUESTION,
+    tag::ANSWER,
+    tag::APPROVAL,
+    "thread-spawned",
+    tag::THREAD_ENDED,
+];
+
 /// The past of a thread.
 #[derive(Debug, Clone)]
 pub struct Past {
     /// The part of it that the first event of a fork says.
     pub forked: Forked,
+    /// The settings of the thread.
+    pub settings: Value,
     /// The contacts that the thread had.
     pub contacts: Vec<ContactRow>,
 }
@@ -66,20 +100,14 @@ impl dyn Store + '_ {
         without: Option<(Seq, Seq)>,
     ) -> Result<Past, StoreError> {
         let Some(end) = self.last_end(space, row, at).await? else {
-            let (_, contacts) = self.folded(space, row, at).await?;
-            let from = row.thread.clone();
-            let forked = Forked {
-                from,
-                ..Forked::default()
-            };
-            return Ok(Past { forked, contacts });
+            return self.empty_past(space, row, at).await;
         };
         let other;
         let owner = match end.thread == row.thread {
             true => row,
             false => {
-                other = self.thread(space, &end.thread).await?;
-                other.as_ref().ok_or_else(|| gone(&end.thread))?
+                other = self.owner(space, &end.thread).await?;
+                &other
             }
         };
         let since = end.since.as_ref().filter(|_| end.thread == row.thread);
@@ -91,20 +119,22 @@ impl dyn Store + '_ {
             }
             false => self.folded(space, owner, end.seq).await?,
         };
-        if let Some(mood) = end.mood {
-            (state.mood, state.points) = (Some(mood), mood.seen);
-        }
+        let mood = match end.mood {
+            Some(mood) => Some(mood),
+            None => self.last_mood(space, owner, end.seq).await?,
+        };
+        (state.mood, state.points) = (mood, mood.map_or(0, |mood| mood.seen));
         let mut counts = [0; 2];
-        let kinds = [(Show::Visible, owner.visible), (Show::Heard, owner.heard)];
+        let kinds = [(Show::Visible, row.visible), (Show::Heard, row.heard)];
         for (count, (show, now)) in counts.iter_mut().zip(kinds) {
             let seen = |event: &&Event| event.visibility() >= least(show);
             let all = match since {
                 Some(since) => now.saturating_sub(since.iter().filter(seen).count() as u64),
-                None => self.seen(space, owner, end.seq, (show, now)).await?,
+                None => self.seen(space, row, end.seq, (show, now)).await?,
             };
             let left_out = match without {
                 Some((first, last)) => {
-                    let query = between(&owner.thread, first, last.min(end.seq), show);
+                    let query = between(&row.thread, first, last.min(end.seq), show);
                     self.count(space, &query).await?
                 }
                 None => 0,
@@ -112,12 +142,21 @@ impl dyn Store + '_ {
             *count = all.saturating_sub(left_out);
         }
         let [visible, heard] = counts;
-        let before = owner.state.fork.as_deref();
+        if let Some((first, _)) = without {
+            // They are made anew, without it.
+            let kept = state.summaries.iter().position(|it| it.covers.to >= first);
+            state.summaries.truncate(kept.unwrap_or(usize::MAX));
+        }
+        let left = match is_as_now {
+            true => self.left_now(space, owner).await?,
+            false => self.left_by(space, owner, end.seq).await?,
+        };
+        let before = row.state.fork.as_deref();
         let mut ranges = before.map_or(Vec::new(), |fork| fork.ranges.clone());
         ranges.push(Range {
-            thread: owner.thread.clone(),
+            thread: row.thread.clone(),
             from: before.map_or(1, |fork| fork.begins),
-            to: end.seq,
+            to: Seq::MAX,
         });
         let state = serde_json::to_value(state.inherited());
         let forked = Forked {
@@ -127,10 +166,122 @@ impl dyn Store + '_ {
             turn: end.turn,
             visible,
             heard,
+            left: left.into_iter().map(str::to_owned).collect(),
             // Made of maps with string keys: this cannot fail.
             state: state.unwrap_or_default(),
         };
-        Ok(Past { forked, contacts })
+        Ok(Past {
+            forked,
+            settings: owner.settings.clone(),
+            contacts,
+        })
+    }
+
+    /// Returns the past of a thread before the first end of a turn: nothing but the contacts.
+    async fn empty_past(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        at: Seq,
+    ) -> Result<Past, StoreError> {
+        let fork = row.state.fork.as_deref();
+        // Before a fork's first range nothing is its own.
+        let first = fork.map(|fork| {
+            let range = fork.ranges.first();
+            range.map_or(&fork.from, |range| &range.thread)
+        });
+        let other;
+        let owner = match first {
+            Some(first) => {
+                other = self.owner(space, first).await?;
+                &other
+            }
+            None => row,
+        };
+        let (_, contacts) = self.folded(space, owner, at.min(row.head)).await?;
+        let forked = Forked {
+            from: owner.thread.clone(),
+            ..Forked::default()
+        };
+        Ok(Past {
+            forked,
+            settings: owner.settings.clone(),
+            contacts,
+        })
+    }
+
+    /// Returns the row of a thread that has events.
+    async fn owner(&self, space: &Space, thread: &ThreadId) -> Result<ThreadRow, StoreError> {
+        let gone = || StoreError::Broken(format!("the thread {thread} has events and no row"));
+        self.thread(space, thread).await?.ok_or_else(gone)
+    }
+
+    /// Returns the mood in which the last turns up to a seq left a thread; none: moods were off.
+    async fn last_mood(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        at: Seq,
+    ) -> Result<Option<Mood>, StoreError> {
+        let ends = Query {
+            limit: PAGE,
+            ..ends(&row.thread, at)
+        };
+        let ends = self.events(space, &ends).await?;
+        Ok(ends.iter().find_map(|event| end_of(event)?.mood))
+    }
+
+    /// Returns the kinds of things that a thread has now, and that would stay with it.
+    async fn left_now(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+    ) -> Result<Vec<&'static str>, StoreError> {
+        let timers = self.timers(space, &row.thread..=&row.thread).await?;
+        let is_its = |it: &TimerRow| matches!(Purpose::of(&it.name), Purpose::Own(_));
+        let requests = self.requests_of(space, &row.thread).await?;
+        let is_question = |it: &RequestRow| it.state == RequestState::Question;
+        let state = &row.state;
+        let has = [
+            timers.iter().any(is_its),
+            !state.watches.is_empty(),
+            !state.gathers.is_empty(),
+            requests.iter().any(is_question),
+            requests.iter().any(|it| !is_question(it)),
+            state.subthreads > 0,
+        ];
+        let kinds = LEFT.into_iter().zip(has).filter(|(_, has)| *has);
+        Ok(kinds.map(|(kind, _)| kind).collect())
+    }
+
+    /// Returns the kinds of things that were open in a thread at a seq, as far as the newest events
+    /// about them tell.
+    async fn left_by(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        at: Seq,
+    ) -> Result<Vec<&'static str>, StoreError> {
+        let told = Query {
+            thread: Some(row.thread.clone()),
+            tags: TOLD.map(str::to_owned).into(),
+            before: Some(at + 1),
+            show: Show::All,
+            limit: PAGE,
+            ..Query::default()
+        };
+        let mut open = BTreeSet::new();
+        for event in self.events(space, &told).await?.iter().rev() {
+            match told_of(&event.fact()) {
+                Some((place, key, true)) => drop(open.insert((place, key))),
+                Some((place, key, false)) => drop(open.remove(&(place, key))),
+                None => {}
+            }
+        }
+        let kinds = (0..).zip(LEFT);
+        let is_open = |place: usize| open.iter().any(|(of, _)| *of == place);
+        let kinds = kinds.filter(|(place, _)| is_open(*place));
+        Ok(kinds.map(|(_, kind)| kind).collect())
     }
 
     /// Returns the last end of a turn up to a seq: one of the newest events of the thread, or else
@@ -159,13 +310,7 @@ impl dyn Store + '_ {
                 ..end
             }));
         }
-        let ends = Query {
-            tags: [tag::TURN, tag::ENDED].map(str::to_owned).into(),
-            all_tags: true,
-            before: Some(at.min(row.head) + 1),
-            limit: 1,
-            ..newest
-        };
+        let ends = ends(&row.thread, at.min(row.head));
         Ok(self.events(space, &ends).await?.first().and_then(end_of))
     }
 
@@ -185,7 +330,7 @@ impl dyn Store + '_ {
             show: Show::All,
             ..Query::default()
         };
-        // Of several such events the last one counts.
+        // Of several such events the last one counts, but for summaries.
         let cleared = Query {
             tags: vec![CLEARED.to_owned()],
             limit: 1,
@@ -198,7 +343,7 @@ impl dyn Store + '_ {
         let mut query = Query {
             tags: CHANGES.map(str::to_owned).into(),
             order: Order::Ascending,
-            limit: PAGE,
+            limit: FOLDED,
             ..own
         };
         loop {
@@ -209,7 +354,7 @@ impl dyn Store + '_ {
                     Fact::Told(Told {
                         news: News::Cleared { .. },
                         ..
-                    }) if event.seq != cleared => continue,
+                    }) if event.seq != cleared && folded.state.summaries.is_empty() => continue,
                     Fact::Told(_) => {
                         let (visible, heard) = (row.visible, row.heard);
                         let before = event.seq - 1;
@@ -224,7 +369,7 @@ impl dyn Store + '_ {
                 folded.apply(event, &fact);
             }
             match page.last() {
-                Some(last) if page.len() == PAGE as usize => query.after = Some(last.seq),
+                Some(last) if page.len() == FOLDED as usize => query.after = Some(last.seq),
                 _ => return Ok((folded.state, contacts)),
             }
         }
@@ -239,7 +384,14 @@ impl dyn Store + '_ {
         at: Seq,
         (show, now): (Show, u64),
     ) -> Result<u64, StoreError> {
-        if row.head - at < at {
+        let first = Query {
+            order: Order::Ascending,
+            limit: 1,
+            ..between(&row.thread, 1, at, Show::All)
+        };
+        let first = self.events(space, &first).await?;
+        let first = first.first().map_or(at, |event| event.seq);
+        if row.head - at < at - first {
             let behind = between(&row.thread, at + 1, row.head, show);
             return Ok(now.saturating_sub(self.count(space, &behind).await?));
         }
@@ -247,8 +399,17 @@ impl dyn Store + '_ {
     }
 }
 
-fn gone(thread: &ThreadId) -> StoreError {
-    StoreError::Broken(format!("the thread {thread} has events and no row"))
+/// Returns the query for the last end of a turn up to a seq.
+fn ends(thread: &ThreadId, at: Seq) -> Query {
+    Query {
+        thread: Some(thread.clone()),
+        tags: [tag::TURN, tag::ENDED].map(str::to_owned).into(),
+        all_tags: true,
+        before: Some(at + 1),
+        show: Show::All,
+        limit: 1,
+        ..Query::default()
+    }
 }
 
 fn between(thread: &ThreadId, from: Seq, to: Seq, show: Show) -> Query {
@@ -304,4 +465,32 @@ fn take_contact(contacts: &mut Vec<ContactRow>, set: &Set<'_>) {
             description: description.clone(),
         });
     }
+}
+
+/// Returns the place in [`LEFT`] of something that an event begins or ends, its key, and whether it
+/// begins.
+fn told_of(fact: &Fact<'_>) -> Option<(usize, String, bool)> {
+    let (place, key, begins) = match fact {
+        Fact::Set(set) => match &set.change {
+            Change::Timer(timer) => match Purpose::of(set.key) {
+                Purpose::Own(_) => (0, set.key, timer.is_some()),
+                _ => return None,
+            },
+            Change::Watch(watch) => (1, set.key, watch.is_some()),
+            Change::Gather(gather) => (2, set.key, gather.is_some()),
+            _ => return None,
+        },
+        Fact::Question(asked) if asked.is_of_the_mind() => (3, asked.question, true),
+        Fact::Answer(answer) => (3, answer.question, false),
+        Fact::ApprovalPending(pending) => (4, pending.approval, true),
+        Fact::ApprovalVerdict(verdict) => (4, verdict.approval, false),
+        Fact::Told(told) => match told.news {
+            News::Timer { timer, .. } => (0, timer, false),
+            News::Spawned { child, .. } => (5, child, true),
+            News::Ended { thread, .. } => (5, thread, false),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some((place, key.to_owned(), begins))
 }

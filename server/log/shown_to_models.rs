@@ -11,29 +11,42 @@ use thinkd_event::fact::Fact;
 use thinkd_event::unshown::Unshown;
 use thinkd_words::id::{Seq, Space, ThreadId};
 
-/// Returns those of these events that models may see, in their order. It reads the row of each
+/// Returns those of these events that the models of a thread may see, in their order. For the past
+/// of a fork its own row counts, for other events that of their thread. It reads the row of each
 /// thread once. Fails if a row cannot be read.
 pub async fn shown_to_models(
     store: &dyn Store,
     space: &Space,
+    reader: &ThreadId,
     events: Vec<Event>,
 ) -> Result<Vec<Event>, StoreError> {
     let mut known: HashMap<ThreadId, Unshown> = HashMap::new();
     let mut shown = Vec::with_capacity(events.len());
+    let own = store.thread_lately(space, reader).await?;
+    let own = own.map(|row| row.state);
+    let fork = own.as_ref().and_then(|state| state.fork.as_deref());
+    let (fork, own) = (fork, own.as_ref().map(|state| &state.unshown));
     for event in events {
+        if fork.is_some_and(|fork| fork.has(&event.thread, event.seq)) {
+            let is_out = own.is_some_and(|own| is_out(own, &event));
+            shown.extend((!is_out).then_some(event));
+            continue;
+        }
         if !known.contains_key(&event.thread) {
             let row = store.thread_lately(space, &event.thread).await?;
             let unshown = row.map(|row| row.state.unshown).unwrap_or_default();
             known.insert(event.thread.clone(), unshown);
         }
-        let is_out = known.get(&event.thread).is_some_and(|unshown| {
-            unshown.hides(event.seq, event.turn()) || unshown.refuses(event.seq)
-        });
-        if !is_out {
+        let unshown = known.get(&event.thread);
+        if !unshown.is_some_and(|unshown| is_out(unshown, &event)) {
             shown.push(event);
         }
     }
     Ok(shown)
+}
+
+fn is_out(unshown: &Unshown, event: &Event) -> bool {
+    unshown.hides(event.seq, event.turn()) || unshown.refuses(event.seq)
 }
 
 /// Returns whether the event at `seq` was written by a turn that was taken back: a note or a claim,

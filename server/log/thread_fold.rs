@@ -260,7 +260,8 @@ impl ThreadRow {
             News::Stuck { counted, .. } => self.gather(counted.part.as_ref(), event.seq),
             News::Resumed { thread: id } => self.count_subthreads(i32::from(is_child(id))),
             News::Cleared { kept } => kept.iter().for_each(|kept| self.clear(*kept)),
-            News::Timer { .. }
+            News::Forked { .. }
+            | News::Timer { .. }
             | News::TimerSet { .. }
             | News::PlanComplete { .. }
             | News::WatchRaised { .. }

@@ -23,6 +23,8 @@ use thinkd_words::id::{Seq, Space, ThreadId};
 const SPACES: usize = 256;
 /// Most threads of a generation.
 const THREADS: usize = 512;
+/// Most threads that are known to be forks, or none.
+const FORKS: usize = 4096;
 /// Most bytes of a generation's events, as JSON.
 const BYTES: usize = 4 << 20;
 /// Most events of a thread: a turn or two.
@@ -58,6 +60,8 @@ struct Rows {
     tables: HashMap<&'static str, HashMap<String, Arc<[Row]>>>,
     /// The number of times that rows of projections changed.
     changes: u64,
+    /// The pasts of threads that were read, if they are forks: these never change.
+    forks: HashMap<Key, Option<Box<Fork>>>,
     /// The former ends of the logs that the commit under way makes longer.
     writing: HashMap<Space, Seq>,
 }
@@ -115,9 +119,17 @@ impl WriteCache {
     /// Returns the past of a thread, if it is a fork; none: the thread is not here.
     pub fn fork(&self, key: &Key) -> Option<Option<Box<Fork>>> {
         let cache = self.0.lock();
-        cache
-            .thread(key)
-            .map(|thread| thread.row.state.fork.clone())
+        let written = cache.thread(key).map(|thread| &thread.row.state.fork);
+        written.or_else(|| cache.forks.get(key)).cloned()
+    }
+
+    /// Keeps the past of a thread that is there, as it was read.
+    pub fn keep_fork(&self, key: Key, fork: Option<Box<Fork>>) {
+        let mut cache = self.0.lock();
+        if cache.forks.len() >= FORKS {
+            cache.forks.clear();
+        }
+        cache.forks.insert(key, fork);
     }
 
     /// A thread's row, as long as its log ends where it is known to.

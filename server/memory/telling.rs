@@ -249,6 +249,20 @@ async fn concerned(
     let is_cut = recalls.len() > RECALLS_MAX;
     recalls.truncate(RECALLS_MAX);
     concerned.extend(recalls);
+    let (mut in_forks, mut has_forks) = (Vec::new(), BTreeMap::new());
+    for (thread, seq) in &concerned {
+        let (store, space) = (journal.store(), journal.space);
+        if !has_forks.contains_key(thread) {
+            let forks = store.forks(space, thread, 1).await?;
+            has_forks.insert(thread, !forks.is_empty());
+        }
+        // They have these events in their past.
+        if has_forks.get(thread) == Some(&true) {
+            let forks = store.forks_with(space, thread, *seq).await?;
+            in_forks.extend(forks.into_iter().map(|fork| (fork, *seq)));
+        }
+    }
+    concerned.extend(in_forks);
     Ok((concerned, is_cut))
 }
 

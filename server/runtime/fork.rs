@@ -5,10 +5,10 @@ use uuid::Uuid;
 
 use super::handle::Runtime;
 use super::refused::Refused;
-use super::turns::input::first_part;
+use super::turns::input::{Input, InputContent, drafts_of, first_part};
 use thinkd_event::condition::Condition;
-use thinkd_event::draft::{Draft, InputKind, Part};
-use thinkd_event::envelope::{Event, tag};
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::tag;
 use thinkd_event::fact::Fact;
 use thinkd_log::appended::{Append, Appended, Placed};
 use thinkd_log::error::StoreError;
@@ -33,19 +33,10 @@ pub struct NewFork {
     /// The id of the fork; none: the server draws one.
     pub id: Option<ThreadId>,
     /// The first message of the fork.
-    pub message: Option<FirstMessage>,
-}
-
-/// The first message of a fork.
-#[derive(Debug, Clone)]
-pub struct FirstMessage {
-    /// Said or perceived.
-    pub kind: InputKind,
-    /// At least one part; media are stored as blobs already.
-    pub parts: Vec<Part>,
+    pub message: Option<InputContent>,
     /// The user that says it, as far as known.
     pub user: Option<String>,
-    /// The client's idempotency key.
+    /// The client's idempotency key of the message.
     pub event_id: Option<Key>,
 }
 
@@ -78,20 +69,14 @@ impl Runtime {
             (None, None) => row.head,
         };
         let past = self.store().past(space, &row, at, replaced).await?;
-        let made = self.make(space, &row, past, &wish).await?;
+        let made = self.make(space, past, &wish).await?;
         if !made.said.is_empty() {
             self.0.ground.waker.wake(space, &made.thread, None);
         }
         Ok(made)
     }
 
-    async fn make(
-        &self,
-        space: &Space,
-        row: &ThreadRow,
-        past: Past,
-        wish: &NewFork,
-    ) -> Result<Made, Refused> {
+    async fn make(&self, space: &Space, past: Past, wish: &NewFork) -> Result<Made, Refused> {
         let (from, at) = (past.forked.from.clone(), past.forked.at);
         let options = &self.0.ground.options;
         let limits = ThreadLimits::new(&options.budget, options.tool_limits.threads);
@@ -103,7 +88,7 @@ impl Runtime {
         let new = NewThread {
             label,
             parent,
-            ..NewThread::with_past(row, past)
+            ..NewThread::with_past(past)
         };
         let parent = match &new.parent {
             Some(parent) => Some(self.0.ground.known_thread(space, parent).await?),
@@ -120,7 +105,7 @@ impl Runtime {
         for thread in free {
             let mut drafts = limits.drafts(&new, &thread, None, Ahead::default());
             let others = drafts.len();
-            drafts.extend(said(&thread, wish.message.as_ref()));
+            drafts.extend(said(space, &thread, wish));
             match self.store().append(Append::free(space, drafts)).await {
                 Ok(Appended::Stored(mut placed)) => {
                     let said = placed.split_off(others.min(placed.len()));
@@ -135,8 +120,18 @@ impl Runtime {
                     let text = "the fork was dropped by the store";
                     return Err(Refused::Unprocessable(text.into()));
                 }
-                Err(StoreError::Unmet(Condition::NewThread)) if wish.id.is_some() => {
-                    return Err(Refused::Exists(format!("the thread {thread}")));
+                Err(StoreError::Unmet(Condition::NewThread) | StoreError::Conflict(_))
+                    if wish.id.is_some() || wish.event_id.is_some() =>
+                {
+                    let made = self.made_before(space, wish, (&from, at)).await?;
+                    let taken = wish.event_id.map(Key::id).unwrap_or_default();
+                    return match (made, &wish.id) {
+                        (Some(made), _) => Ok(made),
+                        (None, Some(id)) if self.store().thread(space, id).await?.is_some() => {
+                            Err(Refused::Exists(format!("the thread {id}")))
+                        }
+                        (None, _) => Err(StoreError::Conflict(taken).into()),
+                    };
                 }
                 Err(StoreError::Unmet(unmet)) => {
                     if let Some(why_not) = NotMade::by_append(&unmet, &new, &thread, &limits) {
@@ -147,6 +142,39 @@ impl Runtime {
             }
         }
         Err(NotMade::NoFreeId.into())
+    }
+
+    /// Returns the fork that the same wish made before, found by the key of its message.
+    async fn made_before(
+        &self,
+        space: &Space,
+        wish: &NewFork,
+        (from, at): (&ThreadId, Seq),
+    ) -> Result<Option<Made>, Refused> {
+        let Some(id) = wish.event_id.map(Key::id) else {
+            return Ok(None);
+        };
+        let Some(event) = self.store().event(space, id).await? else {
+            return Ok(None);
+        };
+        let thread = event.thread;
+        let row = self.store().thread(space, &thread).await?;
+        let fork = row.and_then(|row| row.state.fork);
+        let is_it = fork.is_some_and(|fork| (&fork.from, fork.at) == (from, at));
+        if !is_it || wish.id.as_ref().is_some_and(|id| *id != thread) {
+            return Ok(None);
+        }
+        // With other words it is a conflict.
+        let again = Append::free(space, said(space, &thread, wish));
+        let Appended::Stored(said) = self.store().append(again).await? else {
+            return Ok(None);
+        };
+        Ok(Some(Made {
+            thread,
+            from: from.clone(),
+            at,
+            said,
+        }))
     }
 
     /// Returns a position of a thread that its past may go up to. One before its first event means
@@ -217,12 +245,17 @@ impl Runtime {
         };
         loop {
             let page = self.store().events(space, &query).await?;
-            let is_about = |event: &&Event| match event.fact() {
-                Fact::TurnStarted(started) => started.batch.contains(&input),
-                _ => false,
-            };
-            if let Some(started) = page.iter().find(is_about) {
-                return Ok(started.seq - 1);
+            for event in &page {
+                let Fact::TurnStarted(started) = event.fact() else {
+                    continue;
+                };
+                if started.batch.contains(&input) {
+                    return Ok(event.seq - 1);
+                }
+                // It was taken back before a turn had it.
+                if started.batch.last().is_some_and(|last| *last > input) {
+                    return Ok(input - 1);
+                }
             }
             match page.last() {
                 Some(last) if page.len() == PAGE as usize => query.after = Some(last.seq),
@@ -250,15 +283,21 @@ fn check(row: &ThreadRow) -> Result<(), Refused> {
     Err(Refused::Unprocessable(text))
 }
 
-fn said(thread: &ThreadId, message: Option<&FirstMessage>) -> Vec<Draft> {
-    let Some(message) = message else {
+fn said(space: &Space, thread: &ThreadId, wish: &NewFork) -> Vec<Draft> {
+    let Some(content) = &wish.message else {
         return Vec::new();
     };
-    let (id, parts) = (message.event_id.map(Key::id), message.parts.clone());
-    let last = id.unwrap_or_else(id::fresh);
-    let mut drafts = Draft::input(thread, message.kind, parts, message.user.as_deref(), last);
+    let input = Input {
+        space: space.clone(),
+        thread: thread.clone(),
+        user: wish.user.clone(),
+        event_id: wish.event_id,
+        content: content.clone(),
+    };
+    let id = wish.event_id.map(Key::id);
+    let mut drafts = drafts_of(&input, id.unwrap_or_else(id::fresh));
     if id.is_none() {
-        // Nobody asked for these ids, so the store need not look whether it has them.
+        // Ids that no client gave are not looked up.
         drafts.iter_mut().for_each(|draft| draft.event_id = None);
     }
     drafts

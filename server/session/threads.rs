@@ -132,9 +132,7 @@ impl Session {
     /// Forks a thread; the first message of the fork is said by the session's user.
     pub async fn fork(&self, mut wish: NewFork) -> Result<Made, Error> {
         let (runtime, space) = self.acting(Right::Speak)?;
-        if let Some(message) = &mut wish.message {
-            message.user = self.user().map(str::to_owned);
-        }
+        wish.user = self.user().map(str::to_owned);
         Ok(runtime.fork(space, wish).await?)
     }
 

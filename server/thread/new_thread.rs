@@ -182,6 +182,9 @@ impl ThreadLimits {
                 &it.description,
             ));
         }
+        let forked = new.forked.as_ref();
+        let left = forked.filter(|forked| !forked.left.is_empty());
+        drafts.extend(left.map(|forked| Draft::told_forked(thread, forked)));
         let Some(parent) = &new.parent else {
             return drafts;
         };
@@ -211,8 +214,8 @@ impl ThreadLimits {
 }
 
 impl NewThread {
-    /// Returns a fork of a thread with this past.
-    pub fn with_past(row: &ThreadRow, past: Past) -> Self {
+    /// Returns a fork with this past.
+    pub fn with_past(past: Past) -> Self {
         let contact = |it: ContactRow| NewContact {
             name: it.name,
             thread: it.target,
@@ -222,7 +225,12 @@ impl NewThread {
             label: None,
             parent: None,
             contacts: past.contacts.into_iter().map(contact).collect(),
-            settings: Settings::of(&row.settings),
+            settings: Settings {
+                // Of a gathering, and of the thread that made it, a fork is no part.
+                gathered: None,
+                spawned_by: None,
+                ..Settings::of(&past.settings)
+            },
             forked: Some(past.forked),
         }
     }

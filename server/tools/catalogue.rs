@@ -62,7 +62,10 @@ pub fn built_in() -> Catalogue {
             wait::Wait(it.clone())
         })
         .with(DECISIONS, |it| spawn_thread::SpawnThread(it.clone()))
-        .with(RARELY, |it| fork_thread::ForkThread(it.clone()))
+        // The fork of a conversation would be a conversation that nobody talks with.
+        .with(RARELY.to_conversations(Offer::Never), |it| {
+            fork_thread::ForkThread(it.clone())
+        })
         .with(RARELY, |it| clear_context::ClearContext(it.clone()))
         .with(RARELY, |it| set_timer::SetTimer(it.clone()))
         .with(RARELY, |it| ask_user::AskUser(it.clone()))

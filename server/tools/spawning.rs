@@ -101,14 +101,20 @@ impl Spawning {
         label: Option<Label>,
         child: &Child<'_>,
     ) -> Result<Result<(ThreadId, Vec<Draft>), (ErrorCode, String)>, Failure> {
-        let new = match (&child.past, &self.row) {
-            (Some(past), Some(row)) => NewThread::with_past(row, past.clone()),
-            _ => NewThread::default(),
+        let new = match &child.past {
+            Some(past) => NewThread::with_past(past.clone()),
+            None => NewThread {
+                settings: self.settings(site, child),
+                ..NewThread::default()
+            },
         };
         let new = NewThread {
             label,
             parent: Some(site.thread.clone()),
-            settings: self.settings(site, child),
+            settings: Settings {
+                spawned_by: Some(site.thread.clone()),
+                ..new.settings
+            },
             ..new
         };
         let (mut drafts, mut aside) = (Vec::new(), None);
@@ -262,15 +268,11 @@ impl Spawning {
     fn settings(&self, site: &CallSite, child: &Child<'_>) -> Settings {
         let row = self.row.as_ref();
         let own = row.map(|row| Settings::of(&row.settings).for_child());
-        let prompt = match child.past {
-            Some(_) => row.and_then(|row| Settings::of(&row.settings).prompt),
-            None => child.prompt.clone(),
-        };
         Settings {
             kind: Kind::Process,
             spawned_by: Some(site.thread.clone()),
             gathered: child.gathered.clone(),
-            prompt,
+            prompt: child.prompt.clone(),
             ..own.unwrap_or_default()
         }
     }

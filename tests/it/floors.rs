@@ -501,7 +501,8 @@ const MEETS: [&str; 3] = [
 ];
 
 /// The names of the runtime that the edge may use: those it shows, and those it hands to a session.
-const SHOWN: [&str; 6] = [
+const SHOWN: [&str; 7] = [
+    "runtime::fork::NewFork",
     "runtime::refused::Refused",
     "runtime::turns::input::InputContent",
     "runtime::turns::input::Received",

@@ -58,7 +58,7 @@ fn asleep() -> Answer {
     call("wait", json!({ "from": null, "timeout_s": null }))
 }
 
-/// A server whose decision says back what it was told last, with three turns in `main`.
+/// A server with three turns in `main`; its decision repeats the last message.
 async fn spoken(medium: Medium) -> (Stub, App) {
     spoken_until(medium, &Gate::new()).await
 }
@@ -231,9 +231,24 @@ on_both!(
             asked.text()
         );
         assert_eq!(again.at, ends(&app, "main").await[3]);
+        // Edited once more, in the branch: what was replaced first does not come back.
+        let events = events(&app, &again.thread).await;
+        let edited_six = events.iter().rfind(|it| has(it, "input")).unwrap();
+        let more =
+            json!({ "instead_of": edited_six["event_id"], "message": { "text": "six, anew" } });
+        let more = fork(&app, &again.thread, more).await;
+        let asked = stub.nth(7, decision).await;
+        assert_eq!(
+            (more.at, asked.last_user().as_str()),
+            (again.at, "six, anew")
+        );
+        let inputs = asked.entries().into_iter().filter(|it| it.who == "user");
+        let inputs: Vec<String> = inputs.map(|it| it.text).collect();
+        let told = ["one", "two", "three", "four", "five", "six, anew"];
+        assert_eq!(inputs, told, "{}", asked.text());
         let twice = json!({ "instead_of": two["event_id"], "message": { "text": "two" } });
         let twice = fork(&app, "main", twice).await;
-        let asked = stub.nth(7, decision).await;
+        let asked = stub.nth(8, decision).await;
         assert_eq!(asked.last_user(), "two");
         assert!(!asked.says("ok: two"), "{}", asked.text());
         assert_eq!(twice.at, edited.at);
@@ -273,6 +288,8 @@ on_both!(
         .await;
         refused("main", json!({ "at": -1 }), 400, "invalid-frame").await;
         refused("main", json!({ "at": "1" }), 400, "invalid-frame").await;
+        let both = json!({ "at": 1, "instead_of": fresh() });
+        refused("main", both, 400, "invalid-frame").await;
         refused("main", json!({ "more": 1 }), 400, "unknown-member").await;
         refused("nobody", json!({}), 404, "not-found").await;
         refused("main", json!({ "thread": "Main!" }), 400, "invalid-id").await;
@@ -361,10 +378,12 @@ on_both!(
         stub.on(at("errands"), asleep().held(&gate));
         app.tell_in("errands", "begin").await;
         // Its turn runs: nothing of it comes along.
-        app.say_in("errands", "more").await;
+        app.say_in("errands", "and eggs").await;
         stub.nth(3, at("errands")).await;
+        let last = ends(&app, "errands").await.pop();
         let made = fork(&app, "errands", json!({ "thread": "again" })).await;
         gate.open();
+        assert_eq!(Some(made.at), last);
         let child = app.get("/threads/again").await.expect(200);
         for (member, value) in [
             ("kind", json!("process")),
@@ -383,7 +402,6 @@ on_both!(
             !child["plan"].is_null() && parent["timers"] != json!([]),
             "{parent}"
         );
-        assert_eq!(ends(&app, "errands").await.first(), Some(&made.at));
         // Its decision is offered the opened tools, and can write to the contact.
         stub.script(
             at("again"),
@@ -400,7 +418,9 @@ on_both!(
             "{:?}",
             asked.tools()
         );
-        assert!(asked.says("Run errands.") && asked.says("begin") && !asked.says("more"));
+        assert!(asked.says("Run errands.") && asked.says("begin") && !asked.says("eggs"));
+        let left = "left with the other thread, and not yours any more: timers";
+        assert!(asked.says(left), "{}", asked.text());
         let heard = stub.nth(0, at("friend")).await;
         assert!(heard.says("What is bread?"));
         envelope::check_log(&app.log().await);
@@ -495,6 +515,20 @@ on_both!(
             let told = chat(&app, &made.thread).await;
             assert_eq!(told[6], format!("way {number}"));
         }
+        // The answer was lost, and the client asks again.
+        let key = fresh().to_string();
+        for wish in [json!({ "thread": "sure" }), json!({})] {
+            let mut wish = wish;
+            wish["message"] = json!({ "text": "once", "event_id": key });
+            let made = app.post("/threads/main/fork", wish).await.expect(201);
+            assert_eq!(
+                (&made["thread"], made["events"].as_array().unwrap().len()),
+                (&json!("sure"), 1)
+            );
+        }
+        let other = json!({ "message": { "text": "twice", "event_id": key } });
+        let other = app.post("/threads/main/fork", other).await;
+        other.expect_problem(409, "event-conflict");
         // Two that want one id: one has it.
         let wish = json!({ "thread": "only", "message": { "text": "mine" } });
         let both = [0, 1].map(|_| app.post("/threads/main/fork", wish.clone()));

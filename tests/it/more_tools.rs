@@ -330,7 +330,8 @@ async fn tools_that_are_configured_are_offered_in_full() {
 
 /// Tools that the thinking language has no element for, on purpose: a model that speaks it does
 /// without.
-const WITHOUT_ELEMENT: [&str; 5] = [
+const WITHOUT_ELEMENT: [&str; 6] = [
+    "fork_thread",
     "start_mission",
     "run_code",
     "remember",

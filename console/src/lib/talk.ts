@@ -12,6 +12,10 @@ export interface Line {
   closes: boolean;
   /** An input that was taken back before a turn had it. */
   back: boolean;
+  /** An input that a turn is about, or was. */
+  begun: boolean;
+  /** Of the last input of a turn, the end of the turn before: forks with another input leave there. 0: no turn was before. */
+  at: number | undefined;
 }
 
 /** The lines of a thread, oldest first. */
@@ -19,6 +23,7 @@ export function linesOf(events: readonly AnyEvent[], turns: ReadonlyMap<string, 
   const lines: Line[] = [];
   const last = new Map<string, Line>();
   const back = takenBack(events);
+  const { begun, places } = placesOf(events, back);
   for (const event of events) {
     const kind = kindOf(event, silence);
     if (!kind) continue;
@@ -29,13 +34,42 @@ export function linesOf(events: readonly AnyEvent[], turns: ReadonlyMap<string, 
       continue;
     }
     const key = keyOf(event.thread, Number(event.payload.turn));
-    const line: Line = { kind, key: event.event_id, events: [event], turn: turns.get(key), closes: false, back: false };
+    const line: Line = { kind, key: event.event_id, events: [event], turn: turns.get(key), closes: false, back: false, begun: false, at: undefined };
     lines.push(line);
     if (line.turn) last.set(key, line);
   }
   for (const line of last.values()) line.closes = true;
-  for (const line of lines) line.back = back.has(line.events.at(-1)!.seq);
+  for (const line of lines) {
+    const { seq } = line.events.at(-1)!;
+    line.back = back.has(seq);
+    line.begun = begun.has(seq);
+    line.at = places.get(seq);
+  }
   return lines;
+}
+
+/** The inputs that turns are about, and the places of forks: of the last input of each turn the end of the turn before it. Of one for which no turn has begun, the last end. */
+function placesOf(events: readonly AnyEvent[], back: ReadonlySet<number>): { begun: Set<number>; places: Map<number, number> } {
+  const [begun, places] = [new Set<number>(), new Map<number, number>()];
+  const inputs = new Set<number>();
+  let end: number | undefined;
+  let first: number | undefined;
+  for (const event of events) {
+    if (tagged(event, "input") && !tagged(event, "part") && !back.has(event.seq)) {
+      inputs.add(event.seq);
+      first ??= event.seq;
+    }
+    if (event.meta.tags[0] !== "turn") continue;
+    if (tagged(event, "ended")) [end, first] = [event.seq, undefined];
+    if (!Array.isArray(event.payload.batch)) continue;
+    const batch = event.payload.batch.map(Number);
+    const last = batch.findLast((seq) => inputs.has(seq));
+    const place = end ?? (event.payload.turn === 1 ? 0 : undefined);
+    if (last !== undefined && place !== undefined) places.set(last, place);
+    for (const seq of batch) begun.add(seq);
+  }
+  if (first !== undefined && end !== undefined && !begun.has(first)) places.set(first, end);
+  return { begun, places };
 }
 
 /** A talk whose lines are made again and again while events come in: a line that has not changed is the same object as before. */
@@ -54,7 +88,7 @@ export class Talk {
 }
 
 function sameLine(a: Line, b: Line): boolean {
-  return a.kind === b.kind && a.turn === b.turn && a.closes === b.closes && a.back === b.back && a.events.length === b.events.length;
+  return a.kind === b.kind && a.turn === b.turn && a.closes === b.closes && a.back === b.back && a.begun === b.begun && a.at === b.at && a.events.length === b.events.length;
 }
 
 function kindOf(event: AnyEvent, silence: boolean): Line["kind"] | undefined {

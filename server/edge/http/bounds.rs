@@ -117,7 +117,7 @@ pub fn sha256() -> Value {
 fn bound_of(parameter: &str, place: &str) -> Option<Value> {
     Some(match (parameter, place) {
         // Where `subtree` is true or false, a pattern says nothing.
-        ("thread" | "parent" | "subtree", _) => thread(),
+        ("thread" | "parent" | "subtree" | "forked_from", _) => thread(),
         ("status", _) => {
             json!({ "enum": ["idle", "thinking", "waiting", "done", "failed", "stopped"] })
         }

@@ -53,7 +53,8 @@ pub struct Thread {
     /// Of a fork: the thread that its past comes from, and the end of the turn up to which.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,
-    /// The forks of it by the place where they left it, at most 1,000; in answers about one thread.
+    /// The forks of it in the order in which they were made, at most 1,000; in answers about one
+    /// thread.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forks: Vec<ForkRow>,
     /// The seq of its last event.

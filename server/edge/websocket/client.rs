@@ -274,10 +274,16 @@ impl Client {
             ClientFrame::Subscribe(frame) => self.start(id, async move |edge, session, id| {
                 subscribe(&session, &edge.limits, id, frame).await
             }),
-            ClientFrame::Fork(fork) => self.start(id, async move |edge, session, id| {
-                let forked = input::fork(&session, &edge.limits, id, fork);
-                forked.await.map(Done::Forked)
-            }),
+            ClientFrame::Fork(fork) => {
+                let message = fork.message.as_ref();
+                if message.is_some_and(|it| !self.takes(it.event_id.as_deref())) {
+                    return self.refuse(id, behind());
+                }
+                self.start(id, async move |edge, session, id| {
+                    let forked = input::fork(&session, &edge.limits, id, fork);
+                    forked.await.map(Done::Forked)
+                })
+            }
             ClientFrame::Cancel(cancel) => self.start(id, async move |_, session, id| {
                 let thread = ids::thread(cancel.thread.as_deref())?;
                 session.cancel(&thread).await?;

@@ -259,7 +259,7 @@ macro_rules! kinds {
 // Each with the type of the change, and what that has.
 kinds! {
     /// A thread was created, has ended, was put aside or got another parent.
-    Thread = "thread", "set-thread": "object", "settings; forked: from, at, ranges, turn, visible, heard, state, of one with the past of another; status, reason, watches_removed; archived; parent";
+    Thread = "thread", "set-thread": "object", "settings; forked: from, at, ranges, turn, visible, heard, left, state, of one with the past of another; status, reason, watches_removed; archived; parent";
     /// A thread sleeps on: the event that came is not the one that it waits for.
     Wait = "wait", "set-wait": "object", "waiting, seen";
     /// A thread's plan.
@@ -311,7 +311,7 @@ fn said<T: DeserializeOwned>(change: &Value) -> Option<Option<T>> {
 impl<'a> Change<'a> {
     fn decode(kind: Kind, change: &'a Value) -> Self {
         let read = match kind {
-            Kind::Thread => Some(Self::Thread(Thread::decode(change))),
+            Kind::Thread => Thread::decode(change).map(Self::Thread),
             Kind::Wait => change.as_object().map(|change| {
                 let waiting = change
                     .get("waiting")
@@ -353,19 +353,23 @@ impl<'a> Change<'a> {
 }
 
 impl<'a> Thread<'a> {
-    fn decode(change: &'a Value) -> Self {
+    /// None: its past is in a form that this build does not know.
+    fn decode(change: &'a Value) -> Option<Self> {
         let text = |key: &str| change.get(key).and_then(Value::as_str);
-        Self {
+        let forked = change.get("forked");
+        let forked = forked.map(|it| Forked::deserialize(it).ok());
+        Some(Self {
             status: text("status"),
             reason: text("reason"),
             settings: change.get("settings"),
             archived: change.get("archived").and_then(Value::as_bool),
             parent: change.get("parent").map(Value::as_str),
             watches_removed: change.get("watches_removed").and_then(Value::as_u64),
-            forked: change
-                .get("forked")
-                .and_then(|forked| Forked::deserialize(forked).ok()),
-        }
+            forked: match forked {
+                Some(forked) => Some(forked?),
+                None => None,
+            },
+        })
     }
 }
 
@@ -626,6 +630,7 @@ pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<
         turn: 3,
         visible: 12,
         heard: 9,
+        left: vec!["timers".into()],
         state: json!({ "open": ["connect"] }),
     };
     let changed = |key: &str, change| Draft::set(thread, key, change);

@@ -10,6 +10,7 @@ use super::family::{Byline, Declared, Family, Piece, Plain, Role};
 use crate::condition::Condition;
 use crate::draft::Draft;
 use crate::envelope::{Modality, Source, Visibility, tag};
+use crate::fork::Forked;
 use crate::gather::GatherPart;
 use crate::process::{Element, Ending, ErrorCode};
 use crate::raw::Raw;
@@ -147,6 +148,19 @@ pub enum News<'a> {
         /// The subthread.
         #[fact(name = "id", or_default)]
         thread: &'a str,
+    },
+    /// The thread is a fork, and things that its past tells of stay with the other thread.
+    #[fact(name = "thread-forked", tags("thread-forked"))]
+    Forked {
+        /// The thread that was forked.
+        #[fact(or_default)]
+        from: &'a str,
+        /// The event up to which the past of the two is one.
+        #[fact(or_null, kind = "number")]
+        at: Option<Seq>,
+        /// The things that stay with it.
+        #[fact(name = "content", optional)]
+        left: &'a str,
     },
     /// Earlier events are no longer shown to the thread.
     #[fact(name = "context-cleared", tags("context-cleared"), tail = [TURN_MAYBE, CALL_MAYBE])]
@@ -537,6 +551,15 @@ impl Draft {
         Self::news(parent, turn, News::Archived { thread })
     }
 
+    /// A fork is told the kinds of things that stay with the other thread.
+    pub fn told_forked(thread: &ThreadId, forked: &Forked) -> Self {
+        let kinds = forked.left.join(", ");
+        let left = format!("left with the other thread, and not yours any more: {kinds}");
+        let (from, at) = (forked.from.as_str(), Some(forked.at));
+        let left = left.as_str();
+        Told::of(News::Forked { from, at, left }).encode(thread)
+    }
+
     /// A subthread that was put aside is at work again: told in its parent.
     pub(super) fn told_resumed(parent: &ThreadId, thread: &ThreadId) -> Self {
         let thread = thread.as_str();
@@ -636,6 +659,15 @@ pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<
             .silent(),
         of_core(News::Archived { thread: id }),
         Draft::told_resumed(thread, child),
+        Draft::told_forked(
+            thread,
+            &Forked {
+                from: child.clone(),
+                at: 38,
+                left: vec!["timers".into()],
+                ..Forked::default()
+            },
+        ),
         own(News::Cleared { kept: Some(12) }),
         own(News::TimerSet {
             timer: "t7-c7.0.0",

@@ -35,7 +35,7 @@ static MIGRATIONS: [Migration; 1] = [migration!("0038_forks")];
 static TABLE: Table = Table {
     name: "forks",
     key: &[text("space"), text("thread")],
-    rest: &[text("origin"), integer("at")],
+    rest: &[text("origin"), integer("at"), integer("seq")],
     words: None,
 };
 
@@ -44,11 +44,12 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         return None;
     };
     let forked = change.forked.as_ref()?;
-    let cells: [(&'static str, Cell); 4] = [
+    let cells: [(&'static str, Cell); 5] = [
         ("space", space.into()),
         ("thread", (&event.thread).into()),
         ("origin", (&forked.from).into()),
         ("at", forked.at.into()),
+        ("seq", event.seq.into()),
     ];
     Some(Change::Put(cells.into_iter().collect()))
 }
@@ -60,9 +61,39 @@ fn read(row: &Row) -> Result<ForkRow, StoreError> {
     })
 }
 
+/// Most forks that are looked at for one event.
+const FORKS_MAX: u32 = 1000;
+
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
-    /// The forks of a thread by their place and id, at most `limit`.
+    /// Returns the forks with an event of a thread in their past, by the row of each; of very many,
+    /// some.
+    pub async fn forks_with(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        seq: Seq,
+    ) -> Result<Vec<ThreadId>, StoreError> {
+        let of = |origin: &ThreadId, at: Seq| {
+            let forks = Select::of(&TABLE, space).equal("origin", origin);
+            forks.at_least("at", at).order_by(&["seq"]).first(FORKS_MAX)
+        };
+        let (mut with, mut looked) = (Vec::new(), 0);
+        let mut found = self.read(of(thread, seq), read).await?;
+        while looked < FORKS_MAX as usize
+            && let Some(fork) = found.pop()
+        {
+            looked += 1;
+            // What a fork has, its own forks have, too.
+            found.extend(self.read(of(&fork.thread, 1), read).await?);
+            let row = self.thread_lately(space, &fork.thread).await?;
+            let past = row.and_then(|row| row.state.fork);
+            with.extend(past.filter(|it| it.has(thread, seq)).map(|_| fork.thread));
+        }
+        Ok(with)
+    }
+
+    /// The forks of a thread in the order in which they were made, at most `limit`.
     pub async fn forks(
         &self,
         space: &Space,
@@ -70,7 +101,7 @@ impl dyn Store + '_ {
         limit: u32,
     ) -> Result<Vec<ForkRow>, StoreError> {
         let of_thread = Select::of(&TABLE, space).equal("origin", thread);
-        let select = of_thread.order_by(&["at", "thread"]).first(limit);
+        let select = of_thread.order_by(&["seq"]).first(limit);
         self.read(select, read).await
     }
 }

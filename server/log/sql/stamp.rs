@@ -244,10 +244,19 @@ macro_rules! store {
             async fn pieces(&self, space: &Space, query: &Query) -> Result<crate::fork::Pieces, StoreError> {
                 let fork = match &query.thread {
                     None => None,
-                    Some(thread) => match self.cache.fork(&(space.clone(), thread.clone())) {
-                        Some(fork) => fork,
-                        None => self.known_thread(space, thread).await?.and_then(|row| row.state.fork),
-                    },
+                    Some(thread) => {
+                        let key = (space.clone(), thread.clone());
+                        match self.cache.fork(&key) {
+                            Some(fork) => fork,
+                            None => match self.known_thread(space, thread).await? {
+                                Some(row) => {
+                                    self.cache.keep_fork(key, row.state.fork.clone());
+                                    row.state.fork
+                                }
+                                None => None,
+                            },
+                        }
+                    }
                 };
                 Ok(crate::fork::Pieces::of(fork.as_deref(), query))
             }

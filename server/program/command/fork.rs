@@ -15,7 +15,7 @@ use thinkd_words::id::ThreadId;
 pub struct Options {
     #[command(flatten)]
     target: Target,
-    /// Who you are: the message is said under this name
+    /// Your name: the message is said under it
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// The thread to fork

@@ -316,7 +316,8 @@ impl Inbox {
     }
 }
 
-fn drafts_of(
+/// Returns the events of an input; its last part has the id.
+pub(crate) fn drafts_of(
     Input {
         thread,
         user,

@@ -36,7 +36,7 @@ impl Typed for ForkThread {
             let text = "this thread has no past yet";
             return Err(Failure::new(FailureKind::Tool, text));
         };
-        let at = input.at.unwrap_or(row.head);
+        let at = input.at.unwrap_or(row.head).min(row.head);
         let past = store.past(&site.space, &row, at, None).await?;
         let label = input.label.filter(|label| !label.trim().is_empty());
         let mut spawning = Spawner(self.0.clone()).begin(site).await?;

@@ -12,7 +12,7 @@ use thinkd_log::query::{Query, Show};
 use thinkd_log::shown_to_models::shown_to_models;
 use thinkd_log::words::asked;
 use thinkd_words::failure::{Failure, Who};
-use thinkd_words::id::Space;
+use thinkd_words::id::{Space, ThreadId};
 use thinkd_words::time::Timestamp;
 
 /// See the module.
@@ -36,14 +36,18 @@ pub struct Input {
 
 impl QueryEvents {
     /// The newest events of a query, without those that were taken back or that a provider refused.
-    async fn shown(&self, space: &Space, mut query: Query) -> Result<Vec<Event>, StoreError> {
+    async fn shown(
+        &self,
+        (space, reader): (&Space, &ThreadId),
+        mut query: Query,
+    ) -> Result<Vec<Event>, StoreError> {
         let wanted = query.limit as usize;
         let mut shown = Vec::new();
         for _ in 0..PAGES_MAX {
             let page = self.0.store.events(space, &query).await?;
             let is_last = page.len() < query.limit as usize;
             query.before = page.last().map(|event| event.seq);
-            shown.extend(shown_to_models(&*self.0.store, space, page).await?);
+            shown.extend(shown_to_models(&*self.0.store, space, reader, page).await?);
             if is_last || shown.len() >= wanted {
                 break;
             }
@@ -99,7 +103,7 @@ impl Typed for QueryEvents {
                 "{tags} tags are too many: ask for at most {most} tags at a time"
             )));
         }
-        let mut events = self.shown(&site.space, query).await?;
+        let mut events = self.shown((&site.space, &site.thread), query).await?;
         events.reverse();
         Ok(Output::value(events.iter().map(brief).collect()))
     }

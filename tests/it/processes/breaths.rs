@@ -22,6 +22,8 @@ enum Breath {
     GoesOn,
     /// A subthread.
     Spawns,
+    /// A subthread with the past of its maker.
+    Forks,
     /// Tasks that are sent out, and gathered.
     Gathers,
     /// Steps, done one after another.
@@ -59,6 +61,7 @@ fn breaths(who: &Who) -> &'static [Breath] {
             Breath::Thinks,
             Breath::GoesOn,
             Breath::Spawns,
+            Breath::Forks,
             Breath::Gathers,
             Breath::Sequences,
             Breath::Writes,
@@ -100,6 +103,7 @@ fn breath_of(tool: &str) -> Option<Breath> {
     Some(match tool {
         "think" => Breath::Thinks,
         "spawn_thread" => Breath::Spawns,
+        "fork_thread" => Breath::Forks,
         "fan_out" => Breath::Gathers,
         "sequence" => Breath::Sequences,
         "send" => Breath::Writes,
@@ -144,6 +148,10 @@ fn breathes(breath: Breath, at: usize) -> Answer {
         Breath::Spawns => call(
             "spawn_thread",
             json!({ "label": null, "prompt": null, "payload": "go" }),
+        ),
+        Breath::Forks => call(
+            "fork_thread",
+            json!({ "label": null, "at": null, "payload": "go" }),
         ),
         Breath::Gathers => call(
             "fan_out",
@@ -219,7 +227,10 @@ async fn begun(medium: Medium, stub: &Stub, breath: Breath) -> App {
         setup = setup.voices(&["critic"]);
     }
     let app = setup.start().await;
-    let is_process = matches!(breath, Breath::GoesOn | Breath::Writes | Breath::Waits);
+    let is_process = matches!(
+        breath,
+        Breath::GoesOn | Breath::Writes | Breath::Waits | Breath::Forks
+    );
     let thread = if is_process { "p" } else { "main" };
     if is_process {
         app.process("friend", json!({})).await;
@@ -307,6 +318,7 @@ each_breath! {
     thoughts_are_stopped: Thinks,
     a_process_that_goes_on_is_stopped: GoesOn,
     subthreads_are_stopped: Spawns,
+    forks_are_stopped: Forks,
     gatherings_are_stopped: Gathers,
     sequences_are_stopped: Sequences,
     messages_are_stopped: Writes,

@@ -1,5 +1,5 @@
-//! The past of a thread at the end of any of its turns: as its row and contacts were then, whatever
-//! came later, and whichever way the store finds it out.
+//! The past of a thread at the end of any of its turns: as its row and contacts were then. Later
+//! events change nothing about it, nor does the way in which the store finds it.
 
 use serde_json::json;
 use thinkd::event::correction::Correction;
@@ -180,7 +180,8 @@ async fn turn(store: &Arc<dyn Store>, thread: &ThreadId, numbers: &mut Numbers) 
         handled: Some(before.head),
         wait: None,
         seen: None,
-        mood: Some(mood),
+        // One that says nothing of it leaves it as it is.
+        mood: (numbers.below(4) > 0).then_some(mood),
     };
     append(store, Fact::TurnEnded(ended).encode(thread)).await;
 }
@@ -198,7 +199,10 @@ async fn there(store: &Arc<dyn Store>, thread: &ThreadId) -> There {
             .iter()
             .map(|it| it.seq)
             .collect(),
-        state: row.state.inherited(),
+        state: ThreadState {
+            points: row.state.mood.map_or(0, |mood| mood.seen),
+            ..row.state.inherited()
+        },
         thread: row.thread,
     }
 }

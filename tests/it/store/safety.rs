@@ -533,6 +533,7 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date() {
         execute(&medium, "drop table merges").await;
         execute(&medium, "drop table tasks").await;
         execute(&medium, "drop table frameworks").await;
+        execute(&medium, "drop table forks").await;
         execute(&medium, "alter table entries drop column seq").await;
         execute(&medium, "drop index timers_of").await;
         execute(&medium, "alter table timers drop column root").await;

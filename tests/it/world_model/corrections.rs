@@ -458,3 +458,42 @@ on_both!(
         assert!(people.expect(200).to_string().contains("swordfish"));
     }
 );
+
+on_both!(
+    a_fork_is_told_that_what_its_past_says_is_not_held_any_more,
+    |medium| {
+        let (app, stub) = remembering(medium).await;
+        let (id, heard) = said_and_held(&app, &stub, "The library opens at nine.", &[]).await;
+        let fork = async |of: &str, wish: Value| {
+            app.post(&format!("/threads/{of}/fork"), wish)
+                .await
+                .expect(201);
+        };
+        fork("main", json!({ "thread": "branch" })).await;
+        app.tell_in("branch", "Thank you.").await;
+        fork("branch", json!({ "thread": "leaf" })).await;
+        fork("main", json!({ "thread": "empty", "at": 0 })).await;
+        retract(&app, &id).await;
+        let told = corrected(&app, &id, 3).await;
+        all_told(&app).await;
+        let mut threads: Vec<&str> = told
+            .iter()
+            .map(|it| it["thread"].as_str().unwrap())
+            .collect();
+        threads.sort_unstable();
+        assert_eq!(threads, ["branch", "leaf", "main"]);
+        assert_eq!(corrected(&app, &id, 3).await.len(), 3, "each once");
+        for thread in ["branch", "leaf"] {
+            app.tell_in(thread, "And now?").await;
+            let asked = stub.all(decision).pop().unwrap();
+            assert!(
+                asked.says(&format!("#{heard}: no longer held")),
+                "{}",
+                asked.text()
+            );
+        }
+        app.tell_in("empty", "And here?").await;
+        let asked = stub.all(decision).pop().unwrap();
+        assert!(!asked.says("no longer held"), "{}", asked.text());
+    }
+);
