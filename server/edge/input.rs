@@ -64,8 +64,9 @@ pub async fn fork(
     let replaced = replaced.map(|it| ids::uuid(it, "/instead_of"));
     let (mut event_id, mut message) = (None, None);
     if let Some(said) = fork.message {
-        event_id = ids::key(said.event_id.as_deref())?;
-        let parts = parts(session, limits, said).await?;
+        let within = |problem: Problem| problem.within("/message");
+        event_id = ids::key(said.event_id.as_deref()).map_err(within)?;
+        let parts = parts(session, limits, said).await.map_err(within)?;
         message = Some(InputContent::Parts(InputKind::Message, parts));
     }
     let wish = NewFork {

@@ -209,6 +209,15 @@ impl Problem {
         Self::new(Slug::InvalidParameter, detail)
     }
 
+    /// Returns the same of a part of a body: its places are below this one.
+    #[must_use]
+    pub fn within(mut self, place: &str) -> Self {
+        for wrong in &mut self.errors {
+            wrong.pointer.insert_str(0, place);
+        }
+        self
+    }
+
     /// Returns its kind; `Internal` for one that came from elsewhere.
     pub fn slug(&self) -> Slug {
         self.slug.unwrap_or(Slug::Internal)

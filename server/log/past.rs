@@ -23,6 +23,7 @@ use thinkd_event::fact::{corrected, summary, turn, withdrawn};
 use thinkd_event::fork::{Forked, Range, clipped};
 use thinkd_event::mood::Mood;
 use thinkd_event::timer::Purpose;
+use thinkd_event::unshown::Back;
 use thinkd_words::id::{Name, Seq, Space, ThreadId};
 
 /// Events of a page. Of the newest, one is read before the index is asked.
@@ -76,6 +77,8 @@ pub struct Past {
     pub settings: Value,
     /// The contacts that the thread had.
     pub contacts: Vec<ContactRow>,
+    /// Inputs of the past that were taken back behind its end: they stay so in a fork.
+    pub taken_back: Vec<Back>,
 }
 
 /// The end of a turn.
@@ -142,6 +145,12 @@ impl dyn Store + '_ {
             *count = all.saturating_sub(left_out);
         }
         let [visible, heard] = counts;
+        let known: Vec<Seq> = state.unshown.back.iter().map(|back| back.input).collect();
+        let mut taken_back = owner.state.unshown.back.clone();
+        taken_back.extend(&row.state.unshown.back);
+        taken_back.retain(|back| back.input <= end.seq && !known.contains(&back.input));
+        taken_back.sort_unstable_by_key(|back| back.input);
+        taken_back.dedup_by_key(|back| back.input);
         if let Some((first, _)) = without {
             // They are made anew, without it.
             let kept = state.summaries.iter().position(|it| it.covers.to >= first);
@@ -174,6 +183,7 @@ impl dyn Store + '_ {
             forked,
             settings: owner.settings.clone(),
             contacts,
+            taken_back,
         })
     }
 
@@ -207,6 +217,7 @@ impl dyn Store + '_ {
             forked,
             settings: owner.settings.clone(),
             contacts,
+            taken_back: Vec::new(),
         })
     }
 

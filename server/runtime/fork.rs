@@ -57,6 +57,9 @@ impl Runtime {
     /// Forks a thread. Nothing is copied, and no model is asked for it.
     pub async fn fork(&self, space: &Space, wish: NewFork) -> Result<Made, Refused> {
         self.open(space).await?;
+        if let Some(made) = self.made_before(space, &wish).await? {
+            return Ok(made);
+        }
         let row = self.0.ground.known_thread(space, &wish.thread).await?;
         check(&row)?;
         let replaced = match wish.instead_of {
@@ -123,7 +126,7 @@ impl Runtime {
                 Err(StoreError::Unmet(Condition::NewThread) | StoreError::Conflict(_))
                     if wish.id.is_some() || wish.event_id.is_some() =>
                 {
-                    let made = self.made_before(space, wish, (&from, at)).await?;
+                    let made = self.made_before(space, wish).await?;
                     let taken = wish.event_id.map(Key::id).unwrap_or_default();
                     return match (made, &wish.id) {
                         (Some(made), _) => Ok(made),
@@ -144,13 +147,9 @@ impl Runtime {
         Err(NotMade::NoFreeId.into())
     }
 
-    /// Returns the fork that the same wish made before, found by the key of its message.
-    async fn made_before(
-        &self,
-        space: &Space,
-        wish: &NewFork,
-        (from, at): (&ThreadId, Seq),
-    ) -> Result<Option<Made>, Refused> {
+    /// Returns the fork that the same wish made before, found by the key of its message. With other
+    /// words it is a conflict.
+    async fn made_before(&self, space: &Space, wish: &NewFork) -> Result<Option<Made>, Refused> {
         let Some(id) = wish.event_id.map(Key::id) else {
             return Ok(None);
         };
@@ -159,20 +158,20 @@ impl Runtime {
         };
         let thread = event.thread;
         let row = self.store().thread(space, &thread).await?;
-        let fork = row.and_then(|row| row.state.fork);
-        let is_it = fork.is_some_and(|fork| (&fork.from, fork.at) == (from, at));
-        if !is_it || wish.id.as_ref().is_some_and(|id| *id != thread) {
+        let Some(fork) = row.and_then(|row| row.state.fork) else {
+            return Ok(None);
+        };
+        if wish.id.as_ref().is_some_and(|id| *id != thread) {
             return Ok(None);
         }
-        // With other words it is a conflict.
         let again = Append::free(space, said(space, &thread, wish));
         let Appended::Stored(said) = self.store().append(again).await? else {
             return Ok(None);
         };
         Ok(Some(Made {
             thread,
-            from: from.clone(),
-            at,
+            from: fork.from,
+            at: fork.at,
             said,
         }))
     }

@@ -8,7 +8,10 @@ use uuid::Uuid;
 use super::settings::Settings;
 use thinkd_event::condition::Condition;
 use thinkd_event::draft::Draft;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::withdrawn::Withdrawn;
 use thinkd_event::fork::{Forked, RANGES_MAX};
+use thinkd_event::unshown::Back;
 use thinkd_log::past::Past;
 use thinkd_log::projections::contacts::ContactRow;
 use thinkd_log::thread_row::ThreadRow;
@@ -42,6 +45,8 @@ pub struct NewThread {
     pub settings: Settings,
     /// The past that it begins with, of a fork.
     pub forked: Option<Forked>,
+    /// Inputs of that past that were taken back since.
+    pub taken_back: Vec<Back>,
 }
 
 /// The turn that makes a subthread by a tool call. Its thread gets the new one as a contact; over
@@ -183,6 +188,15 @@ impl ThreadLimits {
             ));
         }
         let forked = new.forked.as_ref();
+        drafts.extend(new.taken_back.iter().map(|back| {
+            let withdrawn = Withdrawn {
+                from: back.from,
+                input: back.input,
+                user: None,
+                turns: back.turns,
+            };
+            Fact::Withdrawn(withdrawn).encode(thread)
+        }));
         let left = forked.filter(|forked| !forked.left.is_empty());
         drafts.extend(left.map(|forked| Draft::told_forked(thread, forked)));
         let Some(parent) = &new.parent else {
@@ -232,6 +246,7 @@ impl NewThread {
                 ..Settings::of(&past.settings)
             },
             forked: Some(past.forked),
+            taken_back: past.taken_back,
         }
     }
 }

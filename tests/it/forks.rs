@@ -517,7 +517,9 @@ on_both!(
         }
         // The answer was lost, and the client asks again.
         let key = fresh().to_string();
-        for wish in [json!({ "thread": "sure" }), json!({})] {
+        for wish in [json!({ "thread": "sure" }), json!({}), json!({ "at": 1 })] {
+            // The place has moved on meanwhile.
+            app.tell("more").await;
             let mut wish = wish;
             wish["message"] = json!({ "text": "once", "event_id": key });
             let made = app.post("/threads/main/fork", wish).await.expect(201);
@@ -593,7 +595,7 @@ on_both!(a_backup_has_forks, |medium| {
 on_both!(
     an_input_of_the_past_is_taken_back_in_its_own_thread_alone,
     |medium| {
-        let (_stub, app) = spoken(medium).await;
+        let (stub, app) = spoken(medium).await;
         let three = message(&app, "main", "three").await["event_id"].clone();
         let three = three.as_str().unwrap();
         fork(&app, "main", json!({ "thread": "branch" })).await;
@@ -605,6 +607,16 @@ on_both!(
             .expect(204);
         assert_eq!(chat(&app, "branch").await.len(), 6, "the fork is as it was");
         assert_eq!(chat(&app, "main").await.len(), 4);
+        // In a fork that is made now it stays taken back, for people and for models.
+        fork(&app, "main", json!({ "thread": "after" })).await;
+        assert_eq!(chat(&app, "after").await.len(), 4);
+        app.tell_in("after", "go on").await;
+        let asked = stub.nth(3, decision).await;
+        let says = ["ok: two", "ok: three"].map(|it| asked.says(it));
+        assert_eq!(says, [true, false], "{}", asked.text());
+        assert!(!asked.entries().iter().any(|it| it.text == "three"));
+        fork(&app, "after", json!({ "thread": "later" })).await;
+        assert_eq!(chat(&app, "later").await.len(), 6);
     }
 );
 

@@ -105,10 +105,11 @@ async fn taken_back(session: &Session, within: &Query, after: Seq) -> Result<Tak
     }
 }
 
-fn is_taken_back(event: &Event, all: &TakenBack) -> bool {
+/// `of_one`: the events are of one thread, with the past that it has of others if it is a fork.
+fn is_taken_back(event: &Event, all: &TakenBack, of_one: bool) -> bool {
     all.iter().any(|(thread, (from, input), turns)| {
         let is_of_turn = |turn| turns.is_some_and(|(first, last)| (first..=last).contains(&turn));
-        *thread == event.thread
+        (of_one || *thread == event.thread)
             && ((*from..=*input).contains(&event.seq) || event.turn().is_some_and(is_of_turn))
     })
 }
@@ -148,7 +149,7 @@ pub async fn list(session: Needs<Read>, mut params: Params) -> Answer<Vec<ChatMe
             None => Vec::new(),
         };
         let stays = read.into_iter();
-        let stays = stays.filter(|it| !is_taken_back(it, &taken_back));
+        let stays = stays.filter(|it| !is_taken_back(it, &taken_back, query.thread.is_some()));
         newest.extend(stays.map(ChatMessage::from).take(limit - newest.len()));
         query.before = more;
         if more.is_none() || newest.len() >= limit {

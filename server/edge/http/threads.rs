@@ -226,7 +226,7 @@ impl CreateThread {
             parent: parent?,
             contacts,
             settings,
-            forked: None,
+            ..NewThread::default()
         })
     }
 }
