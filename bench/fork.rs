@@ -149,7 +149,7 @@ async fn again(stub: &Stub, file: &Path) {
         }
     };
     let of_main = last_prompt(&server, "main").await.unwrap();
-    let (_, first) = repeated(&[of_main.clone()]);
+    let (_, first) = repeated(std::slice::from_ref(&of_main));
     let (shared, all) = repeated(&[of_main, of_fork]);
     let share = shared as f64 / (all - first) as f64;
     println!("of a regenerated turn's prompt a provider's cache has {share:.4}");

@@ -2,19 +2,14 @@
 //! that the thread was in there. The state comes from the thread's row where nothing has changed
 //! it since; else it is folded from those events that change it, which the index finds.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::error::StoreError;
 use super::kernel::Store;
 use super::projections::contacts::ContactRow;
-use super::projections::requests::RequestRow;
-use super::projections::timers::TimerRow;
 use super::query::{Order, Query, Show};
 use super::thread_row::ThreadRow;
 use super::thread_state::ThreadState;
-use thinkd_event::condition::RequestState;
 use thinkd_event::envelope::{Event, Visibility, tag};
 use thinkd_event::fact::Fact;
 use thinkd_event::fact::set::{Change, Contact, Set};
@@ -22,9 +17,10 @@ use thinkd_event::fact::told::{News, Told};
 use thinkd_event::fact::{corrected, summary, turn, withdrawn};
 use thinkd_event::fork::{Forked, Range, clipped};
 use thinkd_event::mood::Mood;
-use thinkd_event::timer::Purpose;
 use thinkd_event::unshown::Back;
 use thinkd_words::id::{Name, Seq, Space, ThreadId};
+
+mod left;
 
 /// Events of a page. Of the newest, one is read before the index is asked.
 const PAGE: u32 = 64;
@@ -44,28 +40,6 @@ const CHANGES: [&str; 9] = [
     corrected::TAG,
     withdrawn::TAG,
     tag::FAILURE,
-];
-
-/// The kinds of things that stay with the thread that is forked.
-const LEFT: [&str; 6] = [
-    "timers",
-    "watches",
-    "gatherings",
-    "questions",
-    "approvals",
-    "subthreads",
-];
-/// Tags of events that begin or end one of these.
-const TOLD: [&str; 9] = [
-    "set:timer",
-    "timer",
-    "set:watch",
-    "set:gather",
-    tag::QUESTION,
-    tag::ANSWER,
-    tag::APPROVAL,
-    "thread-spawned",
-    tag::THREAD_ENDED,
 ];
 
 /// The past of a thread.
@@ -240,59 +214,6 @@ impl dyn Store + '_ {
         };
         let ends = self.events(space, &ends).await?;
         Ok(ends.iter().find_map(|event| end_of(event)?.mood))
-    }
-
-    /// Returns the kinds of things that a thread has now, and that would stay with it.
-    async fn left_now(
-        &self,
-        space: &Space,
-        row: &ThreadRow,
-    ) -> Result<Vec<&'static str>, StoreError> {
-        let timers = self.timers(space, &row.thread..=&row.thread).await?;
-        let is_its = |it: &TimerRow| matches!(Purpose::of(&it.name), Purpose::Own(_));
-        let requests = self.requests_of(space, &row.thread).await?;
-        let is_question = |it: &RequestRow| it.state == RequestState::Question;
-        let state = &row.state;
-        let has = [
-            timers.iter().any(is_its),
-            !state.watches.is_empty(),
-            !state.gathers.is_empty(),
-            requests.iter().any(is_question),
-            requests.iter().any(|it| !is_question(it)),
-            state.subthreads > 0,
-        ];
-        let kinds = LEFT.into_iter().zip(has).filter(|(_, has)| *has);
-        Ok(kinds.map(|(kind, _)| kind).collect())
-    }
-
-    /// Returns the kinds of things that were open in a thread at a seq, as far as the newest events
-    /// about them tell.
-    async fn left_by(
-        &self,
-        space: &Space,
-        row: &ThreadRow,
-        at: Seq,
-    ) -> Result<Vec<&'static str>, StoreError> {
-        let told = Query {
-            thread: Some(row.thread.clone()),
-            tags: TOLD.map(str::to_owned).into(),
-            before: Some(at + 1),
-            show: Show::All,
-            limit: PAGE,
-            ..Query::default()
-        };
-        let mut open = BTreeSet::new();
-        for event in self.events(space, &told).await?.iter().rev() {
-            match told_of(&event.fact()) {
-                Some((place, key, true)) => drop(open.insert((place, key))),
-                Some((place, key, false)) => drop(open.remove(&(place, key))),
-                None => {}
-            }
-        }
-        let kinds = (0..).zip(LEFT);
-        let is_open = |place: usize| open.iter().any(|(of, _)| *of == place);
-        let kinds = kinds.filter(|(place, _)| is_open(*place));
-        Ok(kinds.map(|(_, kind)| kind).collect())
     }
 
     /// Returns the last end of a turn up to a seq: one of the newest events of the thread, or else
@@ -476,32 +397,4 @@ fn take_contact(contacts: &mut Vec<ContactRow>, set: &Set<'_>) {
             description: description.clone(),
         });
     }
-}
-
-/// Returns the place in [`LEFT`] of something that an event begins or ends, its key, and whether it
-/// begins.
-fn told_of(fact: &Fact<'_>) -> Option<(usize, String, bool)> {
-    let (place, key, begins) = match fact {
-        Fact::Set(set) => match &set.change {
-            Change::Timer(timer) => match Purpose::of(set.key) {
-                Purpose::Own(_) => (0, set.key, timer.is_some()),
-                _ => return None,
-            },
-            Change::Watch(watch) => (1, set.key, watch.is_some()),
-            Change::Gather(gather) => (2, set.key, gather.is_some()),
-            _ => return None,
-        },
-        Fact::Question(asked) if asked.is_of_the_mind() => (3, asked.question, true),
-        Fact::Answer(answer) => (3, answer.question, false),
-        Fact::ApprovalPending(pending) => (4, pending.approval, true),
-        Fact::ApprovalVerdict(verdict) => (4, verdict.approval, false),
-        Fact::Told(told) => match told.news {
-            News::Timer { timer, .. } => (0, timer, false),
-            News::Spawned { child, .. } => (5, child, true),
-            News::Ended { thread, .. } => (5, thread, false),
-            _ => return None,
-        },
-        _ => return None,
-    };
-    Some((place, key.to_owned(), begins))
 }

@@ -60,7 +60,7 @@ struct Rows {
     tables: HashMap<&'static str, HashMap<String, Arc<[Row]>>>,
     /// The number of times that rows of projections changed.
     changes: u64,
-    /// The pasts of threads that were read, if they are forks: these never change.
+    /// The pasts of threads that were read or written, if they are forks: these never change.
     forks: HashMap<Key, Option<Box<Fork>>>,
     /// The former ends of the logs that the commit under way makes longer.
     writing: HashMap<Space, Seq>,
@@ -119,17 +119,13 @@ impl WriteCache {
     /// Returns the past of a thread, if it is a fork; none: the thread is not here.
     pub fn fork(&self, key: &Key) -> Option<Option<Box<Fork>>> {
         let cache = self.0.lock();
-        let written = cache.thread(key).map(|thread| &thread.row.state.fork);
-        written.or_else(|| cache.forks.get(key)).cloned()
+        cache.forks.get(key).cloned()
     }
 
     /// Keeps the past of a thread that is there, as it was read.
     pub fn keep_fork(&self, key: Key, fork: Option<Box<Fork>>) {
         let mut cache = self.0.lock();
-        if cache.forks.len() >= FORKS {
-            cache.forks.clear();
-        }
-        cache.forks.insert(key, fork);
+        cache.keep_fork(key, fork);
     }
 
     /// A thread's row, as long as its log ends where it is known to.
@@ -240,12 +236,21 @@ impl WriteCache {
         *cache = Rows {
             changes: cache.changes + 1,
             ages: cache.ages,
+            // These never change.
+            forks: std::mem::take(&mut cache.forks),
             ..Rows::default()
         };
     }
 }
 
 impl Rows {
+    fn keep_fork(&mut self, key: Key, fork: Option<Box<Fork>>) {
+        if self.forks.len() >= FORKS {
+            self.forks.clear();
+        }
+        self.forks.insert(key, fork);
+    }
+
     fn begin_age(&mut self, space: &Space, position: Position) {
         self.ages += 1;
         let head = Head {
@@ -263,6 +268,9 @@ impl Rows {
 
     fn write(&mut self, key: &Key, row: &ThreadRow, events: Vec<&Arc<Shown>>) {
         let age = self.heads.get(&key.0).map_or(0, |head| head.age);
+        if !self.forks.contains_key(key) {
+            self.keep_fork(key.clone(), row.state.fork.clone());
+        }
         let before = self.young.remove(key).or_else(|| self.old.remove(key));
         let (row, since) = (row.clone(), events.first().map(|it| it.event.seq - 1));
         let thread = match before {
