@@ -2,6 +2,7 @@
 //! in forks of forks; and the share of a regenerated turn's prompt that a provider's cache has.
 
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -59,6 +60,7 @@ async fn long(arguments: &Arguments, stub: &Stub, url: &str, folder: &Path) {
     }
     process::indexed(&log, "filledforks").await;
     log.close().await;
+    drop(log);
     let server = Server::thinkd_on(url, folder, stub, Shape::A).await;
     let head = server.get("/threads/long").await["head"].as_i64().unwrap();
     let kind = url.split(':').next().unwrap_or_default();
@@ -158,21 +160,23 @@ async fn again(stub: &Stub, file: &Path) {
 
 /// The text of the last decision's prompt in a thread's own events; none: there is none yet.
 async fn last_prompt(server: &Server, thread: &str) -> Option<String> {
-    let path = format!("/events?thread={thread}&tags=call:decision&limit=1");
+    let path = format!("/events?thread={thread}&tags=debug&limit=1");
     let calls = server.get(&path).await;
     let call = calls["items"]
         .get(0)
         .filter(|call| call["thread"] == thread)?;
     let id = call["event_id"].as_str()?;
     let view = server.get(&format!("/prompt-views/{id}")).await;
-    let sections = view["sections"].as_array()?.iter();
-    Some(sections.filter_map(|it| it["text"].as_str()).collect())
+    let messages = view["request"]["messages"].as_array()?.iter();
+    Some(messages.map(|it| it["content"].to_string()).collect())
 }
 
 /// Forks a thread; the fork.
 async fn fork(server: &Server, thread: &str, body: Value) -> String {
     let path = server.url(&format!("/threads/{thread}/fork"));
-    let answer = http().post(path).json(&body).send().await.unwrap();
+    // A client of its own for each would cost more than the fork.
+    static CLIENT: LazyLock<reqwest::Client> = LazyLock::new(http);
+    let answer = CLIENT.post(path).json(&body).send().await.unwrap();
     assert_eq!(answer.status(), 201);
     let made: Value = answer.json().await.unwrap();
     made["thread"].as_str().unwrap().to_owned()
