@@ -85,6 +85,7 @@ pub mod state;
 pub mod stream;
 pub mod submodules;
 pub mod thread;
+pub mod thread_change;
 pub mod thread_filter;
 pub mod threads;
 pub mod tools;

@@ -105,6 +105,8 @@ slugs! {
     TooManyRequests = "too-many-requests", 429, "Too many at a time";
     /// A defect of ours.
     Internal = "internal", 500, "Something is broken here";
+    /// The model gave no answer.
+    ModelFailed = "model-failed", 502, "The model gave no answer";
     /// Not now.
     Unavailable = "unavailable", 503, "Not available now";
 }
@@ -333,6 +335,7 @@ impl From<Refused> for Problem {
             Refused::SettingsChanged { .. } => Slug::SettingsChanged,
             Refused::FrameworkChanged { .. } => Slug::FrameworkChanged,
             Refused::TooManyRuns { .. } | Refused::Crowded(_) => Slug::TooManyRequests,
+            Refused::ModelFailed(_) => Slug::ModelFailed,
             Refused::Settled(_) => Slug::AlreadySettled,
             Refused::Taken(_) => Slug::InputTaken,
             Refused::ToolChanged(_) => Slug::ToolChanged,

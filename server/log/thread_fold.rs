@@ -408,6 +408,9 @@ impl ThreadRow {
         if let Some(settings) = change.settings {
             self.settings = settings.clone();
         }
+        if let (Some(title), Some(settings)) = (change.title, self.settings.as_object_mut()) {
+            settings.insert("title".into(), title.into());
+        }
         let state = &mut self.state;
         state.root = root.or(state.root);
         if let Some(reason) = change.reason {

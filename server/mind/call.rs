@@ -31,6 +31,7 @@ use thinkd_words::failure::{Failure, FailureKind, Who};
 use thinkd_words::id::{Seq, Space, ThreadId};
 use thinkd_words::text::Text;
 
+pub use beside::Beside;
 pub use prompt_view::PromptView;
 pub use record::Ready;
 pub use scope::Scope;
@@ -38,6 +39,7 @@ pub use self_block::Identity;
 pub use summing::{Summing, ToSumUp};
 pub use working::Working;
 
+mod beside;
 mod clock;
 mod fits;
 mod kept;

@@ -2,6 +2,7 @@
 
 mod ahead;
 pub mod append;
+pub mod beside;
 mod ends;
 pub mod firing;
 pub mod fork;
@@ -27,6 +28,7 @@ pub mod schedule;
 mod schedules;
 mod settings;
 pub mod summaries;
+pub mod thread_change;
 mod timers;
 pub mod tools;
 pub mod turns;

@@ -41,6 +41,9 @@ pub enum Refused {
     /// Too many of something at a time: another time it can be done.
     #[error("{0}")]
     Crowded(String),
+    /// The model did not answer.
+    #[error("{0}")]
+    ModelFailed(String),
     /// A limit on how many there may be.
     #[error("there may be at most {limit} {what}")]
     TooMany {

@@ -1,6 +1,7 @@
 //! Sessions: the acts of a principal in its space.
 
 pub mod audit;
+mod beside;
 pub mod entities;
 pub mod features;
 pub mod follow;
@@ -8,6 +9,7 @@ pub mod frameworks;
 pub mod handle;
 mod identity;
 pub mod kinds;
+pub mod lines;
 mod log;
 mod missions;
 pub mod outcome;

@@ -15,6 +15,7 @@ use thinkd_log::query::{Order, Query};
 use thinkd_log::thread_row::ThreadRow;
 use thinkd_mind::submodule::Heard;
 use thinkd_runtime::fork::{Made, NewFork};
+use thinkd_runtime::thread_change::ThreadChange;
 use thinkd_runtime::turns::input::{Input, InputContent, Received, Whose};
 use thinkd_thread::new_thread::NewThread;
 use thinkd_words::id::{Key, Name, ThreadId};
@@ -134,6 +135,20 @@ impl Session {
         let (runtime, space) = self.acting(Right::Speak)?;
         wish.user = self.user().map(str::to_owned);
         Ok(runtime.fork(space, wish).await?)
+    }
+
+    /// Changes the title of a thread (inside `None`: it has none), and whether it is put aside. A
+    /// member that is absent stays as it is.
+    pub async fn change_thread(
+        &self,
+        thread: &ThreadId,
+        title: Option<Option<String>>,
+        archived: Option<bool>,
+    ) -> Result<ThreadRow, Error> {
+        let (runtime, space) = self.acting(Right::Speak)?;
+        let change = ThreadChange { title, archived };
+        let changed = runtime.change_thread(space, thread, &change, self.user());
+        Ok(changed.await?)
     }
 
     /// Ends a thread; with `subtree` all below it, too.

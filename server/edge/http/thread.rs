@@ -12,6 +12,7 @@ use thinkd_log::projections::forks::ForkRow;
 use thinkd_log::projections::timers::TimerRow;
 use thinkd_log::status::Status;
 use thinkd_log::thread_row::ThreadRow;
+use thinkd_session::lines::ChatLine;
 use thinkd_thread::settings::{self, Settings};
 use thinkd_words::id::{Seq, ThreadId};
 use thinkd_words::spelling::words;
@@ -48,7 +49,8 @@ pub struct Thread {
     pub waiting_until: Option<String>,
     /// The number of its last turn.
     pub turn: u64,
-    /// True if it was put aside: it had nothing to do when its parent needed room for another.
+    /// True if it was put aside: by a person, or because it had nothing to do when its parent
+    /// needed room for another. A message takes it up again.
     pub archived: bool,
     /// Of a fork: the thread that its past comes from, and the end of the turn up to which.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,6 +59,12 @@ pub struct Thread {
     /// thread.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forks: Vec<ForkRow>,
+    /// The first thing that was said in it; in lists with `lines`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<ChatLine>,
+    /// The last thing that was said in it; in lists with `lines`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<ChatLine>,
     /// The seq of its last event.
     #[schema(value_type = i64)]
     pub head: Seq,
@@ -209,6 +217,8 @@ impl Thread {
                 at: fork.at,
             }),
             forks: Vec::new(),
+            first: None,
+            last: None,
             turn: row.turn,
             archived: row.state.archived,
             head: row.head,

@@ -12,6 +12,7 @@ use super::needs::{Needs, Read, Speak};
 use super::params::{NoParams, Params};
 use super::path::Path;
 use super::thread::{self, Thread};
+use super::thread_change::{self, TITLE_MAX};
 use super::thread_filter::{Filter, listed};
 use super::{Answer, Only, Page, bounds, made};
 use crate::json::Body;
@@ -25,11 +26,15 @@ use thinkd_thread::settings::{Commit, Kind, Language, Policy, Settings};
 use thinkd_tools::contacts::{PARENT, SELF};
 use thinkd_words::id::{InvalidId, Label, Name, ThreadId};
 
+/// Most threads of a page with lines: each takes two reads of the log.
+const LINES_MAX: u32 = 100;
+
 resource! {
     /// See the module.
     RESOURCE tagged "threads": "What thinks";
     "/threads" => get(list) post(create);
-    "/threads/{thread}" => get(one);
+    "/threads/{thread}" => get(one) patch(thread_change::change);
+    "/threads/{thread}/title" => post(thread_change::suggest_title);
     "/threads/{thread}/cancel" => post(cancel);
     "/threads/{thread}/end" => post(end);
     bounds: |document| {
@@ -55,6 +60,8 @@ resource! {
             ("description", bounds::text(bounds::TEXT)),
         ];
         bounds::of_body(document, "CreateContact", members);
+        let title = json!({ "minLength": 1, "maxLength": TITLE_MAX, "pattern": bounds::TEXT });
+        bounds::of_body(document, "ChangeThread", [("title", title)]);
     };
 }
 
@@ -68,17 +75,33 @@ resource! {
         ("parent" = Option<String>, Query, description = "only subthreads of this thread"),
         ("subtree" = Option<String>, Query, description = "only this thread and all below it"),
         ("forked_from" = Option<String>, Query, description = "only forks of this thread"),
-        ("stuck" = Option<bool>, Query, description = "only those that wait because they cannot go on, or only others"),),
+        ("stuck" = Option<bool>, Query, description = "only those that wait because they cannot go on, or only others"),
+        ("lines" = Option<bool>, Query, description = "true: each thread has `first` and `last`, the first and the last thing that was said in it; with a `limit` of at most 100"),),
     responses((status = 200, body = Page<Thread>)))]
 pub async fn list(session: Needs<Read>, mut params: Params) -> Answer<Page<Thread>> {
     let (part, filter) = (Part::take(&mut params)?, Filter::take(&mut params)?);
+    let lines = params.word("lines", "true, false", |word| word.parse::<bool>().ok())?;
     params.end()?;
+    let with_lines = lines.unwrap_or(false);
+    if with_lines && part.limit > LINES_MAX {
+        let detail = format!("with lines a page has at most {LINES_MAX} threads");
+        return Err(Problem::parameter("limit", detail));
+    }
     let part = part.of(format!("threads {}{}", session.space(), filter.bound()))?;
     let after = part.at.as_deref().map(ThreadId::parse).transpose()?;
     let (rows, next) = listed(&session, after, &filter, part.limit).await?;
-    let items = rows
-        .into_iter()
-        .map(|row| Thread::new(row, Vec::new(), &[]));
+    let lines = match with_lines {
+        true => {
+            let ids = Vec::from_iter(rows.iter().map(|row| row.thread.clone()));
+            session.lines(&ids).await?
+        }
+        false => vec![None; rows.len()],
+    };
+    let items = rows.into_iter().zip(lines).map(|(row, lines)| {
+        let (first, last) = lines.unzip();
+        let thread = Thread::new(row, Vec::new(), &[]);
+        Thread { first, last, ..thread }
+    });
     Ok(axum::Json(Page {
         items: items.collect(),
         next: next.map(|last| part.next(last)),
@@ -95,7 +118,7 @@ pub async fn one(session: Needs<Read>, Path(id): Path<ThreadId>, _: NoParams) ->
 }
 
 /// Returns a thread with the details that take a look of their own.
-async fn with_details(session: &Session, row: ThreadRow) -> Result<Thread, Problem> {
+pub(super) async fn with_details(session: &Session, row: ThreadRow) -> Result<Thread, Problem> {
     let details = session.thread_details(&row).await?;
     let mut thread = Thread::new(row, details.contacts, &details.timers);
     if let Some(spent) = details.spent {

@@ -13,6 +13,10 @@ use crate::schedule::{Firing, MEMBER};
 use crate::spec::{Spec, TEXT, spec};
 use thinkd_words::id::{Name, Seq, ThreadId};
 
+/// The beginning of the tag by which a door finds an input again that came through it: a hash of
+/// the conversation up to the input, as the client has it.
+pub const DOOR: &str = "door:";
+
 /// A part of something said or perceived; the last part wakes the thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input<'a> {
@@ -61,7 +65,7 @@ impl<'a> Input<'a> {
     pub(super) fn specs() -> Vec<Spec> {
         vec![spec!(
             /// A client said something, or perceived something: one event a part, and the last part wakes the thread.
-            "input", ["input", "type:message|type:sensory", "part?", "answer?", "overrules?"];
+            "input", ["input", "type:message|type:sensory", "part?", "door:<mark>?", "answer?", "overrules?"];
             /// the words, if it has words
             "text?" => "string",
             /// SHA-256 of an image's or sound's bytes: GET /blobs/{blob}
@@ -320,6 +324,12 @@ impl Draft {
     pub fn answering(self, question: &str) -> Self {
         self.payload("question_id", question)
             .tagged([tag::ANSWER, tag::OVERRULES])
+    }
+
+    /// The same input with the mark of the door that it came through.
+    #[must_use]
+    pub fn marked(self, mark: &str) -> Self {
+        self.tagged([format!("{DOOR}{mark}")])
     }
 
     /// A named trigger. `payload` is the caller's; a `text` is added where it has none.

@@ -109,6 +109,12 @@ pub struct Thread<'a> {
     /// The past that it begins with, of a thread that was forked from another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked: Option<Forked>,
+    /// Its title from now on; inside `None`: it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<Option<&'a str>>,
+    /// The name of the person that changed the title or put the thread aside, when known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<&'a str>,
 }
 
 /// For whom a thread goes on waiting.
@@ -259,7 +265,7 @@ macro_rules! kinds {
 // Each with the type of the change, and what that has.
 kinds! {
     /// A thread was created, has ended, was put aside or got another parent.
-    Thread = "thread", "set-thread": "object", "settings; forked: from, at, ranges, turn, visible, heard, left, state, of one with the past of another; status, reason, watches_removed; archived; parent";
+    Thread = "thread", "set-thread": "object", "settings; forked: from, at, ranges, turn, visible, heard, left, state, of one with the past of another; status, reason, watches_removed; archived; parent; title, by: a person's word";
     /// A thread sleeps on: the event that came is not the one that it waits for.
     Wait = "wait", "set-wait": "object", "waiting, seen";
     /// A thread's plan.
@@ -369,6 +375,8 @@ impl<'a> Thread<'a> {
                 Some(forked) => Some(forked?),
                 None => None,
             },
+            title: change.get("title").map(Value::as_str),
+            by: text("by"),
         })
     }
 }

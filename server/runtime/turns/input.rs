@@ -43,6 +43,8 @@ pub struct Input {
 pub enum InputContent {
     /// Something said or perceived; at least one part; media are stored as blobs already.
     Parts(InputKind, Vec<Part>),
+    /// A message, and the mark by which the door that it came through finds it again.
+    Marked(String, Vec<Part>),
     /// A named trigger.
     Trigger(Name, Payload),
     /// Events that are made already, at least one; the last one wakes the thread.
@@ -214,7 +216,9 @@ impl Inbox {
         let Some([only]) = row.map(|row| row.state.questions.as_slice()) else {
             return Ok(None);
         };
-        let InputContent::Parts(InputKind::Message, parts) = &input.content else {
+        let (InputContent::Parts(InputKind::Message, parts) | InputContent::Marked(_, parts)) =
+            &input.content
+        else {
             return Ok(None);
         };
         let words = parts.iter().filter_map(|part| match part {
@@ -328,6 +332,10 @@ pub(crate) fn drafts_of(
 ) -> Vec<Draft> {
     match content.clone() {
         InputContent::Parts(kind, parts) => Draft::input(thread, kind, parts, user.as_deref(), id),
+        InputContent::Marked(mark, parts) => {
+            let drafts = Draft::input(thread, InputKind::Message, parts, user.as_deref(), id);
+            drafts.into_iter().map(|draft| draft.marked(&mark)).collect()
+        }
         InputContent::Trigger(name, payload) => {
             vec![Draft::trigger(thread, &name, payload, user.as_deref()).with_id(id)]
         }
