@@ -14,6 +14,7 @@ use super::allowed_hosts::AllowedHosts;
 use super::auth::{Authority, Denied, Shown};
 use super::connections::{Connection, Connections};
 use super::console;
+use super::doors::Doors;
 use super::guesses::{Guesses, Peer};
 use super::jwt::options::JwtOptions;
 use super::keys::{self, Key};
@@ -45,6 +46,8 @@ pub struct Options {
     pub hosts: Vec<String>,
     /// True if the console is served.
     pub console: bool,
+    /// The doors for clients of other protocols.
+    pub doors: Doors,
     /// The limits: sizes, counts and durations.
     pub limits: Limits,
 }
@@ -111,6 +114,8 @@ pub struct Edge {
     pub hosts: AllowedHosts,
     /// True if the console is served.
     pub console: bool,
+    /// The doors for clients of other protocols.
+    pub doors: Doors,
     /// The collected metrics.
     pub metrics: PrometheusHandle,
     /// Database, models and pipelines, one line each.
@@ -127,6 +132,7 @@ impl Edge {
             sessions: parts.sessions,
             hosts: AllowedHosts::new(&options.hosts)?,
             console: options.console && console::is_there(),
+            doors: options.doors,
             stream_limits: StreamLimits::new(&limits, share),
             rate_limits: RateLimits::new(limits.requests_per_second),
             guesses: Guesses::default(),

@@ -220,7 +220,8 @@ pub async fn json_body(
     Ok((members, wrongs))
 }
 
-fn check_json(headers: &HeaderMap) -> Result<(), Problem> {
+/// Refuses a body that does not say it is JSON in UTF-8.
+pub fn check_json(headers: &HeaderMap) -> Result<(), Problem> {
     plain_encoding(headers)?;
     let kind = headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();

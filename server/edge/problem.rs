@@ -105,6 +105,8 @@ slugs! {
     TooManyRequests = "too-many-requests", 429, "Too many at a time";
     /// A defect of ours.
     Internal = "internal", 500, "Something is broken here";
+    /// The turn about an input failed, or was stopped before it replied.
+    TurnFailed = "turn-failed", 500, "The turn failed";
     /// The model gave no answer.
     ModelFailed = "model-failed", 502, "The model gave no answer";
     /// Not now.
@@ -386,6 +388,8 @@ impl IntoResponse for Problem {
             let realm = HeaderValue::from_static("Bearer realm=\"thinkd\"");
             headers.insert(header::WWW_AUTHENTICATE, realm);
         }
+        // Doors that word problems in their own form find it here.
+        response.extensions_mut().insert(self);
         response
     }
 }

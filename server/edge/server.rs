@@ -35,7 +35,7 @@ use super::guesses::Peer;
 use super::http::lingering_close::LingeringBody;
 use super::limits::ms;
 use super::problem::{Problem, Slug};
-use super::{console, docs, http, websocket};
+use super::{console, docs, http, openai, websocket};
 
 /// Bytes that a connection holds for a client to take, beside those being written; and of requests,
 /// beside their headers.
@@ -55,7 +55,10 @@ pub async fn serve(
     parts: Parts,
     shutdown: CancellationToken,
 ) -> Result<(), String> {
-    let routes = http::router().merge(parts.routes.clone());
+    let mut routes = http::router().merge(parts.routes.clone());
+    if options.doors.openai {
+        routes = routes.merge(openai::router());
+    }
     let edge = Arc::new(Edge::new(options, parts, shutdown.clone())?);
     let router = router(edge.clone(), &routes);
     let tasks = edge.tasks.clone();
@@ -189,6 +192,7 @@ fn router(edge: Arc<Edge>, requests: &Router<Arc<Edge>>) -> Router {
         .layer(cors)
         .layer(middleware::from_fn_with_state(bare, methods))
         .layer(middleware::from_fn_with_state(edge.clone(), guard))
+        .layer(middleware::from_fn(openai::errors::reworded))
         .layer(middleware::from_fn(count))
         .with_state(edge)
 }

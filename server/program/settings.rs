@@ -15,6 +15,7 @@ use tracing::level_filters::LevelFilter;
 
 pub use crate::program::settings::tools::Tools;
 use thinkd_edge::context;
+use thinkd_edge::doors::Doors;
 use thinkd_edge::jwt::options::JwtOptions;
 use thinkd_edge::keys::{self, Key};
 use thinkd_edge::limits::{self, ms};
@@ -91,6 +92,8 @@ with_defaults! {
         /// The issuer of the bearer tokens (JWT) that are taken beside keys, and the claims of the
         /// tokens. Off until `issuer`, `audience` and `jwks_url` are set.
         pub jwt: JwtOptions = JwtOptions::default(),
+        /// Doors for clients of other protocols, on the same threads.
+        pub doors: Doors = Doors::default(),
         /// The models that answer. Without any, the built-in offline model does.
         pub models: Models = Models::default(),
         /// The settings of turns.
@@ -529,6 +532,7 @@ impl Settings {
             jwt: self.jwt.clone(),
             hosts: self.hosts.clone(),
             console: self.console,
+            doors: self.doors.clone(),
             limits: self.limits.clone(),
         }
     }

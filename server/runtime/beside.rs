@@ -113,7 +113,10 @@ fn line(event: &Event) -> Option<String> {
 
 /// Returns the first line with words of an answer, without quotes around it.
 fn title_in(answer: &str) -> Option<String> {
-    let line = answer.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let line = answer
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())?;
     let line = line.trim_matches(['"', '*', '#', '\u{201c}', '\u{201d}', ' ']);
     let title: String = line.chars().take(SUGGESTED_MAX).collect();
     (!title.is_empty()).then_some(title)

@@ -54,7 +54,8 @@ impl Runtime {
 fn check(row: &ThreadRow, change: &ThreadChange) -> Result<(), Refused> {
     let thread = &row.thread;
     if thread.is_of_runs() {
-        let text = format!("{thread} is kept for runs of pipelines, which have the pipeline's name");
+        let text =
+            format!("{thread} is kept for runs of pipelines, which have the pipeline's name");
         return Err(Refused::Unprocessable(text));
     }
     // The parent counts its subthreads, and is told of one that is put aside.

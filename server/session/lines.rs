@@ -71,6 +71,9 @@ impl Session {
         };
         let last = self.events(&last).await?.pop();
         let line = ChatLine::new(&first);
-        Ok(Some((line.clone(), last.as_ref().map_or(line, ChatLine::new))))
+        Ok(Some((
+            line.clone(),
+            last.as_ref().map_or(line, ChatLine::new),
+        )))
     }
 }

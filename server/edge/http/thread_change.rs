@@ -97,7 +97,10 @@ pub async fn suggest_title(
         .spawn(async move { session.suggest_title(&thread, &stop).await });
     let title = asked.await.map_err(|error| {
         tracing::error!(%error, "a title was not made");
-        Problem::new(Slug::Internal, "this is a defect of the server; its log says more")
+        Problem::new(
+            Slug::Internal,
+            "this is a defect of the server; its log says more",
+        )
     })??;
     Ok(axum::Json(SuggestedTitle { title }))
 }

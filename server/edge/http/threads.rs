@@ -100,7 +100,11 @@ pub async fn list(session: Needs<Read>, mut params: Params) -> Answer<Page<Threa
     let items = rows.into_iter().zip(lines).map(|(row, lines)| {
         let (first, last) = lines.unzip();
         let thread = Thread::new(row, Vec::new(), &[]);
-        Thread { first, last, ..thread }
+        Thread {
+            first,
+            last,
+            ..thread
+        }
     });
     Ok(axum::Json(Page {
         items: items.collect(),

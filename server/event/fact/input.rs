@@ -13,9 +13,27 @@ use crate::schedule::{Firing, MEMBER};
 use crate::spec::{Spec, TEXT, spec};
 use thinkd_words::id::{Name, Seq, ThreadId};
 
-/// The beginning of the tag by which a door finds an input again that came through it: a hash of
-/// the conversation up to the input, as the client has it.
-pub const DOOR: &str = "door:";
+/// The mark by which a door finds an input again that came through it: hashes of a conversation as
+/// the client has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// Of the conversation up to the input, with it.
+    pub with: String,
+    /// Of the conversation before it: inputs with the same one are said in place of one another.
+    pub after: String,
+}
+
+impl Mark {
+    /// The tag of the input.
+    pub fn tag(&self) -> String {
+        format!("door:{}", self.with)
+    }
+
+    /// The tag that it shares with the inputs that are said in its place.
+    pub fn shared_tag(&self) -> String {
+        format!("door-after:{}", self.after)
+    }
+}
 
 /// A part of something said or perceived; the last part wakes the thread.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +83,7 @@ impl<'a> Input<'a> {
     pub(super) fn specs() -> Vec<Spec> {
         vec![spec!(
             /// A client said something, or perceived something: one event a part, and the last part wakes the thread.
-            "input", ["input", "type:message|type:sensory", "part?", "door:<mark>?", "answer?", "overrules?"];
+            "input", ["input", "type:message|type:sensory", "part?", "door:<mark>?", "door-after:<mark>?", "answer?", "overrules?"];
             /// the words, if it has words
             "text?" => "string",
             /// SHA-256 of an image's or sound's bytes: GET /blobs/{blob}
@@ -328,8 +346,8 @@ impl Draft {
 
     /// The same input with the mark of the door that it came through.
     #[must_use]
-    pub fn marked(self, mark: &str) -> Self {
-        self.tagged([format!("{DOOR}{mark}")])
+    pub fn marked(self, mark: &Mark) -> Self {
+        self.tagged([mark.tag(), mark.shared_tag()])
     }
 
     /// A named trigger. `payload` is the caller's; a `text` is added where it has none.

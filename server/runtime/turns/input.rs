@@ -10,6 +10,7 @@ use thinkd_event::condition::{Condition, RequestState};
 use thinkd_event::draft::{Draft, InputKind, Part};
 use thinkd_event::envelope::Payload;
 use thinkd_event::fact::Fact;
+use thinkd_event::fact::input::Mark;
 use thinkd_event::request::{Parked, Settled};
 use thinkd_log::appended::{Append, Appended, Placed};
 use thinkd_log::error::StoreError;
@@ -44,7 +45,7 @@ pub enum InputContent {
     /// Something said or perceived; at least one part; media are stored as blobs already.
     Parts(InputKind, Vec<Part>),
     /// A message, and the mark by which the door that it came through finds it again.
-    Marked(String, Vec<Part>),
+    Marked(Mark, Vec<Part>),
     /// A named trigger.
     Trigger(Name, Payload),
     /// Events that are made already, at least one; the last one wakes the thread.
@@ -334,7 +335,10 @@ pub(crate) fn drafts_of(
         InputContent::Parts(kind, parts) => Draft::input(thread, kind, parts, user.as_deref(), id),
         InputContent::Marked(mark, parts) => {
             let drafts = Draft::input(thread, InputKind::Message, parts, user.as_deref(), id);
-            drafts.into_iter().map(|draft| draft.marked(&mark)).collect()
+            drafts
+                .into_iter()
+                .map(|draft| draft.marked(&mark))
+                .collect()
         }
         InputContent::Trigger(name, payload) => {
             vec![Draft::trigger(thread, &name, payload, user.as_deref()).with_id(id)]

@@ -1,0 +1,451 @@
+//! The place of a message: the thread in which a client's conversation goes on, or a fork of it
+//! where the client says something in place of what was said. The log is asked by the marks of its
+//! inputs; nothing else is kept.
+
+use uuid::Uuid;
+
+use super::marks::{Scope, marks};
+use super::reply::told;
+use super::request::{Chat, Exchange, Piece};
+use crate::context::Edge;
+use crate::frame::Said;
+use crate::input;
+use crate::problem::{Problem, Slug};
+use thinkd_event::draft::Part;
+use thinkd_event::envelope::{Event, TurnOutcome, tag};
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::input::Mark;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_runtime::fork::NewFork;
+use thinkd_runtime::turns::input::{InputContent, Received};
+use thinkd_session::handle::Session;
+use thinkd_thread::new_thread::NewThread;
+use thinkd_thread::settings::Settings;
+use thinkd_words::id::{Key, Seq, ThreadId};
+
+/// Inputs with one mark that are looked at.
+const SAME: u32 = 64;
+/// Exchanges that are looked for where the last one is not known.
+const BACK: usize = 32;
+/// Events of a turn, or turns, that are looked at.
+const PAGE: u32 = 100;
+/// Replies of a named thread among which the client's last answer is looked for.
+const NEWEST: u32 = 50;
+
+/// A message in its place.
+#[derive(Debug)]
+pub struct Place {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The id of the message's last event.
+    pub event_id: Uuid,
+    /// Its position.
+    pub seq: Seq,
+    /// True if no other turn runs before the one about it.
+    pub is_next: bool,
+    /// True if an earlier request said it.
+    pub was_said: bool,
+}
+
+/// The client's ids, and its word that it asks again.
+#[derive(Debug)]
+pub struct Asked {
+    /// Who can find the conversation.
+    pub scope: Scope,
+    /// The id that the message is to have.
+    pub event_id: Option<Uuid>,
+    /// True: an earlier request like this got no answer.
+    pub is_retry: bool,
+    /// The thread that the model's name names.
+    pub thread: Option<ThreadId>,
+}
+
+/// Where a message is said.
+enum Where {
+    /// In a conversation of its own.
+    New,
+    /// In this thread.
+    In(ThreadId),
+    /// In a fork.
+    Fork(NewFork),
+    /// It was said already.
+    Said(Event),
+}
+
+/// A turn about an input.
+struct Turn {
+    /// Its outcome; none: it runs.
+    outcome: Option<TurnOutcome>,
+    /// Its last event so far.
+    last: Seq,
+    /// The words that a client was told.
+    answer: String,
+}
+
+impl Turn {
+    /// True if a client that has this text had it from this turn. A client that hung up has a
+    /// part; before the text may stand what the client made of comments.
+    fn is_answered(&self, text: &str) -> bool {
+        let (text, answer) = (text.trim(), self.answer.trim());
+        let is_whole = text == answer || (!answer.is_empty() && text.ends_with(answer));
+        let is_cut = matches!(
+            self.outcome,
+            Some(TurnOutcome::Cancelled | TurnOutcome::Failed)
+        );
+        is_whole || (is_cut && (text.starts_with(answer) || answer.starts_with(text)))
+    }
+}
+
+/// Says the new message in its place, unless an earlier request has.
+pub async fn place(
+    session: &Session,
+    edge: &Edge,
+    chat: &Chat,
+    asked: &Asked,
+) -> Result<Place, Problem> {
+    let all = marks(&asked.scope, &chat.before, &chat.said);
+    let looking = Looking {
+        session,
+        chat,
+        asked,
+    };
+    let (found, known) = looking.find(&all).await?;
+    let (mut mark, before) = (all.last().cloned(), &chat.before[known..]);
+    let mark = mark
+        .take()
+        .ok_or_else(|| Problem::new(Slug::Internal, "no mark"))?;
+    let key = asked.event_id.and_then(Key::new);
+    let prompt = match &found {
+        Where::New => None,
+        Where::In(thread) => Some(thread),
+        Where::Fork(fork) => Some(&fork.thread),
+        Where::Said(event) => {
+            return Ok(Place {
+                thread: event.thread.clone(),
+                event_id: event.event_id,
+                seq: event.seq,
+                is_next: false,
+                was_said: true,
+            });
+        }
+    };
+    let told = match prompt {
+        None => None,
+        Some(thread) => looking.instructions(thread).await?,
+    };
+    let parts = parts(session, edge, (chat, told, before)).await?;
+    let content = InputContent::Marked(mark, parts);
+    let (thread, received, placed) = match found {
+        Where::Fork(fork) => {
+            let wish = NewFork {
+                message: Some(content),
+                event_id: key,
+                ..fork
+            };
+            let made = session.fork(wish).await?;
+            (made.thread, Received::Started, made.said)
+        }
+        Where::In(thread) => {
+            let (received, placed) = session.submit(thread.clone(), key, content).await?;
+            (thread, received, placed)
+        }
+        Where::New | Where::Said(_) => {
+            let instructions = chat.instructions.clone();
+            let settings = Settings {
+                prompt: Some(instructions).filter(|text| !text.is_empty()),
+                ..Settings::default()
+            };
+            let new = NewThread {
+                settings,
+                ..NewThread::default()
+            };
+            let thread = session.create_thread(new).await?.thread;
+            let (received, placed) = session.submit(thread.clone(), key, content).await?;
+            (thread, received, placed)
+        }
+    };
+    let last = placed.last().map(|placed| &placed.shown.event);
+    let last = last.ok_or_else(|| Problem::new(Slug::Internal, "the message has no event"))?;
+    Ok(Place {
+        thread,
+        event_id: last.event_id,
+        seq: last.seq,
+        is_next: received == Received::Started,
+        was_said: received == Received::Duplicate,
+    })
+}
+
+/// Returns the parts of the message: what the log does not know is told before it.
+async fn parts(
+    session: &Session,
+    edge: &Edge,
+    (chat, instructions, before): (&Chat, Option<&str>, &[Exchange]),
+) -> Result<Vec<Part>, Problem> {
+    let mut texts = Vec::new();
+    let mut said = Said::default();
+    if let Some(instructions) = instructions {
+        texts.push(format!("(Instructions of the client: {instructions})"));
+    }
+    if !before.is_empty() {
+        texts.push(transcript(before));
+    }
+    for piece in &chat.said {
+        match piece {
+            Piece::Text(text) => texts.push(text.clone()),
+            Piece::Image(image) => said.images.push(image.clone()),
+            Piece::Audio(audio) => said.audio.push(audio.clone()),
+        }
+    }
+    texts.extend(chat.form.iter().map(|form| format!("({form})")));
+    said.text = Some(texts.join("\n\n"));
+    input::parts(session, &edge.limits, said).await
+}
+
+/// Returns a conversation that the log does not have, in the client's words.
+fn transcript(before: &[Exchange]) -> String {
+    let mut text = "The conversation before, as the client has it:".to_owned();
+    for exchange in before {
+        let words = exchange.said.iter().map(|piece| match piece {
+            Piece::Text(text) => text.as_str(),
+            Piece::Image(_) => "[image]",
+            Piece::Audio(_) => "[audio]",
+        });
+        let said = words.collect::<Vec<_>>().join("\n");
+        for (who, words) in [("user", said.as_str()), ("assistant", &exchange.answer)] {
+            if !words.trim().is_empty() {
+                let quoted = words.trim().replace('\n', "\n> ");
+                text.push_str(&format!("\n> {who}: {quoted}"));
+            }
+        }
+    }
+    text
+}
+
+struct Looking<'a> {
+    session: &'a Session,
+    chat: &'a Chat,
+    asked: &'a Asked,
+}
+
+impl Looking<'_> {
+    /// Returns the place of the new message, and the number of exchanges that the log has there.
+    async fn find(&self, all: &[Mark]) -> Result<(Where, usize), Problem> {
+        let n = self.chat.before.len();
+        let Some(mark) = all.last() else {
+            return Ok((Where::New, 0));
+        };
+        if let Some(id) = self.asked.event_id
+            && let Some(event) = self.session.event(id).await?
+        {
+            return Ok((self.again(event, mark).await?, n));
+        }
+        // A first message begins a conversation, also one that somebody else has said before.
+        if n > 0 || self.asked.scope.chat.is_some() {
+            let same = self.tagged(vec![mark.tag()], SAME).await?;
+            if let Some(event) = same.into_iter().next() {
+                return Ok((self.once_more(event).await?, n));
+            }
+        }
+        let Some(last) = self.chat.before.last() else {
+            let there = self.asked.thread.clone();
+            return Ok((there.map_or(Where::New, Where::In), 0));
+        };
+        let known = self.tagged(vec![all[n - 1].tag()], SAME).await?;
+        let mut left = None;
+        for event in known {
+            let Some(turn) = self.turn(&event).await? else {
+                continue;
+            };
+            if !turn.is_answered(&last.answer) {
+                continue;
+            }
+            match self.instead(&event, mark).await? {
+                None => return Ok((Where::In(event.thread), n)),
+                Some(other) => left = left.or(Some(other)),
+            }
+        }
+        if let Some(other) = left {
+            return Ok((Where::Fork(instead_of(&other)), n));
+        }
+        if let Some((fork, known)) = self.further_back(all).await? {
+            return Ok((Where::Fork(fork), known));
+        }
+        self.unknown(last).await
+    }
+
+    /// Returns the place of a message whose id an event has: of the same message.
+    async fn again(&self, event: Event, mark: &Mark) -> Result<Where, Problem> {
+        if !event.meta.tags.contains(&mark.tag()) {
+            let detail = "an earlier request with this id said something else: draw another id";
+            return Err(Problem::new(Slug::EventConflict, detail));
+        }
+        Ok(Where::Said(event))
+    }
+
+    /// Returns the place of a message that was said before, at the same place of the conversation:
+    /// while its turn runs, or for a client that got no answer, it is not said again.
+    async fn once_more(&self, event: Event) -> Result<Where, Problem> {
+        let turn = self.turn(&event).await?;
+        let outcome = turn.and_then(|turn| turn.outcome);
+        Ok(match outcome {
+            None => Where::Said(event),
+            Some(TurnOutcome::Done) if self.asked.is_retry => Where::Said(event),
+            Some(_) => Where::Fork(instead_of(&event)),
+        })
+    }
+
+    /// Returns a fork at the last exchange that the log has, and the number of exchanges up to it.
+    async fn further_back(&self, all: &[Mark]) -> Result<Option<(NewFork, usize)>, Problem> {
+        let n = self.chat.before.len();
+        let first = n.saturating_sub(1 + BACK);
+        let known = &all[first..n - 1];
+        if known.is_empty() {
+            return Ok(None);
+        }
+        let tags = known.iter().map(Mark::tag).collect();
+        let found = self.tagged(tags, SAME).await?;
+        for (index, mark) in known.iter().enumerate().rev() {
+            let tag = mark.tag();
+            for event in found.iter().filter(|it| it.meta.tags.contains(&tag)) {
+                let exchange = &self.chat.before[first + index];
+                let turn = self.turn(event).await?;
+                let Some(turn) = turn.filter(|turn| turn.is_answered(&exchange.answer)) else {
+                    continue;
+                };
+                let fork = NewFork {
+                    thread: event.thread.clone(),
+                    at: Some(turn.last),
+                    ..NewFork::default()
+                };
+                return Ok(Some((fork, first + index + 1)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the place of a message behind a conversation that the log does not have. In a named
+    /// thread somebody else may have led it: then its last answer is there.
+    async fn unknown(&self, last: &Exchange) -> Result<(Where, usize), Problem> {
+        let n = self.chat.before.len();
+        let Some(thread) = &self.asked.thread else {
+            return Ok((Where::New, 0));
+        };
+        let Some(row) = self.session.thread(thread).await? else {
+            return Ok((Where::In(thread.clone()), 0));
+        };
+        let newest = Query {
+            thread: Some(thread.clone()),
+            tags: vec![tag::RESPONSE.into()],
+            limit: NEWEST,
+            ..Query::default()
+        };
+        let newest = self.session.events(&newest).await?;
+        let answer = last.answer.trim();
+        if newest.iter().any(|reply| reply.text().trim() == answer) {
+            return Ok((Where::In(thread.clone()), n));
+        }
+        let fork = NewFork {
+            thread: thread.clone(),
+            at: Some(row.head),
+            ..NewFork::default()
+        };
+        Ok((Where::Fork(fork), 0))
+    }
+
+    /// Returns the inputs with any of these tags, the newest first.
+    async fn tagged(&self, tags: Vec<String>, limit: u32) -> Result<Vec<Event>, Problem> {
+        let query = Query {
+            tags,
+            limit,
+            ..Query::default()
+        };
+        let found = self.session.events(&query).await?;
+        Ok(found.into_iter().filter(Event::wakes).collect())
+    }
+
+    /// Returns a later input of the same thread that was said at the place of the new message.
+    async fn instead(&self, event: &Event, mark: &Mark) -> Result<Option<Event>, Problem> {
+        let query = Query {
+            thread: Some(event.thread.clone()),
+            tags: vec![mark.shared_tag()],
+            after: Some(event.seq),
+            order: Order::Ascending,
+            limit: 2,
+            ..Query::default()
+        };
+        let found = self.session.events(&query).await?;
+        Ok(found.into_iter().find(Event::wakes))
+    }
+
+    /// Returns the last turn about an input; none: it has not begun.
+    async fn turn(&self, input: &Event) -> Result<Option<Turn>, Problem> {
+        let query = Query {
+            thread: Some(input.thread.clone()),
+            tags: [
+                tag::STARTED,
+                tag::ENDED,
+                tag::RESPONSE,
+                "question",
+                "pending",
+            ]
+            .map(str::to_owned)
+            .into(),
+            after: Some(input.seq),
+            show: Show::All,
+            order: Order::Ascending,
+            limit: PAGE,
+            ..Query::default()
+        };
+        let (mut number, mut found) = (None, None::<Turn>);
+        for event in self.session.events(&query).await? {
+            match event.fact() {
+                Fact::TurnStarted(started) if started.batch.contains(&input.seq) => {
+                    number = Some(started.turn);
+                    found = Some(Turn {
+                        outcome: None,
+                        last: event.seq,
+                        answer: String::new(),
+                    });
+                }
+                Fact::TurnEnded(ended) if Some(ended.turn) == number => {
+                    if let Some(turn) = &mut found {
+                        turn.outcome = ended.outcome;
+                        turn.last = event.seq;
+                    }
+                    if ended.outcome != Some(TurnOutcome::Interrupted) {
+                        break;
+                    }
+                }
+                _ => {
+                    let text = number.and_then(|number| told(&event, number));
+                    if let (Some(turn), Some(text)) = (&mut found, text) {
+                        if !turn.answer.is_empty() {
+                            turn.answer.push_str("\n\n");
+                        }
+                        turn.answer.push_str(&text);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the instructions that the thread has not: with a named one they are told once.
+    async fn instructions(&self, thread: &ThreadId) -> Result<Option<&str>, Problem> {
+        let instructions = Some(self.chat.instructions.as_str()).filter(|text| !text.is_empty());
+        if instructions.is_none() || (self.asked.thread.is_some() && !self.chat.before.is_empty()) {
+            return Ok(None);
+        }
+        let row = self.session.thread(thread).await?;
+        let known = row.and_then(|row| Settings::of(&row.settings).prompt);
+        Ok(instructions.filter(|text| known.as_deref() != Some(*text)))
+    }
+}
+
+fn instead_of(event: &Event) -> NewFork {
+    NewFork {
+        thread: event.thread.clone(),
+        instead_of: Some(event.event_id),
+        ..NewFork::default()
+    }
+}

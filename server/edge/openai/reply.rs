@@ -1,0 +1,263 @@
+//! The answer to a message: the thread is followed from the message on until the turn about it is
+//! over.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::problem::{Problem, Slug};
+use thinkd_event::envelope::{Event, TurnOutcome};
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::withdrawn::Withdrawn;
+use thinkd_log::hint::{DeltaOutcome, Hint};
+use thinkd_log::query::{Query, Show};
+use thinkd_session::follow::{Follow, Seen};
+use thinkd_session::handle::Session;
+use thinkd_session::pieces::Pieces;
+use thinkd_words::failure::By;
+use thinkd_words::id::{Seq, ThreadId};
+
+/// Between two texts of one answer.
+const BETWEEN: &str = "\n\n";
+
+/// Tokens of the calls of a turn.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Used {
+    input: u64,
+    output: u64,
+    cached: u64,
+}
+
+/// The next thing of an answer.
+#[derive(Debug)]
+pub enum Next {
+    /// More words.
+    Words(String),
+    /// A comment of a submodule.
+    Remark(String),
+    /// The turn is over.
+    Over(Result<Used, Problem>),
+}
+
+/// An answer as it comes.
+pub struct Reply {
+    follow: Follow,
+    pieces: Pieces,
+    /// The message.
+    seq: Seq,
+    /// The turn about it, once it has begun.
+    turn: Option<u64>,
+    /// The pieces that come now are of that turn.
+    is_next: bool,
+    /// True if something was said.
+    has_said: bool,
+    /// The reply that is streamed, and the characters of it that were sent.
+    open: Option<(Uuid, usize)>,
+    used: Used,
+    failure: Option<String>,
+    /// Read, and not handed on yet.
+    ready: std::collections::VecDeque<Next>,
+}
+
+impl Used {
+    /// Returns the usage as this protocol says it.
+    pub fn shown(self) -> Value {
+        json!({
+            "prompt_tokens": self.input,
+            "completion_tokens": self.output,
+            "total_tokens": self.input + self.output,
+            "prompt_tokens_details": { "cached_tokens": self.cached },
+        })
+    }
+
+    fn add(&mut self, record: &thinkd_event::fact::calls::Record<'_>) {
+        let usage = record.get("usage");
+        let tokens = |key| usage.and_then(|it| it.get(key)).and_then(Value::as_u64);
+        self.input += tokens("input_tokens").unwrap_or(0);
+        self.output += tokens("output_tokens").unwrap_or(0);
+        self.cached += tokens("cached_tokens").unwrap_or(0);
+    }
+}
+
+/// Returns the words of an event of a turn that a client of this protocol is told: a reply, a
+/// question, a call that waits for a person.
+pub fn told(event: &Event, turn: u64) -> Option<Cow<'_, str>> {
+    match event.fact() {
+        Fact::Reply(reply) if reply.turn == turn => Some(event.text().into()),
+        Fact::Question(question) if question.turn == turn && question.trial.is_none() => {
+            let choices = question
+                .choices
+                .iter()
+                .map(|choice| format!("\n- {choice}"));
+            Some(format!("{}{}", event.text(), choices.collect::<String>()).into())
+        }
+        Fact::ApprovalPending(pending) if pending.turn == turn => {
+            let text = "waits for a person to approve it (console, Inbox)";
+            Some(format!("`{}` {text}: `{}`", pending.tool, pending.arguments).into())
+        }
+        _ => None,
+    }
+}
+
+impl Reply {
+    /// Follows the answer to a message. `is_next`: no other turn runs before the one about it.
+    pub async fn to(
+        session: &Session,
+        thread: &ThreadId,
+        seq: Seq,
+        is_next: bool,
+    ) -> Result<Self, Problem> {
+        let filter = Query {
+            thread: Some(thread.clone()),
+            show: Show::All,
+            ..Query::default()
+        };
+        let (mut follow, _) = session.follow(filter, Some(seq - 1)).await?;
+        follow.show_begun();
+        let mut pieces = session.pieces()?;
+        pieces.subscribe();
+        Ok(Self {
+            follow,
+            pieces,
+            seq,
+            turn: None,
+            is_next,
+            has_said: false,
+            open: None,
+            used: Used::default(),
+            failure: None,
+            ready: std::collections::VecDeque::new(),
+        })
+    }
+
+    /// Returns what comes next. Cancel safe.
+    pub async fn next(&mut self) -> Result<Next, Problem> {
+        loop {
+            if let Some(next) = self.ready.pop_front() {
+                return Ok(next);
+            }
+            let seen = self.follow.next().await;
+            match seen.map_err(thinkd_session::handle::Error::from)? {
+                Seen::Events { events, .. } => {
+                    for told in &events {
+                        let event = told.event();
+                        let event = event.map_err(thinkd_session::handle::Error::from)?;
+                        self.take(&event);
+                    }
+                }
+                Seen::Hint(hint) if self.is_next => {
+                    if let Some(hint) = self.pieces.unsent(hint) {
+                        self.hear(&hint);
+                    }
+                }
+                Seen::Hint(_) | Seen::CaughtUp => {}
+            }
+        }
+    }
+
+    fn hear(&mut self, hint: &Hint) {
+        match hint {
+            Hint::Delta(delta) => {
+                let sent = match self.open {
+                    Some((id, sent)) if id == delta.event_id => sent,
+                    _ => {
+                        self.begin();
+                        0
+                    }
+                };
+                self.open = Some((delta.event_id, sent + delta.text.chars().count()));
+                self.say(delta.text.clone());
+            }
+            Hint::DeltaEnd(end) if end.outcome == DeltaOutcome::Discarded => {
+                self.open = self.open.filter(|(id, _)| *id != end.event_id);
+            }
+            _ => {}
+        }
+    }
+
+    /// Begins a text behind another one.
+    fn begin(&mut self) {
+        if self.has_said {
+            self.ready.push_back(Next::Words(BETWEEN.to_owned()));
+        }
+    }
+
+    fn say(&mut self, words: String) {
+        if !words.is_empty() {
+            self.has_said = true;
+            self.ready.push_back(Next::Words(words));
+        }
+    }
+
+    fn take(&mut self, event: &Event) {
+        if event.seq <= self.seq {
+            return;
+        }
+        if let Some(text) = self.turn.and_then(|turn| told(event, turn)) {
+            let sent = self.open.take_if(|(id, _)| *id == event.event_id);
+            if sent.is_none() {
+                self.begin();
+            }
+            let sent = sent.map_or(0, |(_, sent)| sent);
+            self.say(text.chars().skip(sent).collect());
+            return;
+        }
+        match event.fact() {
+            Fact::TurnStarted(started) if started.batch.contains(&self.seq) => {
+                (self.turn, self.is_next) = (Some(started.turn), true);
+            }
+            Fact::Call(record) if self.is_ours(event) => self.used.add(&record),
+            Fact::Remark(remark) if Some(remark.turn) == self.turn => {
+                let text = format!("{}: {}\n", remark.submodule, remark.text);
+                self.ready.push_back(Next::Remark(text));
+            }
+            Fact::Failure(failed) if self.is_ours(event) => {
+                if !matches!(failed.who, By::Submodule(_) | By::Tool(_)) {
+                    self.failure = Some(failed.problem.text.to_owned());
+                }
+            }
+            Fact::TurnEnded(ended) => {
+                let handled = ended.handled.is_some_and(|handled| handled >= self.seq);
+                match ended.outcome {
+                    // What was interrupted is gone on with by the next turn.
+                    Some(TurnOutcome::Interrupted) => self.is_next = true,
+                    outcome if handled => self.end(outcome),
+                    _ => self.is_next = true,
+                }
+            }
+            Fact::Withdrawn(Withdrawn { input, .. }) if input == self.seq => {
+                let text = "the message was taken back before a turn came to it";
+                self.over(Err(Problem::new(Slug::TurnFailed, text)));
+            }
+            _ if event.ends_thread() => {
+                let text = "the thread has ended, and no turn came to the message";
+                self.over(Err(Problem::new(Slug::ThreadEnded, text)));
+            }
+            _ => {}
+        }
+    }
+
+    fn is_ours(&self, event: &Event) -> bool {
+        self.turn.is_some() && event.turn() == self.turn
+    }
+
+    fn end(&mut self, outcome: Option<TurnOutcome>) {
+        if outcome != Some(TurnOutcome::Failed) {
+            return self.over(Ok(self.used));
+        }
+        let why = self.failure.take();
+        let why = why.unwrap_or_else(|| "the log says why (GET /events)".into());
+        if self.has_said {
+            self.begin();
+            self.say(format!("(The turn failed: {why})"));
+            return self.over(Ok(self.used));
+        }
+        let detail = format!("the turn about the message failed: {why}");
+        self.over(Err(Problem::new(Slug::TurnFailed, detail)));
+    }
+
+    fn over(&mut self, how: Result<Used, Problem>) {
+        self.ready.push_back(Next::Over(how));
+    }
+}

@@ -1,0 +1,394 @@
+//! The body of `POST /v1/chat/completions`, read into what was said: instructions, the exchanges
+//! that the client repeats, and the new message.
+
+use axum::extract::Request;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::context::Edge;
+use crate::frame::Media;
+use crate::http::{body, check_json};
+use crate::json::{self, Body};
+use crate::limits::Limits;
+use crate::problem::{Problem, Slug, Wrongs};
+
+/// Most messages of a request.
+const MESSAGES_MAX: usize = 10_000;
+
+/// The members that are read. Others, such as the temperature, are the model's configuration here,
+/// and are read over.
+#[derive(Debug, Deserialize)]
+pub struct ChatRequest {
+    /// `thinkd`, or `thinkd/<thread>`.
+    pub model: String,
+    /// The conversation, oldest first.
+    pub messages: Vec<ChatMessage>,
+    /// True: the answer comes in pieces.
+    #[serde(default)]
+    pub stream: Option<bool>,
+    /// Options of a stream.
+    #[serde(default)]
+    pub stream_options: Option<StreamOptions>,
+    /// The client's name for its user: conversations of others are not found by it.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// Free members; `chat_id`, `conversation_id` and `thread_id` name the conversation.
+    #[serde(default)]
+    pub metadata: Option<Map<String, Value>>,
+    /// Another name for the conversation.
+    #[serde(default)]
+    pub prompt_cache_key: Option<String>,
+    #[serde(default)]
+    n: Option<u64>,
+    #[serde(default)]
+    tools: Option<Vec<Value>>,
+    #[serde(default)]
+    functions: Option<Vec<Value>>,
+    #[serde(default)]
+    tool_choice: Option<Value>,
+    #[serde(default)]
+    response_format: Option<ResponseFormat>,
+    #[serde(default)]
+    logprobs: Option<bool>,
+}
+
+/// Options of a stream.
+#[derive(Debug, Deserialize)]
+pub struct StreamOptions {
+    /// True: the last piece says the usage.
+    #[serde(default)]
+    pub include_usage: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ResponseFormat {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    json_schema: Option<Value>,
+}
+
+/// One message as the client has it.
+#[derive(Debug, Deserialize)]
+pub struct ChatMessage {
+    role: String,
+    #[serde(default)]
+    content: Value,
+}
+
+/// A part of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Piece {
+    /// Words.
+    Text(String),
+    /// An image.
+    Image(Media),
+    /// A sound.
+    Audio(Media),
+}
+
+/// Messages of the user, and the answer of the assistant to them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Exchange {
+    /// What the user said.
+    pub said: Vec<Piece>,
+    /// The answer.
+    pub answer: String,
+}
+
+/// A request, read.
+#[derive(Debug)]
+pub struct Chat {
+    /// The instructions of the client; empty: none.
+    pub instructions: String,
+    /// What was said before, oldest first.
+    pub before: Vec<Exchange>,
+    /// The new message.
+    pub said: Vec<Piece>,
+    /// The form that the client wants the answer in, in words.
+    pub form: Option<String>,
+    /// The members of the request that choose the conversation and the form of the response.
+    pub request: ChatRequest,
+}
+
+impl Body for ChatRequest {
+    fn check(&self, wrongs: &mut Wrongs) {
+        let mut refuse = |place: &str, detail: &str| {
+            wrongs.add(Slug::Unprocessable, place, detail);
+        };
+        if self.n.is_some_and(|n| n != 1) {
+            refuse("/n", "a thread gives one answer: leave n out, or send 1");
+        }
+        if self.logprobs == Some(true) {
+            refuse("/logprobs", "there are no logprobs of a turn: leave it out");
+        }
+        let is_offered = |tools: &Option<Vec<Value>>| tools.iter().any(|tools| !tools.is_empty());
+        let is_none = self.tool_choice.as_ref().is_some_and(|it| it == "none");
+        for (place, tools) in [("/tools", &self.tools), ("/functions", &self.functions)] {
+            if is_offered(tools) && !is_none {
+                let detail = "tools of the client are not offered to the decision: leave them out; \
+                              tools are added to the server (docs/add-a-tool.md, docs/mcp.md)";
+                refuse(place, detail);
+            }
+        }
+    }
+}
+
+/// Reads a request. Errors name the place in the body.
+pub async fn read(request: Request, edge: &Edge) -> Result<Chat, Problem> {
+    check_json(request.headers())?;
+    let limits = &edge.limits;
+    let bytes = body(request, limits.frame_bytes, limits.body_ms, limits.body_ms).await?;
+    let text = std::str::from_utf8(&bytes)
+        .map_err(|_| Problem::new(Slug::MalformedJson, "not JSON: not UTF-8"))?;
+    // Images stand in the texts, and the whole conversation in the list.
+    let wide = Limits {
+        text_bytes: limits.frame_bytes,
+        array_items: MESSAGES_MAX,
+        ..limits.clone()
+    };
+    let mut wrongs = Wrongs::default();
+    let members = json::members(text, &wide, &mut wrongs)?;
+    let parsed = json::body::<ChatRequest>(members, &mut wrongs);
+    let request = wrongs.or(parsed)?;
+    chat(request, limits.text_bytes)
+}
+
+fn chat(mut request: ChatRequest, text_bytes: usize) -> Result<Chat, Problem> {
+    let form = form(request.response_format.take())?;
+    let messages = std::mem::take(&mut request.messages);
+    if messages.is_empty() {
+        let detail = "messages is empty: say something as the user";
+        return Err(Problem::at(Slug::EmptyInput, "/messages", detail));
+    }
+    let last = messages.len() - 1;
+    let (mut instructions, mut before) = (Vec::new(), Vec::<Exchange>::new());
+    let mut said = Vec::new();
+    for (index, message) in messages.into_iter().enumerate() {
+        let place = format!("/messages/{index}");
+        let pieces = pieces(message.content, &format!("{place}/content"))?;
+        match &*message.role {
+            "system" | "developer" => instructions.extend(words(pieces)),
+            "user" => said.extend(pieces),
+            "assistant" if index == last => {
+                let detail = "the last message is the assistant's: nothing is said to answer";
+                return Err(Problem::at(Slug::EmptyInput, place, detail));
+            }
+            "assistant" => {
+                let answer = Vec::from_iter(words(pieces)).join("\n\n");
+                match before.last_mut().filter(|_| said.is_empty()) {
+                    Some(exchange) => {
+                        exchange.answer.push_str("\n\n");
+                        exchange.answer.push_str(&answer);
+                    }
+                    None => before.push(Exchange {
+                        said: std::mem::take(&mut said),
+                        answer,
+                    }),
+                }
+            }
+            "tool" | "function" => {
+                let detail = "no call of a client's tool waits for a result";
+                return Err(Problem::at(Slug::Unprocessable, place, detail));
+            }
+            other => {
+                let other: String = other.chars().take(40).collect();
+                let detail =
+                    format!("role {other:?} is not known: system, developer, user or assistant");
+                return Err(Problem::at(
+                    Slug::InvalidFrame,
+                    format!("{place}/role"),
+                    detail,
+                ));
+            }
+        }
+    }
+    let is_said = said.iter().any(|piece| match piece {
+        Piece::Text(text) => !text.trim().is_empty(),
+        Piece::Image(_) | Piece::Audio(_) => true,
+    });
+    if !is_said {
+        let detail = "nothing is said: the last message has no words and no media";
+        return Err(Problem::at(
+            Slug::EmptyInput,
+            format!("/messages/{last}"),
+            detail,
+        ));
+    }
+    let instructions = instructions.join("\n\n");
+    let texts = said.iter().filter_map(|piece| match piece {
+        Piece::Text(text) => Some(text.len()),
+        Piece::Image(_) | Piece::Audio(_) => None,
+    });
+    for (name, bytes) in [
+        ("the new message", texts.sum()),
+        ("system", instructions.len()),
+    ] {
+        if bytes > text_bytes {
+            let detail = format!(
+                "{name} has at most {text_bytes} bytes (limits.text_bytes); this one has {bytes}"
+            );
+            return Err(Problem::at(Slug::TextTooLarge, "/messages", detail));
+        }
+    }
+    Ok(Chat {
+        instructions,
+        before,
+        said,
+        form,
+        request,
+    })
+}
+
+fn words(pieces: Vec<Piece>) -> impl Iterator<Item = String> {
+    pieces.into_iter().filter_map(|piece| match piece {
+        Piece::Text(text) if !text.trim().is_empty() => Some(text),
+        _ => None,
+    })
+}
+
+fn form(wanted: Option<ResponseFormat>) -> Result<Option<String>, Problem> {
+    let Some(ResponseFormat { kind, json_schema }) = wanted else {
+        return Ok(None);
+    };
+    match (&*kind, json_schema) {
+        ("text", _) => Ok(None),
+        ("json_object", _) => Ok(Some("Reply with one JSON object and nothing else.".into())),
+        ("json_schema", Some(schema)) => {
+            let schema = schema.get("schema").unwrap_or(&schema);
+            Ok(Some(format!(
+                "Reply with one JSON value and nothing else. It fits this JSON schema: {schema}"
+            )))
+        }
+        _ => {
+            let detail = "response_format is text, json_object, or json_schema with a schema";
+            Err(Problem::at(Slug::InvalidFrame, "/response_format", detail))
+        }
+    }
+}
+
+/// Returns the parts of a message: its content is a text, a list of parts, or nothing.
+fn pieces(content: Value, place: &str) -> Result<Vec<Piece>, Problem> {
+    match content {
+        Value::Null => Ok(Vec::new()),
+        Value::String(text) => Ok(vec![Piece::Text(text)]),
+        Value::Array(parts) => {
+            let parts = parts.iter().enumerate();
+            let pieces = parts.map(|(index, part)| piece(part, &format!("{place}/{index}")));
+            pieces.collect()
+        }
+        _ => {
+            let detail = "content is a text, or a list of parts";
+            Err(Problem::at(Slug::InvalidFrame, place, detail))
+        }
+    }
+}
+
+fn piece(part: &Value, place: &str) -> Result<Piece, Problem> {
+    let wrong = |detail: &str| Problem::at(Slug::InvalidFrame, place, detail);
+    let text = |key: &str| part.get(key).and_then(Value::as_str);
+    match text("type").unwrap_or_default() {
+        kind @ ("text" | "input_text" | "refusal") => {
+            let key = if kind == "refusal" { kind } else { "text" };
+            let text = text(key).ok_or_else(|| wrong("this part has no text"))?;
+            Ok(Piece::Text(text.to_owned()))
+        }
+        "image_url" => {
+            let url = part.get("image_url");
+            let url = url.and_then(|it| it.as_str().or_else(|| it.get("url")?.as_str()));
+            let url = url.ok_or_else(|| wrong("image_url has no url"))?;
+            Ok(Piece::Image(data(url).ok_or_else(|| {
+                wrong("an image is sent as data:image/…;base64,…: no address is fetched")
+            })?))
+        }
+        "input_audio" => {
+            let audio = part.get("input_audio");
+            let data = audio.and_then(|it| it.get("data")?.as_str());
+            let data = data.ok_or_else(|| wrong("input_audio has no data"))?;
+            Ok(Piece::Audio(Media {
+                data: Some(data.to_owned()),
+                ..Media::default()
+            }))
+        }
+        other => {
+            let other: String = other.chars().take(40).collect();
+            let detail = format!("{other:?} is no type of part: text, image_url or input_audio");
+            Err(wrong(&detail))
+        }
+    }
+}
+
+/// Reads `data:<type>;base64,<data>`.
+fn data(url: &str) -> Option<Media> {
+    let (kind, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
+    Some(Media {
+        data: Some(data.to_owned()),
+        mime_type: Some(kind.to_owned()),
+        blob: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(messages: Value) -> Result<Chat, Problem> {
+        let body = json!({ "model": "thinkd", "messages": messages });
+        chat(serde_json::from_value(body).unwrap(), 1000)
+    }
+
+    #[test]
+    fn a_conversation_is_its_exchanges_and_the_new_message() {
+        let chat = read(json!([
+            { "role": "system", "content": "Be brief." },
+            { "role": "user", "content": "one" },
+            { "role": "assistant", "content": "uno" },
+            { "role": "user", "content": [{ "type": "text", "text": "two" }] },
+            { "role": "user", "content": "three" },
+        ]))
+        .unwrap();
+        assert_eq!(chat.instructions, "Be brief.");
+        let said = vec![Piece::Text("one".into())];
+        let answer = "uno".to_owned();
+        assert_eq!(chat.before, [Exchange { said, answer }]);
+        let texts = ["two", "three"].map(|text| Piece::Text(text.into()));
+        assert_eq!(chat.said, texts);
+    }
+
+    #[test]
+    fn a_request_that_says_nothing_is_refused_with_its_place() {
+        for (messages, place) in [
+            (json!([]), "/messages"),
+            (json!([{ "role": "user", "content": " " }]), "/messages/0"),
+            (json!([{ "role": "user" }]), "/messages/0"),
+            (
+                json!([{ "role": "user", "content": "hi" }, { "role": "assistant", "content": "ho" }]),
+                "/messages/1",
+            ),
+            (
+                json!([{ "role": "king", "content": "hi" }]),
+                "/messages/0/role",
+            ),
+            (
+                json!([{ "role": "tool", "content": "4", "tool_call_id": "x" }]),
+                "/messages/0",
+            ),
+            (
+                json!([{ "role": "user", "content": 4 }]),
+                "/messages/0/content",
+            ),
+            (
+                json!([{ "role": "user", "content": [{ "type": "image_url", "image_url": { "url": "https://example.org/a.png" } }] }]),
+                "/messages/0/content/0",
+            ),
+            (
+                json!([{ "role": "user", "content": "x".repeat(1001) }]),
+                "/messages",
+            ),
+        ] {
+            let refused = read(messages.clone()).unwrap_err();
+            assert_eq!(refused.errors[0].pointer, place, "{messages}");
+        }
+    }
+}
