@@ -15,6 +15,7 @@ use thinkd_event::draft::Part;
 use thinkd_event::envelope::{Event, TurnOutcome, tag};
 use thinkd_event::fact::Fact;
 use thinkd_event::fact::input::Mark;
+use thinkd_log::appended::Placed;
 use thinkd_log::query::{Order, Query, Show};
 use thinkd_runtime::fork::NewFork;
 use thinkd_runtime::turns::input::{InputContent, Received};
@@ -64,8 +65,11 @@ pub struct Asked {
 enum Where {
     /// In a conversation of its own.
     New,
-    /// In this thread.
+    /// In this thread, by whoever speaks there.
     In(ThreadId),
+    /// In the first of these threads where nobody was first: they cannot be told apart, as several
+    /// people had the same conversation so far. Each with an input that was said there instead.
+    Behind(Vec<(ThreadId, Option<Uuid>)>),
     /// In a fork.
     Fork(NewFork),
     /// It was said already.
@@ -103,56 +107,42 @@ pub async fn place(
     chat: &Chat,
     asked: &Asked,
 ) -> Result<Place, Problem> {
-    let all = marks(&asked.scope, &chat.before, &chat.said);
+    let mut all = marks(&asked.scope, &chat.before, &chat.said);
+    let mark = all.last_mut();
+    let mark = mark.ok_or_else(|| Problem::new(Slug::Internal, "a message without a mark"))?;
+    mark.id = asked.event_id;
+    let mark = mark.clone();
     let looking = Looking {
         session,
         chat,
         asked,
     };
     let (found, known) = looking.find(&all).await?;
-    let (mut mark, before) = (all.last().cloned(), &chat.before[known..]);
-    let mark = mark
-        .take()
-        .ok_or_else(|| Problem::new(Slug::Internal, "no mark"))?;
-    let key = asked.event_id.and_then(Key::new);
-    let prompt = match &found {
+    let thread = match &found {
+        Where::Said(event) => return Ok(said_before(event)),
         Where::New => None,
         Where::In(thread) => Some(thread),
+        Where::Behind(threads) => threads.first().map(|(thread, _)| thread),
         Where::Fork(fork) => Some(&fork.thread),
-        Where::Said(event) => {
-            return Ok(Place {
-                thread: event.thread.clone(),
-                event_id: event.event_id,
-                seq: event.seq,
-                is_next: false,
-                was_said: true,
-            });
-        }
     };
-    let told = match prompt {
+    let told = match thread {
         None => None,
         Some(thread) => looking.instructions(thread).await?,
     };
-    let parts = parts(session, edge, (chat, told, before)).await?;
-    let content = InputContent::Marked(mark, parts);
-    let (thread, received, placed) = match found {
-        Where::Fork(fork) => {
-            let wish = NewFork {
-                message: Some(content),
-                event_id: key,
-                ..fork
-            };
-            let made = session.fork(wish).await?;
-            (made.thread, Received::Started, made.said)
-        }
-        Where::In(thread) => {
-            let (received, placed) = session.submit(thread.clone(), key, content).await?;
-            (thread, received, placed)
-        }
-        Where::New | Where::Said(_) => {
-            let instructions = chat.instructions.clone();
+    let parts = parts(session, edge, (chat, told, &chat.before[known..])).await?;
+    let saying = Saying {
+        session,
+        mark,
+        parts,
+    };
+    match found {
+        Where::Said(event) => Ok(said_before(&event)),
+        Where::Fork(fork) => saying.forked(fork).await,
+        Where::In(thread) => saying.within(thread, None).await,
+        Where::New => {
+            let instructions = Some(chat.instructions.clone());
             let settings = Settings {
-                prompt: Some(instructions).filter(|text| !text.is_empty()),
+                prompt: instructions.filter(|text| !text.is_empty()),
                 ..Settings::default()
             };
             let new = NewThread {
@@ -160,12 +150,84 @@ pub async fn place(
                 ..NewThread::default()
             };
             let thread = session.create_thread(new).await?.thread;
-            let (received, placed) = session.submit(thread.clone(), key, content).await?;
-            (thread, received, placed)
+            let key = saying.mark.id.and_then(Key::new);
+            match saying.within(thread, key).await {
+                // The same request came twice at once.
+                Err(problem) if key.is_some() && problem.slug() == Slug::EventConflict => {
+                    let found = looking.by_id(&saying.mark).await?;
+                    found.map(|event| said_before(&event)).ok_or(problem)
+                }
+                placed => placed,
+            }
         }
-    };
+        Where::Behind(threads) => saying.behind(threads).await,
+    }
+}
+
+fn said_before(event: &Event) -> Place {
+    Place {
+        thread: event.thread.clone(),
+        event_id: event.event_id,
+        seq: event.seq,
+        is_next: false,
+        was_said: true,
+    }
+}
+
+/// A message on its way into a thread.
+struct Saying<'a> {
+    session: &'a Session,
+    mark: Mark,
+    parts: Vec<Part>,
+}
+
+impl Saying<'_> {
+    fn content(&self) -> InputContent {
+        InputContent::Marked(self.mark.clone(), self.parts.clone())
+    }
+
+    async fn within(&self, thread: ThreadId, key: Option<Key>) -> Result<Place, Problem> {
+        let said = self.session.submit(thread.clone(), key, self.content());
+        let (received, placed) = said.await?;
+        placed_in(thread, &placed, received)
+    }
+
+    async fn forked(&self, fork: NewFork) -> Result<Place, Problem> {
+        let wish = NewFork {
+            message: Some(self.content()),
+            ..fork
+        };
+        let made = self.session.fork(wish).await?;
+        placed_in(made.thread, &made.said, Received::Started)
+    }
+
+    /// Says the message in the first thread where nobody has gone on from here. The id of its event
+    /// is made of the place, so of two that go on at once the store lets one in.
+    async fn behind(&self, threads: Vec<(ThreadId, Option<Uuid>)>) -> Result<Place, Problem> {
+        let mut left = None;
+        for (thread, instead) in threads {
+            let slot = format!("{thread} {}", self.mark.after);
+            let slot = Uuid::new_v5(&Uuid::NAMESPACE_OID, slot.as_bytes());
+            if instead.is_none() {
+                match self.within(thread.clone(), Key::new(slot)).await {
+                    Ok(place) if !place.was_said || self.mark.id.is_some() => return Ok(place),
+                    Ok(_) => {}
+                    Err(problem) if problem.slug() == Slug::EventConflict => {}
+                    Err(problem) => return Err(problem),
+                }
+            }
+            left = left.or(Some((thread, instead.unwrap_or(slot))));
+        }
+        let Some((thread, input)) = left else {
+            return Err(Problem::new(Slug::Internal, "no thread to go on in"));
+        };
+        self.forked(instead_of(thread, input)).await
+    }
+}
+
+fn placed_in(thread: ThreadId, placed: &[Placed], received: Received) -> Result<Place, Problem> {
     let last = placed.last().map(|placed| &placed.shown.event);
-    let last = last.ok_or_else(|| Problem::new(Slug::Internal, "the message has no event"))?;
+    let last = last.ok_or_else(|| Problem::new(Slug::Internal, "a message without an event"))?;
     Ok(Place {
         thread,
         event_id: last.event_id,
@@ -234,10 +296,8 @@ impl Looking<'_> {
         let Some(mark) = all.last() else {
             return Ok((Where::New, 0));
         };
-        if let Some(id) = self.asked.event_id
-            && let Some(event) = self.session.event(id).await?
-        {
-            return Ok((self.again(event, mark).await?, n));
+        if let Some(event) = self.by_id(mark).await? {
+            return Ok((Where::Said(event), n));
         }
         // A first message begins a conversation, also one that somebody else has said before.
         if n > 0 || self.asked.scope.chat.is_some() {
@@ -251,21 +311,19 @@ impl Looking<'_> {
             return Ok((there.map_or(Where::New, Where::In), 0));
         };
         let known = self.tagged(vec![all[n - 1].tag()], SAME).await?;
-        let mut left = None;
+        let mut behind = Vec::new();
         for event in known {
-            let Some(turn) = self.turn(&event).await? else {
-                continue;
-            };
-            if !turn.is_answered(&last.answer) {
-                continue;
-            }
-            match self.instead(&event, mark).await? {
-                None => return Ok((Where::In(event.thread), n)),
-                Some(other) => left = left.or(Some(other)),
+            let turn = self.turn(&event).await?;
+            if turn.is_some_and(|turn| turn.is_answered(&last.answer)) {
+                let instead = self.instead(&event, mark).await?;
+                behind.push((event.thread, instead.map(|other| other.event_id)));
             }
         }
-        if let Some(other) = left {
-            return Ok((Where::Fork(instead_of(&other)), n));
+        if !behind.is_empty() {
+            // Where several fit, people who go on at once begin to look at different ones.
+            let first = usize::from_str_radix(&mark.with[..4], 16).unwrap_or(0) % behind.len();
+            behind.rotate_left(first);
+            return Ok((Where::Behind(behind), n));
         }
         if let Some((fork, known)) = self.further_back(all).await? {
             return Ok((Where::Fork(fork), known));
@@ -273,13 +331,23 @@ impl Looking<'_> {
         self.unknown(last).await
     }
 
-    /// Returns the place of a message whose id an event has: of the same message.
-    async fn again(&self, event: Event, mark: &Mark) -> Result<Where, Problem> {
-        if !event.meta.tags.contains(&mark.tag()) {
+    /// Returns the message that has the client's id. An id of another message is refused.
+    async fn by_id(&self, mark: &Mark) -> Result<Option<Event>, Problem> {
+        let (Some(id), Some(tag)) = (mark.id, mark.id_tag()) else {
+            return Ok(None);
+        };
+        let found = match self.session.event(id).await? {
+            Some(event) => Some(event),
+            None => self.tagged(vec![tag], 1).await?.pop(),
+        };
+        if found
+            .as_ref()
+            .is_some_and(|event| !event.meta.tags.contains(&mark.tag()))
+        {
             let detail = "an earlier request with this id said something else: draw another id";
             return Err(Problem::new(Slug::EventConflict, detail));
         }
-        Ok(Where::Said(event))
+        Ok(found)
     }
 
     /// Returns the place of a message that was said before, at the same place of the conversation:
@@ -290,7 +358,7 @@ impl Looking<'_> {
         Ok(match outcome {
             None => Where::Said(event),
             Some(TurnOutcome::Done) if self.asked.is_retry => Where::Said(event),
-            Some(_) => Where::Fork(instead_of(&event)),
+            Some(_) => Where::Fork(instead_of(event.thread, event.event_id)),
         })
     }
 
@@ -442,10 +510,10 @@ impl Looking<'_> {
     }
 }
 
-fn instead_of(event: &Event) -> NewFork {
+fn instead_of(thread: ThreadId, input: Uuid) -> NewFork {
     NewFork {
-        thread: event.thread.clone(),
-        instead_of: Some(event.event_id),
+        thread,
+        instead_of: Some(input),
         ..NewFork::default()
     }
 }

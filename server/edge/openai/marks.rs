@@ -75,6 +75,7 @@ pub fn marks(scope: &Scope, before: &[Exchange], said: &[Piece]) -> Vec<Mark> {
         marks.push(Mark {
             with: hex(&with),
             after: hex(after),
+            id: None,
         });
         with
     };

@@ -21,6 +21,8 @@ pub struct Mark {
     pub with: String,
     /// Of the conversation before it: inputs with the same one are said in place of one another.
     pub after: String,
+    /// The id that the client gives the message, if it does.
+    pub id: Option<Uuid>,
 }
 
 impl Mark {
@@ -32,6 +34,11 @@ impl Mark {
     /// The tag that it shares with the inputs that are said in its place.
     pub fn shared_tag(&self) -> String {
         format!("door-after:{}", self.after)
+    }
+
+    /// The tag of the client's id.
+    pub fn id_tag(&self) -> Option<String> {
+        self.id.map(|id| format!("door-id:{id}"))
     }
 }
 
@@ -83,7 +90,7 @@ impl<'a> Input<'a> {
     pub(super) fn specs() -> Vec<Spec> {
         vec![spec!(
             /// A client said something, or perceived something: one event a part, and the last part wakes the thread.
-            "input", ["input", "type:message|type:sensory", "part?", "door:<mark>?", "door-after:<mark>?", "answer?", "overrules?"];
+            "input", ["input", "type:message|type:sensory", "part?", "door:<mark>?", "door-after:<mark>?", "door-id:<id>?", "answer?", "overrules?"];
             /// the words, if it has words
             "text?" => "string",
             /// SHA-256 of an image's or sound's bytes: GET /blobs/{blob}
@@ -348,6 +355,7 @@ impl Draft {
     #[must_use]
     pub fn marked(self, mark: &Mark) -> Self {
         self.tagged([mark.tag(), mark.shared_tag()])
+            .tagged(mark.id_tag())
     }
 
     /// A named trigger. `payload` is the caller's; a `text` is added where it has none.

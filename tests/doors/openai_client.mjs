@@ -1,0 +1,60 @@
+// OpenAI's own client for Node, and the Vercel AI SDK, as they come from the registry.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+
+const require = createRequire(`${process.env.DOOR_MODULES}/`);
+const load = (name) => import(pathToFileURL(require.resolve(name)).href);
+const { default: OpenAI } = await load("openai");
+const { createOpenAI } = await load("@ai-sdk/openai");
+const { generateText, streamText } = await load("ai");
+
+const url = process.env.DOOR_URL;
+const get = async (path) => (await fetch(`${url}${path}`)).json();
+const inputs = async (thread) => (await get(`/events?thread=${thread}&tags=input&order=asc`)).items.map((event) => event.payload.text);
+const threadsOf = async (words) => (await get("/threads?lines=true&limit=100")).items.filter((row) => row.first?.text === words).map((row) => row.id);
+const user = (content) => ({ role: "user", content });
+const assistant = (content) => ({ role: "assistant", content });
+
+const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none" });
+const ask = async (messages) => (await client.chat.completions.create({ model: "thinkd", messages })).choices[0].message.content;
+const talk = [user("js one")];
+talk.push(assistant(await ask(talk)), user("js two"));
+assert.equal(talk[1].content, "ok: js one");
+let streamed = "";
+for await (const piece of await client.chat.completions.create({ model: "thinkd", messages: talk, stream: true })) streamed += piece.choices[0]?.delta.content ?? "";
+assert.equal(streamed, "ok: js two");
+const [thread] = await threadsOf("js one");
+assert.deepEqual(await inputs(thread), ["js one", "js two"]);
+assert.equal(await ask(talk), "ok: js two");
+assert.equal((await threadsOf("js one")).length, 2, "a regenerated answer is a fork");
+
+// Stop.
+const stream = await client.chat.completions.create({ model: "thinkd", messages: [user("slow js")], stream: true });
+for await (const piece of stream) if (piece.choices[0]?.delta.content) break;
+stream.controller.abort();
+const [stopped] = await threadsOf("slow js");
+for (let tries = 0; tries < 400; tries++) {
+  const ended = (await get(`/events?thread=${stopped}&tags=ended`)).items;
+  if (ended[0]?.payload.outcome === "cancelled") break;
+  assert.ok(tries < 399, "the turn goes on");
+  await new Promise((done) => setTimeout(done, 50));
+}
+await assert.rejects(client.chat.completions.create({ model: "gpt-4o", messages: talk }), OpenAI.NotFoundError);
+await assert.rejects(ask([user("fail js")]), OpenAI.InternalServerError);
+assert.equal((await threadsOf("fail js")).length, 1, "a failed turn is not had twice");
+
+// The AI SDK.
+const sdk = createOpenAI({ baseURL: `${url}/v1`, apiKey: "none" }).chat("thinkd");
+const first = await generateText({ model: sdk, messages: [user("ai one")] });
+assert.equal(first.text, "ok: ai one");
+assert.ok(first.usage.inputTokens >= 11);
+const messages = [user("ai one"), assistant(first.text), user("ai two")];
+let text = "";
+for await (const piece of streamText({ model: sdk, messages }).textStream) text += piece;
+assert.equal(text, "ok: ai two");
+const [other] = await threadsOf("ai one");
+assert.deepEqual(await inputs(other), ["ai one", "ai two"]);
+await assert.rejects(generateText({ model: sdk, messages: [user("fail ai")], maxRetries: 2 }));
+assert.equal((await threadsOf("fail ai")).length, 1, "a failed turn is not had twice");
+console.log("openai for Node", require("openai/package.json").version, "and the AI SDK", require("ai/package.json").version, "on Node", process.versions.node);

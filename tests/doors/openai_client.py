@@ -1,0 +1,120 @@
+"""OpenAI's own client for Python, as it comes from the registry."""
+
+import asyncio
+
+import openai
+from openai import AsyncOpenAI, OpenAI
+
+from door import BASE, conversations, decisions, inputs, outcomes, thread_of, until
+
+client = OpenAI(base_url=BASE, api_key="none")
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def assistant(text):
+    return {"role": "assistant", "content": text}
+
+
+def ask(messages, **more):
+    answer = client.chat.completions.create(model="thinkd", messages=messages, **more)
+    return answer.choices[0].message.content
+
+
+def stream(messages, **more):
+    pieces = client.chat.completions.create(model="thinkd", messages=messages, stream=True, **more)
+    return "".join(piece.choices[0].delta.content or "" for piece in pieces if piece.choices)
+
+
+# Talk, and stream: one thread.
+assert [model.id for model in client.models.list()][0] == "thinkd"
+talk = [user("py one")]
+talk += [assistant(ask(talk)), user("py two")]
+assert talk[1]["content"] == "ok: py one"
+talk += [assistant(stream(talk)), user("py three")]
+assert talk[3]["content"] == "ok: py two"
+assert ask(talk) == "ok: py three"
+[thread] = thread_of("py one")
+assert inputs(thread) == ["py one", "py two", "py three"], inputs(thread)
+
+# Usage, plain and at the end of a stream.
+whole = client.chat.completions.create(model="thinkd", messages=[user("py usage")])
+assert whole.usage.total_tokens >= 16 and whole.choices[0].finish_reason == "stop"
+pieces = client.chat.completions.create(
+    model="thinkd", messages=[user("py usage too")], stream=True, stream_options={"include_usage": True}
+)
+assert [piece.usage.total_tokens for piece in pieces if piece.usage][-1] >= 16
+
+# Regenerate and edit: branches, and what was said stays.
+again = talk[:3]
+assert ask(again) == "ok: py two"
+edited = talk[:2] + [user("py deux")]
+assert ask(edited) == "ok: py deux"
+assert sorted(inputs(branch)[1] for branch in thread_of("py one")) == ["py deux", "py two", "py two"]
+assert inputs(thread) == ["py one", "py two", "py three"]
+
+# Stop: hanging up in the middle cancels the turn.
+pieces = client.chat.completions.create(model="thinkd", messages=[user("slow py")], stream=True)
+for piece in pieces:
+    if piece.choices[0].delta.content:
+        break
+pieces.close()
+[stopped] = thread_of("slow py")
+until(lambda: outcomes(stopped) == ["cancelled"], "the turn is cancelled")
+assert ask([user("slow py"), assistant("ok: slow"), user("py go on")]) == "ok: py go on"
+assert inputs(stopped) == ["slow py", "py go on"], inputs(stopped)
+
+# Errors: the client's own classes, and no second try of a turn that failed.
+before = decisions()
+for wrong, error in [
+    (dict(model="gpt-4o", messages=[user("py")]), openai.NotFoundError),
+    (dict(model="thinkd", messages=[]), openai.BadRequestError),
+    (dict(model="thinkd", messages=[user("py")], n=2), openai.UnprocessableEntityError),
+    (dict(model="thinkd", messages=[user("fail py")]), openai.InternalServerError),
+]:
+    try:
+        client.chat.completions.create(**wrong)
+        raise SystemExit(f"not refused: {wrong}")
+    except error as problem:
+        assert problem.code and str(problem), problem
+assert len(inputs(thread_of("fail py")[0])) == 1
+tools = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}]
+try:
+    ask([user("py")], tools=tools)
+    raise SystemExit("tools are not refused")
+except openai.UnprocessableEntityError as problem:
+    assert problem.param == "tools"
+
+# A title beside the conversation makes no thread.
+known = conversations()
+assert ask([user("### Task:\nName this chat.")]) == "A Title"
+assert ask([user("Name it.")], extra_headers={"X-OpenWebUI-Task": "title_generation"}) == "A Title"
+assert conversations() == known
+
+# The same request again, as a client repeats it whose connection was cut.
+keyed = dict(extra_headers={"Idempotency-Key": "py-1"})
+before = decisions()
+assert ask([user("py once")], **keyed) == ask([user("py once")], **keyed) == "ok: py once"
+assert decisions() == before + 1 and len(thread_of("py once")) == 1
+
+
+# Many at once who say the same: a thread each.
+async def crowd():
+    people = AsyncOpenAI(base_url=BASE, api_key="none")
+
+    async def person(number):
+        said = [user("py hi")]
+        first = await people.chat.completions.create(model="thinkd", messages=said)
+        said += [assistant(first.choices[0].message.content), user(f"py secret {number}")]
+        await people.chat.completions.create(model="thinkd", messages=said)
+
+    await asyncio.gather(*(person(number) for number in range(20)))
+
+
+asyncio.run(crowd())
+secrets = [inputs(thread) for thread in thread_of("py hi")]
+assert sorted(len(said) for said in secrets) == [2] * 20, secrets
+assert len({said[1] for said in secrets}) == 20
+print("openai for Python", openai.__version__)
