@@ -26,6 +26,7 @@ pub mod client;
 mod doctor;
 mod events;
 mod fork;
+mod help;
 mod inbox;
 mod key;
 mod keyboard;
@@ -234,7 +235,7 @@ impl Program {
             let command = feature.command.as_ref()?;
             Some((command.options)(clap::Command::new(feature.name)))
         });
-        Line::command().subcommands(own)
+        help::with_examples(Line::command().subcommands(own))
     }
 
     /// Runs the command of a feature.

@@ -407,7 +407,7 @@ async fn a_call_and_its_result_are_one_line_of_the_log() {
         .start()
         .await;
     app.tell("hello").await;
-    let listed = out(&ended(&mut thinkd(&app, &["events"]), "").await);
+    let listed = out(&ended(&mut thinkd(&app, &["events", "--all"]), "").await);
     let lines = Vec::from_iter(listed.lines());
     let found = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
     assert_eq!(found(" ⇒ "), 1, "{listed}");
@@ -437,7 +437,7 @@ async fn a_call_and_its_result_are_one_line_of_the_log() {
     let calls = out(&ended(&mut thinkd(&app, &["events", "--tags", "action"]), "").await);
     assert_eq!(calls.lines().count(), 2, "{calls}");
     // Followed live: the same.
-    let mut child = thinkd(&app, &["events", "--follow", "-n", "1"])
+    let mut child = thinkd(&app, &["events", "--all", "--follow", "-n", "1"])
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -655,7 +655,11 @@ async fn d4_11_the_log_reads_as_lines() {
         .env("THINKD_TURN__FOLLOW_UP", false);
     let app = setup.start().await;
     app.tell("hello").await;
-    let listed = out(&ended(&mut thinkd(&app, &["events", "--limit", "500"]), "").await);
+    let talk = out(&ended(&mut thinkd(&app, &["events"]), "").await);
+    let said = ["user: hello", "reply: ok: hello"].map(|words| talk.contains(words));
+    assert_eq!((talk.lines().count(), said), (2, [true; 2]), "{talk}");
+    let all = ["events", "--limit", "500", "--all"];
+    let listed = out(&ended(&mut thinkd(&app, &all), "").await);
     let position = |what: &str| {
         let found = listed.lines().position(|line| line.contains(what));
         found.unwrap_or_else(|| panic!("{what:?} is not in\n{listed}"))

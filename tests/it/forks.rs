@@ -7,6 +7,8 @@ use thinkd::words::id::fresh;
 
 use crate::support::*;
 
+mod views;
+
 /// The outcome of a fork.
 struct Forked {
     thread: String,
@@ -648,3 +650,41 @@ async fn the_terminal_forks_a_thread() {
     assert_eq!(code, Some(1), "{words}");
     assert!(words.contains("there is no thread nobody"), "{words}");
 }
+
+on_both!(
+    forks_are_named_in_the_order_in_which_they_were_made,
+    |medium| {
+        let gate = Gate::new();
+        gate.open();
+        let (_stub, app) = spoken_until(medium, &gate).await;
+        let ids = ["z", "a", "m"];
+        for id in ids {
+            fork(&app, "main", json!({ "thread": id })).await;
+        }
+        let row = app.get("/threads/main").await.expect(200);
+        let named = row["forks"].as_array().unwrap().iter();
+        assert!(named.map(|it| it["thread"].as_str().unwrap()).eq(ids));
+        // An error in the first message names its place in the body.
+        for (message, place) in [
+            (
+                json!({ "images": [{ "data": "AAAA" }] }),
+                "/message/images/0",
+            ),
+            (json!({ "text": 4 }), "/message/text"),
+            (
+                json!({ "text": "x", "event_id": "none" }),
+                "/message/event_id",
+            ),
+        ] {
+            let body = json!({ "message": message });
+            let refused = app.post("/threads/main/fork", body).await;
+            assert!(
+                refused.status == 400 || refused.status == 415,
+                "{}",
+                refused.text
+            );
+            let pointer = refused.body["errors"][0]["pointer"].as_str().unwrap();
+            assert_eq!(pointer, place, "{}", refused.text);
+        }
+    }
+);

@@ -36,6 +36,9 @@ pub struct Options {
     /// How many of the newest
     #[arg(short = 'n', long, default_value_t = 50)]
     limit: u32,
+    /// With the inner steps: comments of voices, calls of tools, states
+    #[arg(short, long)]
+    all: bool,
     /// With the records of model calls and other details
     #[arg(long)]
     debug: bool,
@@ -43,6 +46,11 @@ pub struct Options {
     #[arg(long)]
     json: bool,
 }
+
+/// Tags of the talk: what people and the mind say to one another, what waits for people, failures.
+const TALK: [&str; 7] = [
+    "input", "response", "message", "question", "answer", "approval", "failure",
+];
 
 /// Most events of a page.
 const PAGE: u32 = 500;
@@ -63,7 +71,7 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
         options,
         lines,
     };
-    let mut filters = vec![reader.filters(&options.tags)];
+    let mut filters = vec![reader.filters(&options.shown())];
     if options.debug {
         // Debug events come only to those who ask for the tag: the union of both is all.
         filters.push(reader.filters(&["debug".to_owned()]));
@@ -83,6 +91,18 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
         tokio::try_join!(follows, reader.show_overdue())?;
     }
     Ok(())
+}
+
+impl Options {
+    /// Returns the tags of the events to show: the talk, unless something else is asked for. For
+    /// programs, which read JSON, all.
+    fn shown(&self) -> Vec<String> {
+        let asked = !self.tags.is_empty() || self.text.is_some();
+        match self.all || self.debug || self.json || asked {
+            true => self.tags.clone(),
+            false => TALK.map(str::to_owned).into(),
+        }
+    }
 }
 
 struct Reader<'a> {
