@@ -21,7 +21,7 @@ export interface Settings {
   url: string;
   /** A key or token, or a function that gets one. It is asked for at each connection and request, and when the last one is about to end. */
   token?: string | (() => string | undefined | Promise<string | undefined>);
-  /** The class of WebSockets, where there is no global one. */
+  /** The class of WebSockets, where there is no global one. HTTP needs none. */
   webSocket?: SocketClass;
   /** The function `fetch`, where there is no global one. */
   fetch?: typeof fetch;
@@ -50,7 +50,6 @@ export class Client {
   constructor(settings: Settings) {
     const base = settings.url.replace(/^ws/, "http").replace(/\/+$/, "");
     const socket = settings.webSocket ?? (globalThis.WebSocket as unknown as SocketClass | undefined);
-    if (!socket) throw new Error("there is no global WebSocket here: pass one as `webSocket`");
     this.token = settings.token;
     const token = async () => (typeof this.token === "function" ? this.token() : this.token);
     this.api = new Api(requester(base, token, settings.fetch ?? globalThis.fetch.bind(globalThis)));
@@ -62,7 +61,7 @@ export class Client {
     );
   }
 
-  /** Connects, and stays connected until `close` or a final refusal. */
+  /** Connects, and stays connected until `close` or a final refusal. Throws where there is no class of WebSockets. */
   connect(): this {
     this.#connection.open();
     return this;

@@ -42,7 +42,8 @@ export interface Ends {
 /** What a connection needs. */
 export interface Needs {
   address: string;
-  socket: SocketClass;
+  /** Absent where only HTTP is used. */
+  socket: SocketClass | undefined;
   token: Token;
   /** Whether `token` may bring another one the next time. */
   renewable(): boolean;
@@ -125,12 +126,14 @@ export class Connection {
   }
 
   #try(): void {
+    const { address, socket: SocketOf } = this.#needs;
+    if (!SocketOf) throw new Error("there is no global WebSocket here: pass one as `webSocket`");
     clearTimeout(this.#retry);
     this.#attempt += 1;
     this.#set({ kind: "connecting", attempt: this.#attempt });
     let socket: Socket;
     try {
-      socket = new this.#needs.socket(this.#needs.address);
+      socket = new SocketOf(address);
     } catch (error) {
       this.#wait(1006, String(error));
       return;
