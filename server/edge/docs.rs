@@ -12,25 +12,18 @@ use super::console::kind;
 use super::http::openapi;
 use super::websocket::asyncapi;
 
-/// The policy of the pages: they load files of this server, nothing inline but styles (Swagger UI
-/// sets some), and make no code from text.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
-                      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// The policy of the pages: they load files of this server, nothing inline, and make no code from text.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// A file that the pages load: its name, its bytes.
 type Asset = (&'static str, &'static [u8]);
 
-const SMALL: [Asset; 4] = [
+const ASSETS: [Asset; 4] = [
+    ("contract.js", include_bytes!("docs/contract.js")),
     ("openapi.js", include_bytes!("docs/openapi.js")),
     ("asyncapi.js", include_bytes!("docs/asyncapi.js")),
-    ("asyncapi.css", include_bytes!("docs/asyncapi.css")),
     ("page.css", include_bytes!("docs/page.css")),
-];
-
-/// Sent as they lie here.
-const COMPRESSED: [Asset; 2] = [
-    ("swagger-ui.js", include_bytes!("docs/swagger-ui.js.gz")),
-    ("swagger-ui.css", include_bytes!("docs/swagger-ui.css.gz")),
 ];
 
 /// The contracts, written when a client first asks for them: it took a quarter of a start.
@@ -52,18 +45,8 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
         .route("/docs", get(http))
         .route("/docs/asyncapi", get(socket))
         .route("/docs/assets/asyncapi.json", get(frames));
-    for (name, bytes) in SMALL {
+    for (name, bytes) in ASSETS {
         let answer = move || async move { file(kind(name), bytes) };
-        router = router.route(&format!("/docs/assets/{name}"), get(answer));
-    }
-    for (name, bytes) in COMPRESSED {
-        let answer = move || async move {
-            (
-                [(header::CONTENT_ENCODING, "gzip")],
-                file(kind(name), bytes),
-            )
-                .into_response()
-        };
         router = router.route(&format!("/docs/assets/{name}"), get(answer));
     }
     router

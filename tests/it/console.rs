@@ -277,8 +277,7 @@ fn addresses(kind: &str, text: &str) -> Vec<String> {
             ("from\"", '"'),
             ("import(\"", '"'),
             ("import(`", '`'),
-            ("url: '", '\''),
-            ("fetch('", '\''),
+            ("load('", '\''),
         ],
         _ => &[],
     };
@@ -344,14 +343,11 @@ async fn the_console_and_the_documents_are_found_below_any_path() {
             bytes.to_vec()
         };
         let text = String::from_utf8_lossy(&bytes);
-        // The library that shows the document has addresses of its own, which it is not told to use.
-        if !url.path().ends_with("swagger-ui.js") {
-            next.extend(
-                addresses(&kind, &text)
-                    .iter()
-                    .map(|it| from.join(it).unwrap()),
-            );
-        }
+        next.extend(
+            addresses(&kind, &text)
+                .iter()
+                .map(|it| from.join(it).unwrap()),
+        );
     }
     for wanted in [
         "console/",
@@ -359,6 +355,7 @@ async fn the_console_and_the_documents_are_found_below_any_path() {
         "console/assets/Log.js",
         "console/icon.svg",
         "docs/assets/page.css",
+        "docs/assets/contract.js",
         "docs/assets/asyncapi.json",
         "openapi.json",
         "asyncapi.yaml",
