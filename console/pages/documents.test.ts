@@ -89,6 +89,21 @@ for (const file of ["README.md", "docs/frontend.md"]) {
     await one.close();
   });
 
+  test(`${file}: a refusal is shown with the words that were refused, and what is said next is stored`, async () => {
+    const one = await open(1280, 700);
+    await thinkd.say("here");
+    await line(one.page, "here").waitFor();
+    for (const words of ["\u2003\u2003", "and next"]) {
+      await input(one.page).fill(words);
+      await input(one.page).press("Enter");
+    }
+    await one.page.getByText(/^\s+\(.+\)$/).waitFor();
+    await line(one.page, "and next").waitFor();
+    assert.deepEqual([await one.page.getByText("not stored yet").count(), await stored("and next")], [0, 1]);
+    one.clean();
+    await one.close();
+  });
+
   test(`${file}: after 30 messages the input is in view, and a reader who scrolled up stays there`, async () => {
     const one = await open(390, 600);
     for (let at = 1; at <= 30; at += 1) {
