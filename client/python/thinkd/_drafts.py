@@ -1,0 +1,69 @@
+"""Replies while they are written: each piece once, also over reconnections, after which the server sends a reply from its beginning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+_MOST = 256  # more replies at a time than any space writes
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A piece of a reply to come. A hint: the event with the same `event_id` has the whole text and replaces all pieces."""
+
+    event_id: str
+    """The id that the reply's event will have."""
+    thread: str
+    """The thread that replies."""
+    at: int
+    """The place where the piece begins. Text behind it that came before is replaced."""
+    text: str
+    """The piece."""
+    draft: str
+    """The reply as far as it has come, this piece included."""
+    discarded: bool = False
+    """The reply is taken back: no event follows."""
+
+
+class Drafts:
+    """The drafts of one stream."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._places: dict[str, int] = {}
+
+    def delta(self, frame: dict[str, Any]) -> Delta | None:
+        """Takes a piece in, and returns the part of it that is new. A piece behind a hole is left out: the event will have it."""
+        event_id, at, text = str(frame["event_id"]), int(frame["at"]), str(frame["text"])
+        known = self._texts.get(event_id, "")
+        place = self._places.get(event_id, 0)
+        if at != 0 and at != place:
+            return None
+        self._places.pop(event_id, None)
+        self._places[event_id] = at + len(text)
+        if len(self._places) > _MOST:
+            oldest = next(iter(self._places))
+            del self._places[oldest]
+            self._texts.pop(oldest, None)
+        if known.startswith(text, at):
+            return None  # known from before the reconnection
+        same = 0
+        while same < len(text) and known[at + same : at + same + 1] == text[same]:
+            same += 1
+        draft = known[: at + same] + text[same:]
+        self._texts[event_id] = draft
+        return Delta(event_id, str(frame["thread"]), at + same, text[same:], draft)
+
+    def end(self, frame: dict[str, Any]) -> Delta | None:
+        """Takes the end of the pieces in."""
+        event_id = str(frame["event_id"])
+        if frame["outcome"] != "discarded":
+            return None
+        self.forget(event_id)
+        return Delta(event_id, str(frame["thread"]), 0, "", "", discarded=True)
+
+    def forget(self, event_id: str) -> None:
+        """The event itself is there."""
+        self._texts.pop(event_id, None)
+        self._places.pop(event_id, None)
