@@ -50,7 +50,7 @@ class AsyncThinkd:
     async def close(self) -> None:
         """Ends all streams. A message that waits for its acknowledgement fails with `Closed`."""
         self._line.closed = True
-        await asyncio.gather(*(one.close() for one in list(self._open)))
+        await asyncio.gather(*(one._stream.close() for one in list(self._open)))
 
     async def __aenter__(self) -> AsyncThinkd:
         return await self.connect()
@@ -153,11 +153,11 @@ class AsyncThinkd:
                 return await self.post(path, body)
             except (Unreachable, Unavailable) as error:
                 attempt += 1
-                seconds = pause(attempt, 1006)
-                if not self._line.reached or loop.time() + seconds > end:
+                left = end - loop.time()
+                if not self._line.reached or left <= 0:
                     error.event_id = event_id
                     raise
-                await asyncio.sleep(seconds)
+                await asyncio.sleep(min(left, pause(attempt, 1006)))
 
     def _kept(self, items: _Opened) -> _Opened:
         self._open.add(items)

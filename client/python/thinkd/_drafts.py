@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .events import Reply
+
 _MOST = 256  # more replies at a time than any space writes
 
 
 @dataclass(frozen=True)
 class Delta:
-    """A piece of a reply to come. A hint: the event with the same `event_id` has the whole text and replaces all pieces."""
+    """A piece of a reply. All pieces are there before the event `Reply` with the same `event_id`, and join to its text."""
 
     event_id: str
     """The id that the reply's event will have."""
@@ -48,22 +50,29 @@ class Drafts:
             self._texts.pop(oldest, None)
         if known.startswith(text, at):
             return None  # known from before the reconnection
-        same = 0
+        return self._joined(event_id, str(frame["thread"]), at, text)
+
+    def reply(self, reply: Reply) -> Delta | None:
+        """Takes the reply itself in, and returns the part of it that did not come in pieces."""
+        missing = None if self._texts.get(reply.event_id, "") == reply.text else self._joined(reply.event_id, reply.thread, 0, reply.text)
+        self._forget(reply.event_id)
+        return missing
+
+    def _joined(self, event_id: str, thread: str, at: int, text: str) -> Delta:
+        known, same = self._texts.get(event_id, ""), 0
         while same < len(text) and known[at + same : at + same + 1] == text[same]:
             same += 1
-        draft = known[: at + same] + text[same:]
-        self._texts[event_id] = draft
-        return Delta(event_id, str(frame["thread"]), at + same, text[same:], draft)
+        draft = self._texts[event_id] = known[: at + same] + text[same:]
+        return Delta(event_id, thread, at + same, text[same:], draft)
 
     def end(self, frame: dict[str, Any]) -> Delta | None:
         """Takes the end of the pieces in."""
         event_id = str(frame["event_id"])
         if frame["outcome"] != "discarded":
             return None
-        self.forget(event_id)
+        self._forget(event_id)
         return Delta(event_id, str(frame["thread"]), 0, "", "", discarded=True)
 
-    def forget(self, event_id: str) -> None:
-        """The event itself is there."""
+    def _forget(self, event_id: str) -> None:
         self._texts.pop(event_id, None)
         self._places.pop(event_id, None)

@@ -89,6 +89,8 @@ class Catalogue:
             envelope: dict[str, Any] = {name: raw[name] for name in _ENVELOPE}
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError("this is no event") from error
+        if not all(isinstance(tag, str) for tag in tags):
+            raise ValueError("this is no event")
         envelope |= {"payload": payload, "tags": tags, "text": text if isinstance(text, str) else ""}
         kind = self._kind(tags)
         members = _members(kind, payload)

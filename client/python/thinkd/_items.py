@@ -23,6 +23,7 @@ class _Items(AsyncIterator[Item], Generic[Item]):
     """An iterator over a stream. It survives a cancelled `__anext__`, and ends its connection when it is dropped."""
 
     def __init__(self, stream: Stream, deltas: bool) -> None:
+        self._started: asyncio.Future[None] | None = asyncio.ensure_future(self._start())
         self._stream = stream
         self._deltas = Drafts() if deltas else None
         self._ready: deque[Any] = deque()
@@ -47,7 +48,20 @@ class _Items(AsyncIterator[Item], Generic[Item]):
                 await self._stream.close()
         return self._ready.popleft()  # type: ignore[no-any-return]
 
+    async def _start(self) -> None:
+        """Begins at once, so that nothing is missed before the first item is asked for."""
+        await self._stream.begin()
+
+    async def _wait_started(self) -> None:
+        self._started = self._started or asyncio.ensure_future(self._start())
+        try:
+            await asyncio.shield(self._started)
+        except Unreachable:
+            self._started = None  # the next call tries anew
+            raise
+
     async def _frame(self) -> dict[str, Any]:
+        await self._wait_started()
         return await self._stream.receive()
 
     def _take(self, frame: dict[str, Any]) -> None:
@@ -59,12 +73,14 @@ class _Items(AsyncIterator[Item], Generic[Item]):
 
     def _event(self, frame: dict[str, Any]) -> Event:
         try:
-            event = event_of(frame["event"])
+            return event_of(frame["event"])
         except ValueError as error:
             raise Unreachable(f"{error}, so this is no thinkd") from None
-        if self._deltas:
-            self._deltas.forget(event.event_id)
-        return event
+
+    def _hand(self, event: Event) -> None:
+        if self._deltas and isinstance(event, Reply) and (missing := self._deltas.reply(event)):
+            self._ready.append(missing)
+        self._ready.append(event)
 
     async def close(self) -> None:
         """Ends the iteration and its connection."""
@@ -84,18 +100,25 @@ class _Items(AsyncIterator[Item], Generic[Item]):
 
 
 class AsyncEvents(_Items[Item]):
-    """Events of a thread or of the whole space, each once, also over lost connections."""
+    """Events of a thread or of the whole space, each once, also over lost connections. Awaited, it waits until the subscription stands."""
 
     def __init__(self, stream: Stream, deltas: bool, follow: bool) -> None:
         super().__init__(stream, deltas)
         self._follow = follow
 
+    def __await__(self) -> Generator[Any, None, AsyncEvents[Item]]:
+        return self._begun().__await__()
+
+    async def _begun(self) -> AsyncEvents[Item]:
+        await self._wait_started()
+        return self
+
     def _take(self, frame: dict[str, Any]) -> None:
         if frame["type"] == "event":
-            self._ready.append(self._event(frame))
+            self._hand(self._event(frame))
         elif frame["type"] == "caught_up":
             self._over = not self._follow
-        else:
+        elif frame["type"] != "status":
             self._delta(frame)
 
 
@@ -119,11 +142,11 @@ class AsyncTurn(_Items[Item]):
         self._own = {self.seq}
         self._turn: int | None = None
         self._goes_on = False
+        self._running = False  # the turn that runs is about the message; its start may be stored later than its pieces come
         self._other: list[Event] = []  # of a turn that began before the message, and may answer it
         self._end = None if timeout is None else asyncio.get_running_loop().time() + timeout
         self._timeout = timeout
         self._early: list[dict[str, Any]] = []
-        self._stored = asyncio.ensure_future(self._store()) if self.event_id is not None else None
 
     @property
     def text(self) -> str:
@@ -134,8 +157,7 @@ class AsyncTurn(_Items[Item]):
         return self._wait_stored().__await__()
 
     async def _wait_stored(self) -> AsyncTurn[Item]:
-        if self._stored:
-            await self._in_time(asyncio.shield(self._stored))
+        await self._in_time(self._wait_started())
         return self
 
     async def _frame(self) -> dict[str, Any]:
@@ -152,18 +174,21 @@ class AsyncTurn(_Items[Item]):
             error.event_id = self.event_id
             raise error from None
 
-    async def _store(self) -> None:
+    async def _start(self) -> None:
         """Says the message, and waits for its acknowledgement."""
+        if self.event_id is None:
+            return await self._stream.begin()
         try:
             frame = await self._stream.receive()
             while frame["type"] != "ack":
-                self._early.append(frame)
+                if frame["type"] != "status":
+                    self._early.append(frame)
                 frame = await self._stream.receive()
         except ThinkdError as error:
             error.event_id = self.event_id
             raise
         seqs = [int(placed["seq"]) for placed in frame["events"]]
-        self.seq, self._own = seqs[-1], set(seqs)
+        self.seq, self._own, self._running = seqs[-1], set(seqs), frame["status"] == "started"
         seen = {early["event"]["seq"] for early in self._early if early["type"] == "event"}
         if seqs[0] <= (self._stream.cursor or 0) and seqs[0] not in seen:
             self._early.clear()  # it was stored before this stream began
@@ -172,7 +197,9 @@ class AsyncTurn(_Items[Item]):
     def _take(self, frame: dict[str, Any]) -> None:
         if frame["type"] == "event":
             self._consider(self._event(frame))
-        elif self._turn is not None and frame["type"] != "caught_up":
+        elif frame["type"] == "status":
+            self._running |= frame["status"] == "thinking" and frame["queued"] == 0
+        elif frame["type"] != "caught_up" and self._running:
             self._delta(frame)
 
     def _consider(self, event: Event) -> None:
@@ -182,7 +209,7 @@ class AsyncTurn(_Items[Item]):
         elif event.seq < seq:
             return
         elif kind == ("turn", "started") and (self._goes_on or seq in payload.get("batch", ())):
-            self._turn, self._goes_on = payload.get("turn"), False
+            self._turn, self._goes_on, self._running = payload.get("turn"), False, True
             self._hand(event)
         elif kind == ("turn", "ended"):
             self._ended(event)
@@ -223,4 +250,4 @@ class AsyncTurn(_Items[Item]):
             self.replies.append(event)
         elif isinstance(event, Failure) or "failure" in event.tags:
             self.failures.append(event)
-        self._ready.append(event)
+        super()._hand(event)

@@ -14,6 +14,7 @@ from .errors import ThinkdError, Unreachable, problem_error, refusal
 
 _FRAME = 64 << 20  # bytes of the largest frame that is read
 _HELLO = 10.0  # seconds for each step of an opening
+_GOODBYE = 1.0  # seconds for the end of a connection
 _FIRST, _MOST = 0.1, 5.0  # seconds before the first and the later tries
 
 
@@ -43,7 +44,7 @@ class Socket:
     async def open(cls, address: str, token: str | None) -> Socket:
         """Connects and authenticates. Raises `Lost` where another try makes sense, else a `ThinkdError`."""
         try:
-            connection = await _Connect(address, open_timeout=_HELLO, max_size=_FRAME)
+            connection = await _Connect(address, open_timeout=_HELLO, close_timeout=_GOODBYE, max_size=_FRAME)
         except InvalidStatus as error:
             raise _refused(error) from None
         except InvalidURI as error:

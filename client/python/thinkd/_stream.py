@@ -32,6 +32,8 @@ class Line:
 
     async def open(self) -> Socket:
         """Opens a socket, once."""
+        if self.closed:
+            raise Closed("the client is closed")
         socket = await Socket.open(self.address, await secret(self.token()))
         if self.closed:
             socket.abort()
@@ -64,7 +66,7 @@ class Stream:
         self._pending: asyncio.Task[dict[str, Any]] | None = None
 
     async def receive(self) -> dict[str, Any]:
-        """The next frame of type `event` (each once), `ack` (of the message), `caught_up`, `delta` or `delta_end`. Cancelling this loses none."""
+        """The next frame of type `event` (each once), `ack` (of the message), `caught_up`, `delta`, `delta_end` or `status`. Cancelling this loses none."""
         while True:
             try:
                 socket = self._socket or await self._connect()
@@ -86,6 +88,11 @@ class Stream:
             except ThinkdError:
                 self.abort()
                 raise
+
+    async def begin(self) -> None:
+        """Subscribes, so that no later event is missed."""
+        if not self._socket:
+            await self._connect()
 
     async def restart(self, after: int) -> None:
         """Replays from another place."""
@@ -136,11 +143,11 @@ class Stream:
             return
         if not self._line.reached:
             raise Unreachable(f"no answer from {self._line.address}: {self._lost}")
-        seconds = pause(self._attempt, self._lost.code)
-        if self._loop.time() + seconds > self._since + self._line.patience:
-            self._since = self._loop.time()  # the next call tries anew
-            raise Unreachable(f"no answer from {self._line.address} for {self._line.patience:g} s: {self._lost}")
-        await asyncio.sleep(seconds)
+        left = self._since + self._line.patience - self._loop.time()
+        if left <= 0:
+            lost, self._lost, self._attempt = self._lost, None, 0  # the next call tries anew
+            raise Unreachable(f"no answer from {self._line.address} for {self._line.patience:g} s: {lost}")
+        await asyncio.sleep(min(left, pause(self._attempt, self._lost.code)))
 
     async def _subscribe(self, socket: Socket) -> None:
         epoch = socket.hello["epoch"]
@@ -217,7 +224,7 @@ class Stream:
         elif kind == "pong" or (kind == "caught_up" and own == self._id):
             self.cursor = max(self.cursor or 0, frame["after"])
             return bool(kind == "caught_up")
-        return kind == "delta" or kind == "delta_end"
+        return kind in ("delta", "delta_end") or (kind == "status" and frame["thread"] == self._wish.get("thread"))
 
     def _refused(self, own: object, problem: object) -> None:
         error = problem_error(problem)

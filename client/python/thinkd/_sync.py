@@ -229,7 +229,7 @@ class Thinkd:
         """Events as they are stored. `after` replays those behind that `seq` first, 0 all of them; without `follow` the iteration ends with the replay.
         `filter` is that of the frame `subscribe`: `thread`, `subtree`, `tags`, `debug`."""
         events: AsyncEvents[Any] = self._loop.run(_call(self._client.events, deltas=deltas, after=after, epoch=epoch, follow=follow, **filter))
-        return Events(self, events)
+        return Events(self, self._loop.run(_await(events)))
 
     def approvals(self, thread: str | None = None) -> list[dict[str, Any]]:
         """Tool calls that wait for a person, the oldest first."""
