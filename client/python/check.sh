@@ -19,8 +19,8 @@ for event in Thinkd().thread().say("hi"):
     turn: int = event.turn if isinstance(event, events.Reply) else 0')
 
 # The oldest websockets that pyproject.toml allows, and a new one.
-for version in 14.0 17.4; do
+for version in 15.0 17.4; do
     "$venv/bin/pip" install --quiet --disable-pip-version-check "websockets==$version"
     echo "$("$venv/bin/python" --version), websockets $version"
-    (cd tests && THINKD_BIN="$binary" "$venv/bin/python" -X dev -m unittest --quiet)
+    (cd tests && THINKD_BIN="$binary" "$venv/bin/python" -W default -m unittest --quiet)
 done

@@ -247,7 +247,7 @@ class Talk(Case):
 
     def test_closing_ends_what_waits(self):
         client = Thinkd(self.server.url)
-        waits = background(lambda: next(client.events()))
+        waits = background(lambda: next(client.thread("silent").events()))
         until("the follower", lambda: client.hello)
         client.close()
         with self.assertRaises(Closed):
