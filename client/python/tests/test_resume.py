@@ -147,11 +147,15 @@ class Elsewhere(unittest.TestCase):
         asked = []
 
         class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
             def do_GET(self):
                 asked.append((self.path, dict(self.headers)))
                 self.send_response(status)
                 for name, value in headers:
-                    self.send_header(name, value)
+                    self.send_header(name, value.replace("http:", "ws:") if self.path == "/ws" else value)
+                self.send_header("content-length", str(len(body)))
+                self.send_header("connection", "close")
                 self.end_headers()
                 self.wfile.write(body)
 

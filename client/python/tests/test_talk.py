@@ -293,6 +293,11 @@ class Guarded(Case):
             with self.assertRaises(Unauthenticated):
                 self.client(token=token).get("/threads")
 
+    def test_a_token_function_that_uses_its_own_client(self):
+        client = self.client(token=lambda: client.get("/threads"))
+        with self.assertRaises(RuntimeError):
+            client.get("/threads")
+
     def test_a_token_or_a_function_that_gets_one(self):
         async def later():
             return "the-token-of-this-server"

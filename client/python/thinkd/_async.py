@@ -15,7 +15,7 @@ from ._http import Http, Token, segment
 from ._items import AsyncEvents, AsyncTurn, _Items
 from ._socket import Lost, pause
 from ._stream import Line, Stream
-from .errors import Closed, ThinkdError, TurnFailed, Unavailable, Unreachable
+from .errors import Closed, TurnFailed, Unavailable, Unreachable
 from .events import Event, event_of
 
 Media = bytes | Mapping[str, Any]
