@@ -20,7 +20,7 @@ with_defaults! {
         /// with the same turn.
         pub message_id_headers: Vec<String> = vec!["idempotency-key".into(), "x-openwebui-message-id".into()],
         /// Headers that mark a small question beside the conversation: a title, tags, a completion
-        /// of what is typed.
+        /// of a line that is being typed.
         pub side_call_headers: Vec<String> = vec!["x-openwebui-task".into()],
         /// Beginnings of a last message that mark the same.
         pub side_calls: Vec<String> = vec!["### Task:".into()],

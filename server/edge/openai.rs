@@ -38,6 +38,7 @@ pub mod errors;
 mod marks;
 mod reply;
 mod request;
+mod telling;
 
 /// The model of conversations of their own; before a `/`, of a thread.
 const MODEL: &str = "thinkd";
@@ -45,7 +46,7 @@ const MODEL: &str = "thinkd";
 const THREAD: HeaderName = HeaderName::from_static("x-thinkd-thread");
 /// The number of tries of OpenAI's own clients before this one.
 const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
-/// A proxy that packs what passes through it holds it back until there is enough.
+/// A proxy that compresses a stream holds it back until there is enough.
 const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// Bytes of an id that a client gives.
 const ID_MAX: usize = 512;
@@ -324,7 +325,7 @@ struct Answering {
 }
 
 impl Answering {
-    /// Returns what comes next; an error for a server that goes, and a client that has to.
+    /// Returns the next thing of the answer; an error for a server that goes, and a client that has to.
     async fn next(&mut self) -> Result<Next, Problem> {
         loop {
             tokio::select! {

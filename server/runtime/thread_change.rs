@@ -1,5 +1,5 @@
 //! People change a thread: its title, and whether it is put aside in their lists. A message takes
-//! up again what was put aside.
+//! such a thread up again.
 
 use super::append::append_told;
 use super::ground::Ground;
@@ -21,7 +21,7 @@ pub struct ThreadChange {
 }
 
 impl Runtime {
-    /// Changes a thread, and returns its row. A change to what is so already stores nothing.
+    /// Changes a thread, and returns its row. A change that changes nothing stores nothing.
     pub async fn change_thread(
         &self,
         space: &Space,

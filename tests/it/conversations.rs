@@ -91,7 +91,8 @@ on_both!(
         stub.on(decision, reply("ok"));
         let app = Setup::new(medium, &stub).voices(&[]).start().await;
         app.tell_in("a", "one").await;
-        let below = app.process("worker", json!({ "parent": "a" })).await;
+        let below = json!({ "label": "worker", "parent": "a", "kind": "process" });
+        let below = app.post("/threads", below).await.expect(201);
         let below = below["id"].as_str().unwrap();
         let before = app.log().await.len();
         for (path, body, status, slug) in [

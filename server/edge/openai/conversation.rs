@@ -1,15 +1,14 @@
 //! The place of a message: the thread in which a client's conversation goes on, or a fork of it
-//! where the client says something in place of what was said. The log is asked by the marks of its
+//! where the client says something in place of an earlier message. The log is asked by the marks of its
 //! inputs; nothing else is kept.
 
 use uuid::Uuid;
 
 use super::marks::{Scope, marks};
 use super::reply::told;
-use super::request::{Chat, Exchange, Piece};
+use super::request::{Chat, Exchange};
+use super::telling::parts;
 use crate::context::Edge;
-use crate::frame::Said;
-use crate::input;
 use crate::problem::{Problem, Slug};
 use thinkd_event::draft::Part;
 use thinkd_event::envelope::{Event, TurnOutcome, tag};
@@ -51,7 +50,7 @@ pub struct Place {
 /// The client's ids, and its word that it asks again.
 #[derive(Debug)]
 pub struct Asked {
-    /// Who can find the conversation.
+    /// The clients that can find the conversation.
     pub scope: Scope,
     /// The id that the message is to have.
     pub event_id: Option<Uuid>,
@@ -61,18 +60,18 @@ pub struct Asked {
     pub thread: Option<ThreadId>,
 }
 
-/// Where a message is said.
+/// The place in which a message is said.
 enum Where {
     /// In a conversation of its own.
     New,
-    /// In this thread, by whoever speaks there.
+    /// In this thread.
     In(ThreadId),
-    /// In the first of these threads where nobody was first: they cannot be told apart, as several
+    /// In the first of these threads where this is the first one: they cannot be told apart, as several
     /// people had the same conversation so far. Each with an input that was said there instead.
     Behind(Vec<(ThreadId, Option<Uuid>)>),
     /// In a fork.
     Fork(NewFork),
-    /// It was said already.
+    /// An earlier request said the message.
     Said(Event),
 }
 
@@ -88,7 +87,7 @@ struct Turn {
 
 impl Turn {
     /// True if a client that has this text had it from this turn. A client that hung up has a
-    /// part; before the text may stand what the client made of comments.
+    /// part; before the text may stand comments, as the client shows them.
     fn is_answered(&self, text: &str) -> bool {
         let (text, answer) = (text.trim(), self.answer.trim());
         let is_whole = text == answer || (!answer.is_empty() && text.ends_with(answer));
@@ -201,7 +200,7 @@ impl Saying<'_> {
         placed_in(made.thread, &made.said, Received::Started)
     }
 
-    /// Says the message in the first thread where nobody has gone on from here. The id of its event
+    /// Says the message in the first thread that has not gone on from here. The id of its event
     /// is made of the place, so of two that go on at once the store lets one in.
     async fn behind(&self, threads: Vec<(ThreadId, Option<Uuid>)>) -> Result<Place, Problem> {
         let mut left = None;
@@ -235,52 +234,6 @@ fn placed_in(thread: ThreadId, placed: &[Placed], received: Received) -> Result<
         is_next: received == Received::Started,
         was_said: received == Received::Duplicate,
     })
-}
-
-/// Returns the parts of the message: what the log does not know is told before it.
-async fn parts(
-    session: &Session,
-    edge: &Edge,
-    (chat, instructions, before): (&Chat, Option<&str>, &[Exchange]),
-) -> Result<Vec<Part>, Problem> {
-    let mut texts = Vec::new();
-    let mut said = Said::default();
-    if let Some(instructions) = instructions {
-        texts.push(format!("(Instructions of the client: {instructions})"));
-    }
-    if !before.is_empty() {
-        texts.push(transcript(before));
-    }
-    for piece in &chat.said {
-        match piece {
-            Piece::Text(text) => texts.push(text.clone()),
-            Piece::Image(image) => said.images.push(image.clone()),
-            Piece::Audio(audio) => said.audio.push(audio.clone()),
-        }
-    }
-    texts.extend(chat.form.iter().map(|form| format!("({form})")));
-    said.text = Some(texts.join("\n\n"));
-    input::parts(session, &edge.limits, said).await
-}
-
-/// Returns a conversation that the log does not have, in the client's words.
-fn transcript(before: &[Exchange]) -> String {
-    let mut text = "The conversation before, as the client has it:".to_owned();
-    for exchange in before {
-        let words = exchange.said.iter().map(|piece| match piece {
-            Piece::Text(text) => text.as_str(),
-            Piece::Image(_) => "[image]",
-            Piece::Audio(_) => "[audio]",
-        });
-        let said = words.collect::<Vec<_>>().join("\n");
-        for (who, words) in [("user", said.as_str()), ("assistant", &exchange.answer)] {
-            if !words.trim().is_empty() {
-                let quoted = words.trim().replace('\n', "\n> ");
-                text.push_str(&format!("\n> {who}: {quoted}"));
-            }
-        }
-    }
-    text
 }
 
 struct Looking<'a> {
@@ -392,7 +345,7 @@ impl Looking<'_> {
     }
 
     /// Returns the place of a message behind a conversation that the log does not have. In a named
-    /// thread somebody else may have led it: then its last answer is there.
+    /// thread another client may have led it: then its last answer is there.
     async fn unknown(&self, last: &Exchange) -> Result<(Where, usize), Problem> {
         let n = self.chat.before.len();
         let Some(thread) = &self.asked.thread else {

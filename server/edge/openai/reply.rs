@@ -131,7 +131,7 @@ impl Reply {
         })
     }
 
-    /// Returns what comes next. Cancel safe.
+    /// Returns the next thing of the answer. Cancel safe.
     pub async fn next(&mut self) -> Result<Next, Problem> {
         loop {
             if let Some(next) = self.ready.pop_front() {

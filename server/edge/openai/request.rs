@@ -1,4 +1,4 @@
-//! The body of `POST /v1/chat/completions`, read into what was said: instructions, the exchanges
+//! The body of `POST /v1/chat/completions`, read: instructions, the exchanges
 //! that the client repeats, and the new message.
 
 use axum::extract::Request;
@@ -90,7 +90,7 @@ pub enum Piece {
 /// Messages of the user, and the answer of the assistant to them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Exchange {
-    /// What the user said.
+    /// The words and media of the user.
     pub said: Vec<Piece>,
     /// The answer.
     pub answer: String,
@@ -101,7 +101,7 @@ pub struct Exchange {
 pub struct Chat {
     /// The instructions of the client; empty: none.
     pub instructions: String,
-    /// What was said before, oldest first.
+    /// The exchanges before, oldest first.
     pub before: Vec<Exchange>,
     /// The new message.
     pub said: Vec<Piece>,

@@ -53,6 +53,8 @@ pub struct Input<'a> {
     pub user: Option<&'a str>,
     /// The question that it answers, if it answers one.
     pub answers: Option<&'a str>,
+    /// The mark of the door that it came through, if that is one of another protocol.
+    pub mark: Option<Mark>,
     /// The content.
     pub content: Content<'a>,
 }
@@ -122,12 +124,19 @@ impl<'a> Input<'a> {
             }
             Modality::State => return None,
         };
+        let mark = raw.value("door:").zip(raw.value("door-after:"));
+        let mark = mark.map(|(with, after)| Mark {
+            with: with.to_owned(),
+            after: after.to_owned(),
+            id: raw.value("door-id:").and_then(|id| id.parse().ok()),
+        });
         let answers = raw.text("question_id").filter(|_| raw.has(tag::ANSWER));
         Some(Self {
             kind,
             is_part: raw.has(tag::PART),
             user: raw.text("user"),
             answers,
+            mark,
             content,
         })
     }
@@ -151,6 +160,10 @@ impl<'a> Input<'a> {
             .payload_some("user", self.user)
             .tagged(self.is_part.then_some(tag::PART));
         let draft = draft.payload_some("question_id", self.answers);
+        let draft = match &self.mark {
+            Some(mark) => draft.marked(mark),
+            None => draft,
+        };
         if answers {
             draft.tagged([tag::ANSWER, tag::OVERRULES])
         } else {
@@ -336,6 +349,7 @@ impl Draft {
                 is_part,
                 user,
                 answers: None,
+                mark: None,
                 content,
             }
             .encode(thread)
@@ -417,6 +431,14 @@ pub(super) fn examples(thread: &ThreadId, name: &Name) -> Vec<Draft> {
             .into_iter()
             .map(|draft| draft.answering("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5c")),
     );
+    let mark = Mark {
+        with: "0f1e2d3c4b5a69788796a5b4c3d2e1f0".into(),
+        after: "f0e1d2c3b4a5968778695a4b3c2d1e0f".into(),
+        id: Some(Uuid::nil()),
+    };
+    let through = vec![Part::Text("Hello.".into())];
+    let through = Draft::input(thread, InputKind::Message, through, None, Uuid::nil());
+    drafts.extend(through.into_iter().map(|draft| draft.marked(&mark)));
     let payload = Payload::from_iter([("day".to_owned(), "Monday".into())]);
     drafts.push(Draft::trigger(thread, name, payload.clone(), Some("ada")));
     drafts.push(Draft::scheduled(

@@ -16,7 +16,7 @@ use thinkd_words::id::Seq;
 
 mod lines;
 
-/// What to show.
+/// The events to show, and their form.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub struct Options {
     json: bool,
 }
 
-/// Tags of the talk: what people and the mind say to one another, what waits for people, failures.
+/// Tags of the talk: messages and replies, questions and approvals, failures.
 const TALK: [&str; 7] = [
     "input", "response", "message", "question", "answer", "approval", "failure",
 ];

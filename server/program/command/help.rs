@@ -1,6 +1,8 @@
 //! The help of commands: examples of each, and only those options that it has a use for.
 
-use clap::Command;
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, Command, value_parser};
 
 /// Examples of commands that people type.
 const EXAMPLES: [(&str, &str); 15] = [
@@ -60,7 +62,7 @@ const CLIENTS: [&str; 7] = [
 ];
 /// The options of a server.
 const OF_SERVERS: [&str; 3] = ["listen", "database", "set"];
-/// Commands without settings: they print what the program knows.
+/// Commands without settings: they print the contracts and make keys.
 const PLAIN: [&str; 4] = ["openapi", "asyncapi", "facts", "key"];
 
 /// Returns a command line with its examples. An option that a command has no use for is not in its
@@ -71,23 +73,31 @@ pub fn with_examples(mut line: Command) -> Command {
         let lines = lines.collect::<Vec<_>>().join("\n");
         line = line.mut_subcommand(name, |it| it.after_help(format!("Examples:\n{lines}")));
     }
-    // Only a command line that is built hands its options down.
-    line.build();
-    let hidden = |mut command: Command, options: &[&str]| {
-        for option in options {
-            command = command.mut_arg(option, |it| it.hide(true));
-        }
-        command
-    };
     for name in CLIENTS {
-        line = line.mut_subcommand(name, |it| hidden(it, &OF_SERVERS));
+        line = line.mut_subcommand(name, |it| without_help(it, &OF_SERVERS));
     }
     for name in PLAIN {
-        line = line.mut_subcommand(name, |it| {
-            hidden(it, &["config", "listen", "database", "set"])
-        });
+        let all = ["config", "listen", "database", "set"];
+        line = line.mut_subcommand(name, |it| without_help(it, &all));
     }
     line
+}
+
+/// Returns a command that takes these options of all commands as before, and has no help for them.
+fn without_help(command: Command, options: &[&'static str]) -> Command {
+    let hidden = options.iter().map(|option| {
+        let action = match *option {
+            "set" => ArgAction::Append,
+            _ => ArgAction::Set,
+        };
+        let arg = Arg::new(*option).long(*option).action(action);
+        let arg = arg.global(true).hide(true);
+        match *option {
+            "config" => arg.value_parser(value_parser!(PathBuf)),
+            _ => arg,
+        }
+    });
+    command.args(hidden)
 }
 
 #[cfg(test)]
@@ -118,6 +128,20 @@ mod tests {
                 let command = parsed.subcommand_name().unwrap_or("serve");
                 assert_eq!(command, name, "{example}");
             }
+        }
+    }
+
+    #[test]
+    fn an_option_without_help_is_taken_nonetheless() {
+        for place in 1..=2 {
+            let mut words = vec!["thinkd", "chat"];
+            let options = ["--set", "turn.max_rounds=3", "--listen", "127.0.0.1:1"];
+            words.splice(place..place, options);
+            let line = with_examples(super::super::Line::command());
+            let parsed = line.try_get_matches_from(words).unwrap();
+            assert_eq!(parsed.get_one::<String>("listen").unwrap(), "127.0.0.1:1");
+            let set = parsed.get_many::<String>("set").unwrap();
+            assert!(set.eq(["turn.max_rounds=3"]));
         }
     }
 

@@ -56,6 +56,8 @@ async fn random_talk(medium: Medium, (seed, bytes): (u64, usize)) {
     stub.on_each(decision, answer);
     stub.on(any, text("A thought."));
     let setup = Setup::new(medium, &stub).voices(&["critic"]);
+    // A comment on one turn may come in the next one.
+    let setup = setup.env("THINKD_TURN__FOLLOW_UP", false);
     let app = setup.env("THINKD_HISTORY__BYTES", bytes).start().await;
     let mut said = Vec::new();
     let of = |words: &str| {
