@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import logging
 import unittest
 from unittest import mock
 
@@ -10,6 +11,8 @@ from websockets.asyncio.server import serve
 from websockets.exceptions import ConnectionClosed
 
 from thinkd import AsyncThinkd, Closed, EpochChanged, Forbidden, ProblemError, ThinkdError, Unauthenticated, Unavailable, Unreachable, _stream
+
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # below: steps that took long, on a busy machine
 
 HELLO = {"type": "hello", "protocol": "thinkd.v1", "version": "0", "space": "s", "role": "member", "epoch": "e", "head": 0, "limits": {"frame_bytes": 1000}}
 PROBLEM = {"type": "/problems/unavailable", "title": "Not now", "status": 503, "detail": "the log cannot be written"}
