@@ -153,6 +153,21 @@ class Line(unittest.IsolatedAsyncioTestCase):
             with self.subTest(answer):
                 self.assertEqual((await anext(t.thread().say("hi", deltas=True))).text, "mine")
 
+    async def test_an_iteration_that_is_dropped_says_goodbye(self):
+        ended = asyncio.get_running_loop().create_future()
+
+        async def first(peer):
+            await peer.greet()
+            await peer.send(event(1))
+            await peer.socket.wait_closed()
+            ended.set_result(peer.socket.close_code)
+
+        t, _ = await self.talk(first)
+        items = t.events(after=0)
+        await anext(items)
+        del items
+        self.assertEqual(await asyncio.wait_for(ended, 10), 1000)
+
     async def test_a_cancelled_wait_does_not_unsay_a_message(self):
         go = asyncio.Event()
 

@@ -50,7 +50,7 @@ class Resume(Case):
     def test_kills_and_cuts_at_every_moment(self):
         door = Door(self.server.port)
         self.addCleanup(door.close)
-        thread = self.client(url=door.url).thread("shaken")
+        thread = self.client(url=door.url).connect().thread("shaken")
         followed = self.follow("shaken", 8, url=door.url)
         shaking = threading.Event()
         self.addCleanup(shaking.set)

@@ -17,6 +17,8 @@ _HELLO = 10.0  # seconds for each step of an opening
 _GOODBYE = 1.0  # seconds for the end of a connection
 _FIRST, _MOST = 0.1, 5.0  # seconds before the first and the later tries
 
+_LEAVING: set[asyncio.Task[None]] = set()  # the loop itself holds no task
+
 
 class Lost(Exception):
     """The connection is gone, and another try makes sense."""
@@ -89,6 +91,12 @@ class Socket:
     async def close(self) -> None:
         """Says goodbye."""
         await self._connection.close()
+
+    def leave(self) -> None:
+        """Says goodbye without waiting, so that the log does not call this client lost."""
+        task = asyncio.ensure_future(self.close())
+        _LEAVING.add(task)
+        task.add_done_callback(_LEAVING.discard)
 
     def abort(self) -> None:
         """Ends the connection at once."""

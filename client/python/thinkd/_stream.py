@@ -112,10 +112,10 @@ class Stream:
             await socket.close()
 
     def abort(self) -> None:
-        """Ends the stream at once, from any thread."""
+        """Ends the stream without waiting, from any thread."""
         self._closed = True
         if self._socket and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._socket.abort)
+            self._loop.call_soon_threadsafe(self._socket.leave)
 
     async def _connect(self) -> Socket:
         """Opens a socket and says on it what is wanted, for as long as `patience` allows."""
