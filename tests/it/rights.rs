@@ -386,6 +386,18 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
         )
         .only(Whose::Absent),
         act(
+            "PATCH /threads/{thread}",
+            Speak,
+            format!("/threads/{thread}"),
+        )
+        .with(json!({ "title": "A title" })),
+        act(
+            "POST /threads/{thread}/title",
+            Speak,
+            "/threads/nothing/title".into(),
+        )
+        .only(Whose::Absent),
+        act(
             "POST /threads/{thread}/fork",
             Speak,
             format!("/threads/{thread}/fork"),

@@ -43,6 +43,7 @@ async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
         prompt: "Say hm.".to_owned(),
         follow_up: true,
     };
+    let stop = tokio_util::sync::CancellationToken::new();
     let (read, speak, shape, oversee) = (Right::Read, Right::Speak, Right::Shape, Right::Oversee);
     vec![
         (read, "head", session.head().await.err()),
@@ -92,6 +93,26 @@ async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
             speak,
             "submit",
             session.submit(thread.clone(), None, said).await.err(),
+        ),
+        (
+            read,
+            "lines",
+            session.lines(std::slice::from_ref(&thread)).await.err(),
+        ),
+        (
+            speak,
+            "change_thread",
+            session.change_thread(&thread, None, Some(true)).await.err(),
+        ),
+        (
+            speak,
+            "suggest_title",
+            session.suggest_title(&thread, &stop).await.err(),
+        ),
+        (
+            speak,
+            "ask_beside",
+            session.ask_beside(&thread, "", "hi", &stop).await.err(),
         ),
         (speak, "fork", session.fork(NewFork::default()).await.err()),
         (speak, "cancel", session.cancel(&thread).await.err()),
@@ -180,10 +201,10 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
     let sessions = Sessions::new(runtime.clone(), kinds, 1.0);
     let space = Space::default();
     for (role, acts_allowed) in [
-        (Role::Viewer, 19),
-        (Role::Member, 28),
-        (Role::Operator, 31),
-        (Role::Admin, 33),
+        (Role::Viewer, 20),
+        (Role::Member, 32),
+        (Role::Operator, 35),
+        (Role::Admin, 37),
     ] {
         let session = sessions.open(Principal {
             space: space.clone(),
