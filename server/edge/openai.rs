@@ -43,7 +43,7 @@ mod telling;
 /// The model of conversations of their own; before a `/`, of a thread.
 const MODEL: &str = "thinkd";
 /// The header with the thread of an answer.
-const THREAD: HeaderName = HeaderName::from_static("x-thinkd-thread");
+pub const THREAD: HeaderName = HeaderName::from_static("x-thinkd-thread");
 /// The number of tries of OpenAI's own clients before this one.
 const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 /// A proxy that compresses a stream holds it back until there is enough.
@@ -363,12 +363,14 @@ impl Answering {
             }
         };
         let used = tokio::time::timeout(ms(limit_ms), read).await;
-        let used = used.map_err(|_| {
+        let Ok(used) = used else {
+            self.hung_up.is_over();
             let detail = format!(
-                "the turn took longer than {limit_ms} ms (limits.wait_ms): ask for a stream, or read its answer in the log"
+                "the turn takes longer than {limit_ms} ms (limits.wait_ms) and goes on: ask for a stream, or read its answer in the log"
             );
-            Problem::new(Slug::TurnFailed, detail)
-        })??;
+            return Err(Problem::new(Slug::TurnFailed, detail));
+        };
+        let used = used?;
         let remarks = self.edge.doors.remarks.then_some(remarks);
         let remarks = remarks.filter(|text| !text.is_empty());
         let whole = self.head.whole(json!(content), remarks, used);

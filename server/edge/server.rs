@@ -23,7 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
-use tower_http::cors::{AllowMethods, AllowOrigin, CorsLayer};
+use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 use super::allowed_hosts::Local;
 use super::auth::Shown;
@@ -175,12 +175,13 @@ fn router(edge: Arc<Edge>, requests: &Router<Arc<Edge>>) -> Router {
     let cors = CorsLayer::new()
         .allow_origin(allowed)
         .allow_methods(AllowMethods::mirror_request()) // nothing is at that address, or `methods` says more
-        .allow_headers([
-            header::AUTHORIZATION,
-            header::CONTENT_TYPE,
-            http::LAST_EVENT_ID,
+        .allow_headers(AllowHeaders::mirror_request()) // clients of other protocols send their own; the origin is what is checked
+        .expose_headers([
+            header::RETRY_AFTER,
+            header::LOCATION,
+            header::ALLOW,
+            openai::THREAD,
         ])
-        .expose_headers([header::RETRY_AFTER, header::LOCATION, header::ALLOW])
         .max_age(Duration::from_secs(600));
     // Without those of features: one that takes OPTIONS would be run for anybody.
     let bare = routes(&edge, http::router()).with_state(edge.clone());

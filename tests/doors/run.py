@@ -118,7 +118,7 @@ def main():
             wait_for(f"{url}/readyz", server)
             for command in commands:
                 began = time.monotonic()
-                client = {**os.environ, "DOOR_URL": url, "MODEL_URL": model_url}
+                client = {**os.environ, "DOOR_URL": url, "MODEL_URL": model_url, "DOOR_PID": str(server.pid)}
                 done = subprocess.run(shlex.split(command), env=client, timeout=240)
                 if done.returncode:
                     log.flush()

@@ -133,7 +133,7 @@ fn words_of(pieces: &[Value]) -> String {
     words.collect()
 }
 
-/// A server whose decision repeats the last message.
+/// A server with a decision that repeats the last message.
 async fn echo(medium: Medium) -> (Stub, App) {
     let stub = Stub::start().await;
     stub.on_each(decision, |request| {
@@ -695,6 +695,33 @@ async fn keys_and_roles_open_the_door_as_they_open_threads() {
     .await;
     assert_ne!(other.thread, first.thread);
     assert_eq!(ann.says(&app, "go on").await.thread, first.thread);
+}
+
+// OpenAI's own client in a page sends headers of its own.
+#[tokio::test]
+async fn a_page_of_an_allowed_origin_may_speak_and_no_other() {
+    let app = Setup::offline(Medium::sqlite()).start().await;
+    let asks = async |origin: &str| {
+        let request = app.request("OPTIONS", PATH).header("origin", origin);
+        let request = request.header("access-control-request-method", "POST");
+        let headers = "authorization,content-type,x-stainless-os,x-stainless-retry-count";
+        let request = request.header("access-control-request-headers", headers);
+        let answer = request.send().await.unwrap();
+        let allowed = |name: &str| {
+            answer
+                .headers()
+                .get(name)
+                .map(|it| it.to_str().unwrap().to_owned())
+        };
+        (
+            allowed("access-control-allow-origin"),
+            allowed("access-control-allow-headers"),
+        )
+    };
+    let (origin, headers) = asks("http://localhost:5173").await;
+    assert_eq!(origin.as_deref(), Some("http://localhost:5173"));
+    assert!(headers.unwrap().contains("x-stainless-os"));
+    assert_eq!(asks("http://evil.example").await.0, None);
 }
 
 #[tokio::test]

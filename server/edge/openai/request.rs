@@ -220,10 +220,12 @@ fn chat(mut request: ChatRequest, text_bytes: usize) -> Result<Chat, Problem> {
         Piece::Text(text) => Some(text.len()),
         Piece::Image(_) | Piece::Audio(_) => None,
     });
-    for (name, bytes) in [
+    let sizes = [
         ("the new message", texts.sum()),
         ("system", instructions.len()),
-    ] {
+        ("response_format", form.as_deref().map_or(0, str::len)),
+    ];
+    for (name, bytes) in sizes {
         if bytes > text_bytes {
             let detail = format!(
                 "{name} has at most {text_bytes} bytes (limits.text_bytes); this one has {bytes}"

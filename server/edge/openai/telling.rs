@@ -20,7 +20,8 @@ pub async fn parts(
         texts.push(format!("(Instructions of the client: {instructions})"));
     }
     if !before.is_empty() {
-        texts.push(transcript(before));
+        let most = edge.limits.text_bytes / 2;
+        texts.push(transcript(before, most));
     }
     for piece in &chat.said {
         match piece {
@@ -34,22 +35,63 @@ pub async fn parts(
     input::parts(session, &edge.limits, said).await
 }
 
-/// Returns a conversation that the log does not have, in the client's words.
-fn transcript(before: &[Exchange]) -> String {
-    let mut text = "The conversation before, as the client has it:".to_owned();
-    for exchange in before {
-        let words = exchange.said.iter().map(|piece| match piece {
-            Piece::Text(text) => text.as_str(),
-            Piece::Image(_) => "[image]",
-            Piece::Audio(_) => "[audio]",
-        });
-        let said = words.collect::<Vec<_>>().join("\n");
-        for (who, words) in [("user", said.as_str()), ("assistant", &exchange.answer)] {
-            if !words.trim().is_empty() {
-                let quoted = words.trim().replace('\n', "\n> ");
-                text.push_str(&format!("\n> {who}: {quoted}"));
-            }
+/// Returns a conversation that the log does not have, in the client's words: its newest exchanges,
+/// as many as fit into so many bytes.
+fn transcript(before: &[Exchange], most: usize) -> String {
+    let mut lines = Vec::new();
+    let mut bytes = 0;
+    for exchange in before.iter().rev() {
+        let line = line(exchange);
+        bytes += line.len();
+        if bytes > most {
+            break;
+        }
+        lines.push(line);
+    }
+    let left_out = match before.len() - lines.len() {
+        0 => String::new(),
+        more => format!(" ({more} earlier exchanges are too long to be told)"),
+    };
+    lines.reverse();
+    let lines = lines.concat();
+    format!("The conversation before, as the client has it{left_out}:{lines}")
+}
+
+fn line(exchange: &Exchange) -> String {
+    let words = exchange.said.iter().map(|piece| match piece {
+        Piece::Text(text) => text.as_str(),
+        Piece::Image(_) => "[image]",
+        Piece::Audio(_) => "[audio]",
+    });
+    let said = words.collect::<Vec<_>>().join("\n");
+    let mut line = String::new();
+    for (who, words) in [("user", said.as_str()), ("assistant", &exchange.answer)] {
+        if !words.trim().is_empty() {
+            let quoted = words.trim().replace('\n', "\n> ");
+            line.push_str(&format!("\n> {who}: {quoted}"));
         }
     }
-    text
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_that_is_too_long_is_told_from_its_newest_exchange_on() {
+        let exchange = |number| Exchange {
+            said: vec![Piece::Text(format!("q{number}"))],
+            answer: format!("a{number}\nmore"),
+        };
+        let before = Vec::from_iter((0..9).map(exchange));
+        let told = transcript(&before, 80);
+        let end = "\n> user: q8\n> assistant: a8\n> more";
+        assert!(told.ends_with(end) && !told.contains("q0"), "{told}");
+        assert!(
+            told.contains("(7 earlier exchanges are too long to be told)"),
+            "{told}"
+        );
+        assert!(!transcript(&before, 10_000).contains("earlier"));
+    }
 }
