@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 use utoipa::ToSchema;
 
 use super::pending::{self, Gathering, OpenWatch, Timer};
+use crate::problem::Problem;
 use thinkd_event::mission::{MissionBudget, Plan, Value};
 use thinkd_event::outcome::{Counts, Outcome};
 use thinkd_log::projections::contacts::ContactRow;
@@ -12,6 +13,7 @@ use thinkd_log::projections::forks::ForkRow;
 use thinkd_log::projections::timers::TimerRow;
 use thinkd_log::status::Status;
 use thinkd_log::thread_row::ThreadRow;
+use thinkd_session::handle::Session;
 use thinkd_session::lines::ChatLine;
 use thinkd_thread::settings::{self, Settings};
 use thinkd_words::id::{Seq, ThreadId};
@@ -239,4 +241,16 @@ impl Thread {
             },
         }
     }
+}
+
+/// Returns a thread with the details that take a look of their own.
+pub async fn with_details(session: &Session, row: ThreadRow) -> Result<Thread, Problem> {
+    let details = session.thread_details(&row).await?;
+    let mut thread = Thread::new(row, details.contacts, &details.timers);
+    if let Some(spent) = details.spent {
+        (thread.budget.model_calls, thread.budget.tokens) = (spent.calls, spent.tokens);
+    }
+    thread.queued = Some(details.queued);
+    thread.forks = details.forks;
+    Ok(thread)
 }

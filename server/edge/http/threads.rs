@@ -11,7 +11,7 @@ use super::missions;
 use super::needs::{Needs, Read, Speak};
 use super::params::{NoParams, Params};
 use super::path::Path;
-use super::thread::{self, Thread};
+use super::thread::{self, Thread, with_details};
 use super::thread_change::{self, TITLE_MAX};
 use super::thread_filter::{Filter, listed};
 use super::{Answer, Only, Page, bounds, made};
@@ -19,8 +19,6 @@ use crate::json::Body;
 use crate::limits::Limits;
 use crate::problem::{Problem, Slug, Wrongs};
 use thinkd_event::mission::{BudgetWanted, MISSION_MAX, Plan, Value};
-use thinkd_log::thread_row::ThreadRow;
-use thinkd_session::handle::Session;
 use thinkd_thread::new_thread::{NewContact, NewThread};
 use thinkd_thread::settings::{Commit, Kind, Language, Policy, Settings};
 use thinkd_tools::contacts::{PARENT, SELF};
@@ -119,18 +117,6 @@ pub async fn one(session: Needs<Read>, Path(id): Path<ThreadId>, _: NoParams) ->
     let row = session.thread(&id).await?;
     let row = row.ok_or_else(|| Problem::not_found(format!("there is no thread {id}")))?;
     Ok(axum::Json(with_details(&session, row).await?))
-}
-
-/// Returns a thread with the details that take a look of their own.
-pub(super) async fn with_details(session: &Session, row: ThreadRow) -> Result<Thread, Problem> {
-    let details = session.thread_details(&row).await?;
-    let mut thread = Thread::new(row, details.contacts, &details.timers);
-    if let Some(spent) = details.spent {
-        (thread.budget.model_calls, thread.budget.tokens) = (spent.calls, spent.tokens);
-    }
-    thread.queued = Some(details.queued);
-    thread.forks = details.forks;
-    Ok(thread)
 }
 
 /// A thread to be.

@@ -44,6 +44,6 @@ impl ModelClient {
             schemas: Schemas::Formed,
         };
         let prepared = self.model.prepare(&request);
-        Ok(Ready::new(prepared, place, (asked.purpose, 0), json!(null)))
+        Ok(Ready::new(prepared, place, (asked.purpose, 0), json!({})))
     }
 }

@@ -17,7 +17,7 @@ impl Numbers {
     }
 }
 
-/// A decision that replies, keeps a note, is silent or fails, as the message says.
+/// A decision that replies, keeps a note or is silent, as the message says.
 fn answer(request: &Request) -> Answer {
     let said = request.last_user();
     match said.split(' ').next().unwrap_or_default() {
@@ -27,7 +27,6 @@ fn answer(request: &Request) -> Answer {
             noted.and("reply", json!({ "text": "noted" }))
         }
         "silent" => call("do_nothing", json!({ "reason": "nothing to say" })),
-        "fail" => status(400),
         _ => reply(&format!("ok: {said}")),
     }
 }
@@ -65,7 +64,7 @@ async fn random_talk(medium: Medium, (seed, bytes): (u64, usize)) {
         move |it: &Request| decision(it) && it.last_user() == words
     };
     for turn in 0..10 {
-        let kind = ["say", "note", "silent", "fail", "say"][numbers.below(5) as usize];
+        let kind = ["say", "note", "silent", "say"][numbers.below(4) as usize];
         let long = "x".repeat(numbers.below(900) as usize);
         let words = format!("{kind} {turn} {long}.");
         app.tell_in("main", &words).await;
