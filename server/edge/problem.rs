@@ -106,7 +106,7 @@ slugs! {
     /// A defect of ours.
     Internal = "internal", 500, "Something is broken here";
     /// The turn about an input failed, or was stopped before it replied.
-    TurnFailed = "turn-failed", 500, "The turn failed";
+    TurnFailed = "turn-failed", 424, "The turn failed";
     /// The model gave no answer.
     ModelFailed = "model-failed", 502, "The model gave no answer";
     /// Not now.

@@ -41,7 +41,7 @@ for (let tries = 0; tries < 400; tries++) {
   await new Promise((done) => setTimeout(done, 50));
 }
 await assert.rejects(client.chat.completions.create({ model: "gpt-4o", messages: talk }), OpenAI.NotFoundError);
-await assert.rejects(ask([user("fail js")]), OpenAI.InternalServerError);
+await assert.rejects(ask([user("fail js")]), OpenAI.APIError);
 assert.equal((await threadsOf("fail js")).length, 1, "a failed turn is not had twice");
 
 // The AI SDK.

@@ -72,7 +72,7 @@ for wrong, error in [
     (dict(model="gpt-4o", messages=[user("py")]), openai.NotFoundError),
     (dict(model="thinkd", messages=[]), openai.BadRequestError),
     (dict(model="thinkd", messages=[user("py")], n=2), openai.UnprocessableEntityError),
-    (dict(model="thinkd", messages=[user("fail py")]), openai.InternalServerError),
+    (dict(model="thinkd", messages=[user("fail py")]), openai.APIStatusError),
 ]:
     try:
         client.chat.completions.create(**wrong)
@@ -114,7 +114,8 @@ async def crowd():
 
 
 asyncio.run(crowd())
-secrets = [inputs(thread) for thread in thread_of("py hi")]
-assert sorted(len(said) for said in secrets) == [2] * 20, secrets
+# A person whose own thread another one took goes on in a fork: with the same first words, and alone.
+secrets = [said for said in map(inputs, thread_of("py hi")) if len(said) > 1]
+assert [len(said) for said in secrets] == [2] * 20, secrets
 assert len({said[1] for said in secrets}) == 20
 print("openai for Python", openai.__version__)

@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 
 use crate::problem::{Problem, Slug};
 
-/// OpenAI's clients repeat a request that met a failure, unless this header says no: a turn that
-/// failed would be had twice.
+/// OpenAI's clients repeat a request that met a failure of the server, unless this header says no.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// The type of error in this protocol, and the code that its clients know; else the code is the
@@ -60,11 +59,11 @@ const fn kind(slug: Slug) -> (&'static str, Option<&'static str>) {
     }
 }
 
-/// True for failures that come again, or that a repetition would make twice.
+/// True for failures that come again.
 const fn is_lasting(slug: Slug) -> bool {
     matches!(
         slug,
-        Slug::TurnFailed | Slug::ModelFailed | Slug::Internal | Slug::RequestTimeout
+        Slug::ModelFailed | Slug::Internal | Slug::RequestTimeout
     )
 }
 
