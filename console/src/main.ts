@@ -4,6 +4,7 @@ import App from "./App.svelte";
 import "./fonts.css";
 import "./tokens.css";
 import "./app.css";
+import "./chat.css";
 import { router } from "./lib/router.svelte.ts";
 import { session } from "./lib/session.svelte.ts";
 import { applyTheme } from "./lib/theme.svelte.ts";

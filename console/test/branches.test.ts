@@ -60,7 +60,7 @@ function turn(thread: string, ...texts: string[]) {
   const of = { turn: n };
   return [...inputs, event(["turn", "started", `turn:${n}`], { ...of, batch: inputs.map(({ seq }) => seq), submodules: [] }, 0, { thread }), event(["response"], { ...of, text: "so" }, 0, { thread }), event(["turn", "ended", `turn:${n}`], { ...of, outcome: "done" }, 0, { thread })];
 }
-const lines = (events: ReturnType<typeof turn>) => linesOf(events, turnsOf(events), false).filter(({ kind }) => kind === "you").map(({ events: [first], begun, at }) => [first!.payload.text, begun, at]);
+const lines = (events: ReturnType<typeof turn>) => linesOf(events, turnsOf(events)).filter(({ kind }) => kind === "you").map(({ events: [first], begun, at }) => [first!.payload.text, begun, at]);
 
 test("a message has the place before its turn: of two in one turn the last one, of one that waits the last end", () => {
   n = 0;
@@ -80,7 +80,7 @@ test("a fork's talk has its past and its own lines, and what waited in its past 
   const queued = event(["input", "type:message"], { text: "queued in main" });
   const events = [...past.slice(0, -1), queued, past.at(-1)!, ...turn("f", "two")];
   const turns = turnsOf(events);
-  assert.deepEqual(linesOf(events, turns, false).map((line) => [line.events[0]!.thread, line.kind]), [["main", "you"], ["main", "mind"], ["main", "you"], ["f", "you"], ["f", "mind"]]);
+  assert.deepEqual(linesOf(events, turns).map((line) => [line.events[0]!.thread, line.kind]), [["main", "you"], ["main", "mind"], ["main", "you"], ["f", "you"], ["f", "mind"]]);
   assert.deepEqual([...turns.values()].map((one) => [one.thread, one.n]), [["main", 1], ["f", 2]]);
   assert.equal(lines(events).at(-1)![2], past.at(-1)!.seq);
   assert.deepEqual(waiting(events.filter(({ thread }) => thread === "f"), turns), []);

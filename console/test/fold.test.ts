@@ -24,11 +24,11 @@ test("a turn of which nothing came is the same object, and so is its line of the
   const [fold, talk] = [new TurnFold(), new Talk()];
   const events = story();
   const turns = fold.turns(events);
-  const lines = talk.lines(events, turns, false);
+  const lines = talk.lines(events, turns);
   const more = [...events, ...second()];
   const after = fold.turns(more);
   assert.equal(after.get(keyOf("main", 1)), turns.get(keyOf("main", 1)));
-  assert.deepEqual(talk.lines(more, after, false).map((line) => lines.includes(line)), [true, true, false]);
+  assert.deepEqual(talk.lines(more, after).map((line) => lines.includes(line)), [true, true, false, false], "the turn without a reply has a line, too");
 });
 
 test("a hint that a turn is at work counts as long as it is there", () => {

@@ -99,7 +99,7 @@ test("an axis begins at 0 and names its unit once", () => {
 test("a talk has what was said, and the thoughts stand beside with the deadline in its place", () => {
   const events = story();
   const turns = turnsOf(events);
-  assert.deepEqual(linesOf(events, turns, false).map((line) => line.kind), ["you", "mind"]);
+  assert.deepEqual(linesOf(events, turns).map((line) => line.kind), ["you", "mind"]);
   const list = thoughtsOf(turns.get(keyOf("main", 1))!, { tools: true, silence: true });
   const cut = list.findIndex((one) => one.kind === "deadline");
   assert.ok(cut > 0);
@@ -111,7 +111,7 @@ test("a talk has what was said, and the thoughts stand beside with the deadline 
 test("the parts of one message stand together, and what no turn has taken up waits", () => {
   const events = [...story(), event(["input", "type:message", "part"], { text: "look" }, 6_000), event(["input", "type:message"], { blob: "ab", mime: "image/png" }, 6_000, { modality: "image" })];
   const turns = turnsOf(events);
-  assert.equal(linesOf(events, turns, false).at(-1)!.events.length, 2);
+  assert.equal(linesOf(events, turns).at(-1)!.events.length, 2);
   assert.equal(waiting(events, turns).length, 1);
 });
 
@@ -120,7 +120,7 @@ test("what was taken back does not wait any more, and its line says so", () => {
   const events = [...story(), input, event(["input", "type:message"], { text: "wait" }, 6_100), event(["withdrawn"], { input: input.seq }, 6_200)];
   const turns = turnsOf(events);
   assert.deepEqual(waiting(events, turns).map((one) => one.payload.text), ["wait"]);
-  assert.deepEqual(linesOf(events, turns, false).slice(-2).map((line) => line.back), [true, false]);
+  assert.deepEqual(linesOf(events, turns).slice(-2).map((line) => line.back), [true, false]);
 });
 
 test("a reply is drawn from the first piece of its round; where that is not known, over all of it", () => {

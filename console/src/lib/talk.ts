@@ -1,10 +1,11 @@
-// A conversation as lines: what people said, what the mind said, and which turn stands behind it.
+// A conversation as lines: words of people and of the mind, what it asks of people, missions that it began, turns without a reply, each with its turn.
 import { type AnyEvent, tagged, textOf } from "./events.ts";
+import { type Settled, isWhole, missionBegun, requestId, requestOf, settledOf } from "./outcomes.ts";
 import { type Turn, keyOf } from "./turns.ts";
 
 /** What people said at once: words, images, sounds. */
 export interface Line {
-  kind: "you" | "mind" | "silence" | "failed" | "message";
+  kind: "you" | "mind" | "message" | "question" | "approval" | "mission" | "quiet" | "failed";
   key: string;
   events: AnyEvent[];
   turn: Turn | undefined;
@@ -16,16 +17,18 @@ export interface Line {
   begun: boolean;
   /** Of the last input of a turn, the end of the turn before: forks with another input leave there. 0: no turn was before. */
   at: number | undefined;
+  /** The end of a question or an approval; absent: it is open. */
+  settled: Settled | undefined;
 }
 
 /** The lines of a thread, oldest first. */
-export function linesOf(events: readonly AnyEvent[], turns: ReadonlyMap<string, Turn>, silence: boolean): Line[] {
+export function linesOf(events: readonly AnyEvent[], turns: ReadonlyMap<string, Turn>): Line[] {
   const lines: Line[] = [];
   const last = new Map<string, Line>();
-  const back = takenBack(events);
+  const [back, ends] = [takenBack(events), settledOf(events)];
   const { begun, places } = placesOf(events, back);
   for (const event of events) {
-    const kind = kindOf(event, silence);
+    const kind = kindOf(event, turns);
     if (!kind) continue;
     const before = lines.at(-1);
     // The parts of one message stand together; its last part has no tag `part`.
@@ -34,7 +37,8 @@ export function linesOf(events: readonly AnyEvent[], turns: ReadonlyMap<string, 
       continue;
     }
     const key = keyOf(event.thread, Number(event.payload.turn));
-    const line: Line = { kind, key: event.event_id, events: [event], turn: turns.get(key), closes: false, back: false, begun: false, at: undefined };
+    const settled = kind === "question" || kind === "approval" ? ends.get(requestId(event)) : undefined;
+    const line: Line = { kind, key: event.event_id, events: [event], turn: turns.get(key), closes: false, back: false, begun: false, at: undefined, settled };
     lines.push(line);
     if (line.turn) last.set(key, line);
   }
@@ -88,15 +92,18 @@ export class Talk {
 }
 
 function sameLine(a: Line, b: Line): boolean {
-  return a.kind === b.kind && a.turn === b.turn && a.closes === b.closes && a.back === b.back && a.begun === b.begun && a.at === b.at && a.events.length === b.events.length;
+  return a.kind === b.kind && a.turn === b.turn && a.closes === b.closes && a.back === b.back && a.begun === b.begun && a.at === b.at && a.settled?.by === b.settled?.by && a.settled?.result === b.settled?.result && a.events.length === b.events.length;
 }
 
-function kindOf(event: AnyEvent, silence: boolean): Line["kind"] | undefined {
+function kindOf(event: AnyEvent, turns: ReadonlyMap<string, Turn>): Line["kind"] | undefined {
   if (tagged(event, "input")) return "you";
   if (tagged(event, "response")) return "mind";
   if (tagged(event, "message")) return "message";
-  if (tagged(event, "turn") && tagged(event, "ended") && textOf(event, "outcome") === "failed") return "failed";
-  return silence && tagged(event, "no-action") ? "silence" : undefined;
+  if (missionBegun(event)) return "mission";
+  if (event.meta.tags[0] !== "turn" || !tagged(event, "ended")) return requestOf(event);
+  if (textOf(event, "outcome") === "failed") return "failed";
+  const turn = turns.get(keyOf(event.thread, Number(event.payload.turn)));
+  return turn && turn.replies.length === 0 && isWhole(turn) ? "quiet" : undefined;
 }
 
 /** The seqs of inputs that were taken back. */

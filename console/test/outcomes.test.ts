@@ -1,0 +1,105 @@
+// Outcomes in a talk: requests and their ends, turns without a reply, failures, missions.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { AnyEvent } from "../src/lib/events.ts";
+import { adviceOf, missionBegun, settledOf, silenceOf, wordsOf } from "../src/lib/outcomes.ts";
+import { Talk, linesOf } from "../src/lib/talk.ts";
+import { turnsOf } from "../src/lib/turns.ts";
+import { event } from "./events.ts";
+
+const asked = (kind: "approval" | "question", id: string, turn = 1) =>
+  kind === "approval" ? event(["approval", "pending", "tool:send"], { turn, approval_id: id, tool: "send", arguments: { to: "bob" } }) : event(["question", "user"], { turn, question_id: id, text: "Which?" });
+const verdict = (word: string, id: string, payload: object = {}) => event(["approval", word, "tool:send"], { approval_id: id, tool: "send", reason: "", ...payload });
+const answer = (id: string, payload: object = {}, ...tags: string[]) => event(["answer", ...tags], { question_id: id, ...payload });
+const end = (turn: number, payload: object = {}) => event(["turn", "ended", `turn:${turn}`], { turn, outcome: "done", ...payload });
+const start = (turn: number, batch: number[] = []) => event(["turn", "started", `turn:${turn}`], { turn, batch, submodules: [] });
+const lines = (events: AnyEvent[]) => linesOf(events, turnsOf(events));
+const sentence = (events: AnyEvent[], id: string, mine = false) => wordsOf(settledOf(events).get(id)!, mine);
+
+test("requests stand at their place, and the first verdict settles them; a start of the call does not", () => {
+  const [a, q] = [asked("approval", "a"), asked("question", "q")];
+  const open = [start(1), a, event(["response"], { turn: 1, text: "I asked" }), q, end(1)];
+  assert.deepEqual(lines(open).map(({ kind, settled }) => [kind, settled]), [["approval", undefined], ["mind", undefined], ["question", undefined]]);
+  const events = [...open, verdict("granted", "a", { by: "ann" }), verdict("denied", "a", { by: "bob" }), event(["approval", "started", "tool:send"], { turn: 2, approval_id: "a" })];
+  assert.equal(lines(events)[0]!.settled?.by, events[5]);
+  assert.equal(sentence(events, "a")?.sentence, "ann approved it.");
+  const ran = event(["result", "tool:send"], { turn: 2, approval_id: "a", text: "sent" });
+  assert.equal(sentence([...events, ran], "a")?.sentence, "ann approved it. It ran.");
+  assert.equal(sentence([...events, ran], "a", true)?.sentence, "You approved it. It ran.");
+  const failed = event(["result", "tool:send", "failure", "tool"], { turn: 2, approval_id: "a", text: "no route" });
+  assert.deepEqual([sentence([...events, failed], "a")?.sentence, sentence([...events, failed], "a")?.role], ["ann approved it. It failed: no route", "fail"]);
+});
+
+test("each end of a request has its own words, and nobody is called you who was not", () => {
+  const words = (...events: AnyEvent[]) => {
+    const found = sentence(events, "x");
+    return `${found?.sentence} ${found?.said}`.trim();
+  };
+  assert.equal(words(verdict("granted", "x", { edited: true })), "Approved it, with changes.");
+  assert.equal(words(verdict("denied", "x", { by: "ann", reason: "not now" })), "ann denied it. not now");
+  assert.equal(words(verdict("answered", "x", { by: "ann", reason: "done already" })), "ann answered in its place: done already");
+  assert.equal(words(verdict("expired", "x")), "Nobody decided in time. It counts as denied.");
+  assert.equal(words(verdict("withdrawn", "x")), "Withdrawn: the work that asked has ended.");
+  assert.equal(words(answer("x", { by: "ann", text: "olives" })), "ann answered: olives");
+  assert.equal(words(answer("x", { text: "12", value: 12 })), "Answered: 12");
+  assert.equal(words(answer("x", {}, "expired")), "Nobody answered in time.");
+  assert.equal(words(answer("x", {}, "away")), "Not asked: the setting says that you are away.");
+  assert.equal(words(answer("x", {}, "withdrawn")), "Withdrawn: the work that asked has ended.");
+  assert.equal(words(event(["input", "type:message", "answer"], { question_id: "x", text: "by a message", user: "bob" })), "bob answered: by a message");
+  assert.equal(sentence([event(["result", "tool:send"], { approval_id: "x" })], "x"), undefined, "a result alone is no verdict");
+});
+
+test("a turn without a reply is one line with its reason; one whose beginning is not here claims nothing", () => {
+  const why = (middle: AnyEvent[], payload: object = {}) => {
+    const events = [start(1), ...middle, end(1, payload)];
+    const quiet = lines(events).filter(({ kind }) => kind === "quiet");
+    assert.equal(quiet.length, 1);
+    const { sentence, reason } = silenceOf(quiet[0]!.turn!, quiet[0]!.events[0]!);
+    return `${sentence} ${reason}`.trim();
+  };
+  const used = (tool: string) => event(["decision", "action", `tool:${tool}`], { turn: 1, tool, call_id: tool });
+  assert.equal(why([event(["decision", "no-action"], { turn: 1, text: "Nobody asked." })]), "It decided to stay silent: Nobody asked.");
+  assert.equal(why([event(["decision", "no-action"], { turn: 1 })]), "It decided to stay silent, and gave no reason.");
+  assert.equal(why([used("send"), asked("approval", "a")]), "No reply in this turn: it only asked for approval of send.");
+  assert.equal(why([asked("question", "q"), asked("approval", "a")]), "No reply in this turn: it only asked for an answer and approval of send.");
+  assert.equal(why([used("a"), used("b"), used("c"), used("d")]), "No reply in this turn: it used a, b, c and 1 more.");
+  assert.equal(why([], { wait: { from: "main.bob", name: "bob", reason: "the price" } }), "No reply in this turn: it waits for bob. the price");
+  assert.equal(why([], { outcome: "cancelled" }), "Stopped before there was a reply.");
+  assert.equal(why([], { outcome: "interrupted" }), "A newer message stopped this turn before there was a reply.");
+  assert.equal(why([]), "No reply in this turn, and it gave no reason.");
+  assert.deepEqual(lines([start(1), event(["response"], { turn: 1, text: "so" }), end(1)]).map(({ kind }) => kind), ["mind"]);
+  // The window begins in the middle: the reply may be before it.
+  assert.deepEqual(lines([event(["decision", "thought"], { turn: 1, text: "hm" }), end(1)]), []);
+  assert.deepEqual(lines([end(1, { outcome: "failed" })]).map(({ kind }) => kind), ["failed"]);
+});
+
+test("a failure says what to do next", () => {
+  const advice = (payload: object) => adviceOf(event(["failure"], payload as Record<string, unknown>));
+  assert.match(advice({ kind: "budget", detail: { key: "turn.max_rounds", limit: 6 } }), /turn\.max_rounds/);
+  assert.match(advice({ kind: "model", retryable: true }), /Say it again/);
+  assert.match(advice({ kind: "model", retryable: false }), /doctor/);
+  assert.match(advice({ kind: "timeout", retryable: true }), /say it again/);
+  assert.match(advice({ kind: "tool", retryable: false }), /otherwise/);
+  assert.equal(adviceOf(undefined), "");
+});
+
+test("a mission is known by the call that began it, and by no text that only looks so", () => {
+  const result = (text: string, ...tags: string[]) => event(["result", "tool:start_mission", ...tags], { turn: 1, text });
+  assert.equal(missionBegun(result('{"mission":"missions.01ab","note":"…"}')), "missions.01ab");
+  for (const text of ["", "null", "[]", '{"mission":7}', '{"mission":"main"}', '{"mission":"missions.<b>"}', "{"]) assert.equal(missionBegun(result(text)), undefined, text);
+  assert.equal(missionBegun(result('{"mission":"missions.01ab"}', "failure", "tool")), undefined);
+  assert.equal(missionBegun(event(["result", "tool:send"], { text: '{"mission":"missions.01ab"}' })), undefined);
+});
+
+test("a line is another object when its request is settled, and the same one while nothing comes", () => {
+  const events = [start(1), asked("approval", "a"), end(1)];
+  const talk = new Talk();
+  const before = talk.lines(events, turnsOf(events));
+  const turns = turnsOf(events);
+  talk.lines(events, turns);
+  const after = [...events, verdict("granted", "a")];
+  const [first, second] = [talk.lines(events, turns)[0], talk.lines(after, turns)[0]];
+  assert.notEqual(first, second);
+  assert.equal(talk.lines(after, turns)[0], second);
+  assert.equal(before.length, 2);
+});
