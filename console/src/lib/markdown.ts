@@ -9,13 +9,16 @@ export type Inline =
   /** A link shows its address; only http and https can be opened. */
   | { kind: "link"; inner: Inline[]; address: string };
 
+/** On which side the cells of a column stand; empty: as their text runs. */
+export type Align = "" | "left" | "right" | "center";
+
 /** A block. */
 export type Block =
   | { kind: "paragraph" | "heading"; inner: Inline[] }
   | { kind: "code"; text: string }
   | { kind: "list"; ordered: boolean; items: Inline[][] }
   | { kind: "quote"; inner: Block[] }
-  | { kind: "table"; head: Inline[][]; rows: Inline[][][] }
+  | { kind: "table"; head: Inline[][]; rows: Inline[][][]; align: Align[] }
   | { kind: "rule" };
 
 /** How deep quotes and emphasis may nest, and how many blocks are read: hostile text is the normal case. */
@@ -94,11 +97,17 @@ function list(lines: string[], from: number, out: Block[]): number {
 }
 
 function table(lines: string[], from: number, out: Block[]): number {
-  const cells = (line: string) => line.trim().replace(/^\||\|$/g, "").split("|").slice(0, 20).map((cell) => inline(cell.trim()));
+  const split = (line: string) => line.trim().replace(/^\||\|$/g, "").split("|").slice(0, 20).map((cell) => cell.trim());
+  const cells = (line: string) => split(line).map((cell) => inline(cell));
   let to = from + 2;
   while (to < lines.length && lines[to]!.includes("|")) to += 1;
-  out.push({ kind: "table", head: cells(lines[from]!), rows: lines.slice(from + 2, to).map(cells) });
+  out.push({ kind: "table", head: cells(lines[from]!), rows: lines.slice(from + 2, to).map(cells), align: split(lines[from + 1]!).map(alignOf) });
   return to;
+}
+
+function alignOf(dashes: string): Align {
+  const [left, right] = [dashes.startsWith(":"), dashes.endsWith(":")];
+  return left && right ? "center" : right ? "right" : left ? "left" : "";
 }
 
 const SPAN = /(`+)([\s\S]+?)\1(?!`)|\*\*(\S(?:[\s\S]*?\S)?)\*\*|(?<![\w*])\*(\S(?:[^*]*?\S)?)\*(?!\w)|(?<!\w)_(\S(?:[^_]*?\S)?)_(?!\w)|\[([^\[\]\n]{0,400})\]\(([^()\s]{1,2000})\)/;
