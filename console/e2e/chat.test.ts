@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { Watched, launch } from "./browser.ts";
 import { mission, stepOf } from "./mission.ts";
 import { type Answer, type Asked, endpoint } from "./model.ts";
@@ -19,6 +19,8 @@ const missionsMay = new Promise<void>((done) => (missionsGo = done));
 
 const SETTINGS = () => ({ THINKD_MODEL: "qwen3:4b", OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "x", THINKD_RUNTIME__DEFAULT_SUBMODULES: "false", THINKD_TOOLS__APPROVAL: '["state_put"]' });
 
+const CODE = "Run this:\n\n```sh\nls -l | wc\n```\n\n| part | price | mark |\n| :--- | ---: | :---: |\n| frame | 780 | x |";
+
 /** One turn of the scripted mind, by the words it is spoken to with. */
 function decision({ said, prompt, tools }: Asked): Answer {
   const since = prompt.slice(prompt.lastIndexOf(`: ${said}`));
@@ -31,7 +33,8 @@ function decision({ said, prompt, tools }: Asked): Answer {
   if (/say nothing/.test(said)) return call("do_nothing", { reason: "Thanks need no answer." });
   if (/doomed/.test(said)) return { status: 400 };
   if (/a mission/.test(said) && !did("start_mission") && !/missions\.\w+/.test(prompt)) return tools.includes("start_mission") ? call("start_mission", { mission: "Order five talks so that none clash", value: "low", plan: null }) : call("more_tools", { names: ["start_mission"] });
-  return { calls: [{ name: "reply", arguments: { text: `You said: ${said}` } }], between: /slowly/.test(said) ? 120 : 0 };
+  if (/show me code/.test(said)) return call("reply", { text: CODE });
+  return { calls: [{ name: "reply", arguments: { text: `You said: ${said}` } }], between: /slowly/.test(said) ? 350 : 0 };
 }
 
 before(async () => {
@@ -41,6 +44,7 @@ before(async () => {
       await missionsMay;
       return mission(asked, 0);
     }
+    if (/Write a title/.test(asked.prompt)) return { text: "“Plums and nothing else”" };
     return asked.voice ? { text: "PASS" } : decision(asked);
   });
   server = await new Thinkd(SETTINGS()).start();
@@ -200,4 +204,270 @@ test("a key that may only look sees what waits and who may act, and no button", 
   } finally {
     await other.stop();
   }
+});
+
+const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+const list = (one: Watched) => one.page.getByRole("complementary", { name: "Chats" });
+const row = (one: Watched, title: string | RegExp) => list(one).getByRole("link", { name: title });
+/** The titles of the list, in their order. */
+const titles = (one: Watched) => list(one).locator(".chat-row .ti").allInnerTexts();
+const focused = (one: Watched, label: RegExp) => one.page.waitForFunction((source) => new RegExp(source).test(document.activeElement?.getAttribute("aria-label") ?? ""), label.source);
+
+test("chats are listed by their first words, with the last line, and what is unread or waits; what was seen stays seen", async () => {
+  await server.say("First words about **apples** in spring", "apples");
+  await server.say("All about bees", "bees");
+  const one = await Watched.open(browser, server.url, "#/t/apples");
+  await row(one, /^First words about apples in spring/).waitFor();
+  await row(one, /^All about bees.*You said: All about bees/s).waitFor();
+  assert.equal(await one.page.getByRole("heading", { level: 2, name: "First words about apples in spring" }).count(), 1);
+  assert.equal(await row(one, /unread/).count(), 0, "a new browser has seen what was there");
+  await server.say("which plants do bees like?", "bees");
+  await row(one, /^All about bees.*1 waiting/s).waitFor();
+  await server.say("hello again", "bees");
+  await row(one, /^All about bees.*unread.*You said: hello again/s).waitFor();
+  assert.equal((await titles(one))[0], "All about bees");
+  await one.axe("the list of chats");
+  await row(one, /^All about bees/).click();
+  await one.sees("Which plants stay over winter?");
+  assert.match(one.page.url(), /#\/t\/bees$/);
+  await row(one, /^First words/).click();
+  await one.page.waitForURL(/#\/t\/apples$/);
+  assert.equal(await row(one, /unread/).count(), 0);
+  await one.page.reload();
+  await row(one, /^All about bees/).waitFor();
+  assert.equal(await row(one, /unread/).count(), 0);
+  await done(one);
+});
+
+test("a new chat is there with its first message; it is named, given a title by the model, and put away, for all browsers", async () => {
+  const [one, two] = [await Watched.open(browser, server.url, "#/t/main"), await Watched.open(browser, server.url, "#/t/main")];
+  await list(one).getByRole("button", { name: "New chat" }).click();
+  await focused(one, /^Say something to chat-/);
+  await one.sees("A new chat");
+  const id = decodeURIComponent(one.page.url().split("#/t/")[1]!);
+  await one.axe("a new chat");
+  assert.equal((await fetch(`${server.url}/threads/${id}`)).status, 404, "nothing is made before something is said");
+  await one.page.keyboard.type("Plums, and");
+  await one.page.keyboard.press("Shift+Enter");
+  await one.page.keyboard.type("pears");
+  await one.page.keyboard.press("Enter");
+  await row(two, /^Plums, and pears/).waitFor();
+  assert.equal(await one.page.locator(".said.you .tx").innerText(), "Plums, and\npears");
+  await one.page.locator(".said.mind").waitFor();
+
+  const more = one.page.getByRole("button", { name: "More about this chat" });
+  await more.click();
+  await one.page.getByRole("button", { name: "Rename" }).click();
+  await one.page.getByLabel("Title").fill("Fruit of <b>summer</b>");
+  await one.page.keyboard.press("Enter");
+  await one.page.getByRole("heading", { level: 2, name: "Fruit of <b>summer</b>" }).waitFor();
+  await row(two, /^Fruit of <b>summer<\/b>/).waitFor();
+  await more.click();
+  await one.page.getByRole("button", { name: "Suggest a title" }).click();
+  await one.page.getByRole("heading", { level: 2, name: "Plums and nothing else" }).waitFor();
+  await row(two, /^Plums and nothing else/).waitFor();
+  await one.page.getByRole("button", { name: "Archive", exact: true }).click();
+  await one.sees("in the archive");
+  await row(two, /^Plums/).waitFor({ state: "detached" });
+  await list(two).getByRole("button", { name: /^Archive \(\d+\)$/ }).click();
+  await row(two, /^Plums/).click();
+  await two.page.getByRole("button", { name: "More about this chat" }).click();
+  await two.axe("an archived chat");
+  await two.page.getByRole("button", { name: "Take out of the archive" }).click();
+  await list(two).getByRole("button", { name: "Back to the chats" }).click();
+  await row(two, /^Plums/).waitFor();
+  await row(one, /^Plums/).waitFor();
+  await done(one, two);
+});
+
+test("a message of long ago is found in another chat, and the talk opens there; results say where they end", async () => {
+  await server.say("the quokka of long ago", "zoo");
+  for (let n = 0; n < 60; n += 1) await server.say(`animal ${n}`, "zoo");
+  const one = await Watched.open(browser, server.url, "#/t/main");
+  const search = one.page.getByLabel("Search all chats");
+  await search.fill("quokka long");
+  await one.sees("2 messages with these words, and no more.");
+  await one.axe("what was found");
+  await row(one, /you: the quokka of long ago/).click();
+  const line = one.page.locator(".said.you.found");
+  await line.getByText("the quokka of long ago").waitFor();
+  await one.page.waitForFunction(() => { const box = document.querySelector(".said.found")!.getBoundingClientRect(); return box.top > 0 && box.bottom < innerHeight; });
+  assert.equal(await one.page.getByText("You said: animal 59").count(), 0);
+  await one.page.getByRole("button", { name: "go to the end" }).click();
+  await one.page.getByText("You said: animal 59").waitFor();
+  await search.fill("animal");
+  await one.sees("The newest 20 messages with these words; there may be older ones.");
+  await one.page.getByRole("button", { name: "Show older ones" }).click();
+  await one.sees("The newest 40 messages");
+  await search.fill("nobody said so");
+  await one.sees("No message has all these words.");
+  await search.fill("the quokka");
+  await list(one).getByRole("heading", { name: "Titles" }).waitFor();
+  await done(one);
+});
+
+test("on a phone the list is a drawer that takes the focus and gives it back, and no keyboard comes up by itself", async () => {
+  const one = await Watched.open(browser, server.url, "#/t/apples", PHONE);
+  await one.sees("First words about apples in spring");
+  assert.ok(!(await one.page.evaluate(() => document.activeElement?.matches("textarea"))));
+  assert.ok(!(await list(one).isVisible()));
+  await one.page.getByRole("button", { name: "Chats", exact: true }).click();
+  await one.page.waitForFunction(() => document.activeElement?.closest(".chats"));
+  await one.axe("the drawer of chats");
+  await fits(one, "the drawer of chats");
+  await one.page.keyboard.press("Escape");
+  await one.page.waitForFunction(() => document.activeElement?.matches(".list-button"));
+  await one.page.getByRole("button", { name: "Chats", exact: true }).click();
+  await row(one, /^All about bees/).click();
+  await one.sees("hello again");
+  assert.ok(!(await list(one).isVisible()));
+  await fits(one, "a chat");
+  await done(one);
+});
+
+test("branches of a chat are one entry of the list, and a tree above the talk", async () => {
+  await server.say("Grow a tree", "tree");
+  const one = await Watched.open(browser, server.url, "#/t/tree");
+  await one.page.getByRole("button", { name: "Ask again" }).click();
+  await one.page.waitForURL((url) => !url.hash.endsWith("/tree"));
+  await one.page.getByRole("button", { name: "2 branches" }).click();
+  const tree = one.page.getByRole("navigation", { name: "Branches of this chat" });
+  assert.equal(await tree.getByRole("link").count(), 2);
+  await one.axe("the branches of a chat");
+  assert.equal((await titles(one)).filter((title) => title === "Grow a tree").length, 1);
+  await row(one, /^Grow a tree.*2 branches/s).waitFor();
+  await tree.getByRole("link").first().click();
+  await one.page.waitForURL(/#\/t\/tree$/);
+  await done(one);
+});
+
+test("messages and code are copied, tables stand as they are aligned, and days are named with the date in a title", async () => {
+  await server.say("show me code", "code");
+  const { ts } = (await server.call<Items<{ ts: string }>>("GET", "/events?thread=code&limit=1")).items[0]!;
+  const at = (days: number) => async (page: Page) => page.clock.setFixedTime(Date.parse(ts) + days * 86_400_000);
+  const one = await Watched.open(browser, server.url, "#/t/code", { permissions: ["clipboard-read", "clipboard-write"], timezoneId: "UTC" }, at(1));
+  const pasted = () => one.page.evaluate(() => navigator.clipboard.readText());
+  await one.page.getByRole("button", { name: "Copy code" }).click();
+  await one.page.getByRole("button", { name: "Copied code" }).waitFor();
+  assert.equal(await pasted(), "ls -l | wc");
+  await one.page.getByRole("button", { name: /^Copy reply/ }).click();
+  await one.page.getByRole("button", { name: /^Copied reply/ }).waitFor();
+  assert.equal(await pasted(), CODE);
+  await one.page.getByRole("button", { name: /^Copy message/ }).click();
+  await one.page.getByRole("button", { name: /^Copied message/ }).waitFor();
+  assert.equal(await pasted(), "show me code");
+  assert.deepEqual(await one.page.locator(".said td").evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell).textAlign)), ["left", "right", "center"]);
+  const day = one.page.locator(".day span");
+  assert.equal(await day.innerText(), "Yesterday");
+  const [month, date, year] = ["long", "numeric", "numeric"].map((style, i) => new Intl.DateTimeFormat("en", { timeZone: "UTC", [["month", "day", "year"][i]!]: style }).format(new Date(ts)));
+  assert.match((await day.getAttribute("title"))!, new RegExp(`^\\w+day, ${date} ${month} ${year}, \\d\\d:\\d\\d:\\d\\d$`));
+  await done(one);
+  for (const [days, words] of [[2, `${date} ${month}`], [400, `${date} ${month} ${year}`]] as const) {
+    const later = await Watched.open(browser, server.url, "#/t/code", { timezoneId: "UTC" }, at(days));
+    const name = later.page.locator(".day span");
+    await name.waitFor();
+    assert.ok((await name.innerText()).startsWith(words), `${await name.innerText()} after ${days} days`);
+    await done(later);
+  }
+});
+
+const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+test("pictures are pasted and dropped, and shown large; Esc closes and the focus returns", async () => {
+  const one = await Watched.open(browser, server.url, "#/t/pictures");
+  await box(one).waitFor();
+  /** What a browser does when something with files is pasted or dropped. */
+  const give = (kind: "paste" | "drop", name: string, text: string) => one.page.evaluate(([kind, name, text, data]) => {
+    const files = new DataTransfer();
+    files.items.add(new File([Uint8Array.from(atob(data!), (c) => c.charCodeAt(0))], name!, { type: "image/png" }));
+    if (text) files.setData("text/plain", text);
+    const event = kind === "paste" ? new ClipboardEvent("paste", { clipboardData: files, bubbles: true, cancelable: true }) : new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true });
+    document.querySelector(kind === "paste" ? "textarea.box" : ".talk .scroll")!.dispatchEvent(event);
+  }, [kind, name, text, PNG] as const);
+  await give("paste", "cell.png", "a cell of a table");
+  await give("paste", "pasted.png", "");
+  await one.sees("pasted.png");
+  await give("drop", "dropped.png", "");
+  await one.sees("dropped.png");
+  assert.equal(await one.page.getByText("cell.png").count(), 0, "text with a picture beside it is text");
+  await say(one, "what are these?");
+  const thumbs = one.page.getByRole("button", { name: "Show the image large" });
+  await thumbs.nth(1).waitFor();
+  await thumbs.first().click();
+  const large = one.page.getByRole("dialog", { name: "image" });
+  await large.waitFor();
+  await one.axe("an image shown large");
+  await one.page.keyboard.press("Escape");
+  await large.waitFor({ state: "hidden" });
+  await focused(one, /^Show the image large$/);
+  await done(one);
+});
+
+test("what was typed is there after a reload, for its own chat alone, and gone once it is said", async () => {
+  const one = await Watched.open(browser, server.url, "#/t/apples");
+  await box(one).fill("not said yet");
+  await one.go("#/t/bees");
+  await focused(one, /^Say something to bees$/);
+  assert.equal(await box(one).inputValue(), "");
+  await one.go("#/t/apples");
+  await focused(one, /^Say something to apples$/);
+  await one.page.reload();
+  await focused(one, /^Say something to apples$/);
+  assert.equal(await box(one).inputValue(), "not said yet");
+  await box(one).press("Enter");
+  await one.sees("You said: not said yet");
+  await one.page.reload();
+  await one.sees("You said: not said yet");
+  assert.equal(await box(one).inputValue(), "");
+  await done(one);
+});
+
+test("a reply that began before a reload is shown from its beginning while it goes on", async () => {
+  const words = "tell me slowly the long story of the wall that faces the south and of all that ever grew before it, year by year, and leave out nothing of it at all, please, for I have time";
+  const one = await Watched.open(browser, server.url, "#/t/story");
+  await say(one, words);
+  const draft = one.page.locator(".said[aria-busy=true] .tx");
+  const has = (n: number) => one.page.waitForFunction((n) => (document.querySelector<HTMLElement>(".said[aria-busy=true] .tx")?.innerText.length ?? 0) > n, n);
+  await has(30);
+  await one.page.reload();
+  await has(30);
+  assert.match(await draft.innerText(), /^You said: tell me slowly the/);
+  assert.equal(await one.page.getByText("a piece is missing").count(), 0);
+  await one.page.locator(".said[aria-busy=true]").waitFor({ state: "detached" });
+  await one.page.locator(".said.mind").getByText(`You said: ${words}`).waitFor();
+  await done(one);
+});
+
+test("the composer says what comes of a message while a turn runs, as the conversation is set", async () => {
+  const slowly = "tell me slowly about the long wall that faces the south, and leave out nothing of it at all";
+  for (const policy of ["enqueue", "interrupt", "reject"]) await server.call("POST", "/threads", { label: `by-${policy}`, kind: "conversation", policy });
+  const one = await Watched.open(browser, server.url, "#/t/by-enqueue");
+  await say(one, slowly);
+  await one.sees("Your message waits until this turn is over, and is answered in the next one.");
+  await one.axe("a turn at work");
+  await one.page.getByRole("button", { name: "Interrupt" }).click();
+  await one.sees("The turn is stopped first, and your message is answered next.");
+  await say(one, "now this");
+  await one.sees("You said: now this");
+
+  await one.go("#/t/by-interrupt");
+  await one.page.getByLabel("Say something to by-interrupt").waitFor();
+  await say(one, slowly);
+  await one.sees("Your message stops this turn, as this conversation is set");
+  assert.equal(await one.page.getByRole("button", { name: "Queue" }).count(), 0);
+  await say(one, "and this");
+  await one.sees("You said: and this");
+
+  await one.go("#/t/by-reject");
+  await one.page.getByLabel("Say something to by-reject").waitFor();
+  await say(one, slowly);
+  await one.sees("This conversation takes no message while a turn runs, as it is set");
+  await box(one).fill("not now");
+  assert.ok(await one.page.getByRole("button", { name: "Send", exact: true }).isDisabled());
+  await box(one).press("Enter");
+  assert.equal(await box(one).inputValue(), "not now");
+  await one.page.getByRole("button", { name: "Interrupt" }).click();
+  await box(one).press("Enter");
+  await one.sees("You said: not now");
+  await done(one);
 });

@@ -1,0 +1,111 @@
+// Conversations as a list: each with its branches, its title, its last line, and what waits or is unread in it.
+import { type AnyEvent, tagged, textOf } from "./events.ts";
+import { plain } from "./format.ts";
+import type { Thread } from "./threads.ts";
+
+/** A line of a conversation, as `GET /threads?lines=true` has it. */
+export interface ChatLine {
+  seq: number;
+  ts: string;
+  by: "person" | "mind";
+  text: string;
+}
+
+/** The first and the last line of a thread; absent: nothing was said, or the server does not tell. */
+export interface Lines {
+  first?: ChatLine | null | undefined;
+  last?: ChatLine | null | undefined;
+}
+
+/** A conversation: the thread that it began as, with all its branches. */
+export interface Chat {
+  root: Thread;
+  branches: Thread[];
+  /** The branch in which something was said last. */
+  newest: Thread;
+  title: string;
+  last: ChatLine | undefined;
+  waits: number;
+  unread: boolean;
+}
+
+/** Facts about threads that are not in the list of threads. */
+export interface About {
+  lines: ReadonlyMap<string, Lines>;
+  /** The last seq of a thread that was seen here. */
+  seen: (thread: string) => number;
+  /** So many requests of a thread wait for people. */
+  waits: ReadonlyMap<string, number>;
+}
+
+const short = (text: string) => plain(text.slice(0, 400), 60);
+
+/** The title of a thread: the one that it was given, else its first words, else its id. */
+export function titleOf(thread: Pick<Thread, "id" | "title">, lines: Lines | undefined): string {
+  return (thread.title && short(thread.title)) || (lines?.first && short(lines.first.text)) || thread.id;
+}
+
+/** The thread that a branch began as, as far as the list has it. */
+export function rootOf(threads: ReadonlyMap<string, Thread>, thread: Thread): Thread {
+  const seen = new Set<string>();
+  let root = thread;
+  for (let from = root.forked_from?.thread; from !== undefined && !seen.has(from); from = root.forked_from?.thread) {
+    seen.add(from);
+    const before = threads.get(from);
+    if (!before) break;
+    root = before;
+  }
+  return root;
+}
+
+/** The conversations among threads, the one that was spoken in last first. */
+export function chatsOf(threads: readonly Thread[], { lines, seen, waits }: About): Chat[] {
+  const known = new Map(threads.map((thread) => [thread.id, thread]));
+  const families = new Map<string, Thread[]>();
+  for (const thread of threads) {
+    // Threads of runs and missions are no conversations, whatever their kind says.
+    if (thread.kind !== "conversation" || /^(runs|missions)\./.test(thread.id)) continue;
+    const root = rootOf(known, thread);
+    families.set(root.id, [...(families.get(root.id) ?? []), thread]);
+  }
+  const lastOf = ({ id }: Thread) => lines.get(id)?.last?.seq ?? 0;
+  const chats = [...families].map(([id, branches]) => {
+    const root = known.get(id)!;
+    const newest = branches.reduce((best, one) => (lastOf(one) > lastOf(best) ? one : best), branches.includes(root) ? root : branches[0]!);
+    const unread = branches.some((one) => lines.get(one.id)?.last?.by === "mind" && lastOf(one) > seen(one.id));
+    return { root, branches, newest, title: titleOf(root, lines.get(id)), last: lines.get(newest.id)?.last ?? undefined, waits: branches.reduce((sum, one) => sum + (waits.get(one.id) ?? 0), 0), unread };
+  });
+  const order = (chat: Chat) => chat.last?.seq ?? Math.max(...chat.branches.map(({ head }) => head));
+  return chats.sort((a, b) => order(b) - order(a));
+}
+
+/** A branch in its place below the one that it was made from. */
+export interface Branch {
+  thread: Thread;
+  depth: number;
+}
+
+/** The branches of the conversation that a thread belongs to, each below the one it was made from. */
+export function branchTree(threads: readonly Thread[], id: string): Branch[] {
+  const known = new Map(threads.map((thread) => [thread.id, thread]));
+  const thread = known.get(id);
+  if (!thread) return [];
+  const below = new Map<string, Thread[]>();
+  for (const one of threads) if (one.forked_from) below.set(one.forked_from.thread, [...(below.get(one.forked_from.thread) ?? []), one]);
+  const rows: Branch[] = [];
+  const placed = new Set<string>();
+  const place = (one: Thread, depth: number) => {
+    if (placed.has(one.id)) return;
+    placed.add(one.id);
+    rows.push({ thread: one, depth });
+    for (const fork of (below.get(one.id) ?? []).sort((a, b) => a.forked_from!.at - b.forked_from!.at || (a.id < b.id ? -1 : 1))) place(fork, depth + 1);
+  };
+  place(rootOf(known, thread), 0);
+  return rows;
+}
+
+/** The line of a list that an event is; absent: it is none. */
+export function lineOf(event: AnyEvent): ChatLine | undefined {
+  if (!tagged(event, "type:message") && !tagged(event, "response")) return undefined;
+  return { seq: event.seq, ts: event.ts, by: tagged(event, "response") ? "mind" : "person", text: textOf(event).slice(0, 200) || `[${event.modality}]` };
+}

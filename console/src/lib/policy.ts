@@ -1,0 +1,24 @@
+// The effect of a message on a turn at work: as the thread is set, as its past shows, and in words.
+import { type AnyEvent, partOf, tagged, textOf } from "./events.ts";
+
+/** `enqueue`: it waits; `interrupt`: the turn stops; `reject`: it is not taken. */
+export type Policy = "enqueue" | "interrupt" | "reject";
+
+/** The policy as events tell it; absent: they do not, and the default of the server holds. */
+export function policyOf(events: readonly AnyEvent[]): Policy | undefined {
+  for (const event of events) {
+    if (!tagged(event, "set:thread")) continue;
+    const { policy } = (partOf(event, "change").settings ?? {}) as { policy?: unknown };
+    if (policy === "enqueue" || policy === "interrupt" || policy === "reject") return policy;
+  }
+  // Only a message of a thread that is set so ends a turn with this outcome.
+  return events.some((event) => event.meta.tags[0] === "turn" && textOf(event, "outcome") === "interrupted") ? "interrupt" : undefined;
+}
+
+/** What comes of a message that is sent now. `stops`: the page is to stop the turn first. */
+export function policyWords(policy: Policy | undefined, stops: boolean): string {
+  if (policy === "interrupt") return "Your message stops this turn, as this conversation is set, and is answered next. What was written so far stays.";
+  if (stops) return "The turn is stopped first, and your message is answered next. What was written so far stays.";
+  if (policy === "reject") return "This conversation takes no message while a turn runs, as it is set: wait until it is over, or interrupt it.";
+  return "Your message waits until this turn is over, and is answered in the next one.";
+}
