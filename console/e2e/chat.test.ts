@@ -414,6 +414,10 @@ test("what was typed is there after a reload, for its own chat alone, and gone o
   await one.page.reload();
   await focused(one, /^Say something to apples$/);
   assert.equal(await box(one).inputValue(), "not said yet");
+  await one.page.keyboard.press("Escape");
+  await one.page.waitForFunction(() => document.activeElement?.id === "main");
+  await one.page.keyboard.press("i");
+  await focused(one, /^Say something to apples$/);
   await box(one).press("Enter");
   await one.sees("You said: not said yet");
   await one.page.reload();
