@@ -376,7 +376,7 @@ const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwA
 test("pictures are pasted and dropped, and shown large; Esc closes and the focus returns", async () => {
   const one = await Watched.open(browser, server.url, "#/t/pictures");
   await box(one).waitFor();
-  /** What a browser does when something with files is pasted or dropped. */
+  /** The event of a browser when files are pasted or dropped. */
   const give = (kind: "paste" | "drop", name: string, text: string) => one.page.evaluate(([kind, name, text, data]) => {
     const files = new DataTransfer();
     files.items.add(new File([Uint8Array.from(atob(data!), (c) => c.charCodeAt(0))], name!, { type: "image/png" }));

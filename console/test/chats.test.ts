@@ -1,7 +1,7 @@
 // The list of conversations: titles, branches, order, unread and waiting; days in words; what a message does to a turn at work.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ChatLine, type Lines, branchTree, chatsOf, lineOf, titleOf } from "../src/lib/chats.ts";
+import { type ChatLine, type Lines, branchTree, chatsOf, hasWords, lineOf, titleOf } from "../src/lib/chats.ts";
 import { dayName, dayOf, fullDate, moment, shortMoment } from "../src/lib/days.ts";
 import { markdown } from "../src/lib/markdown.ts";
 import { policyOf, policyWords } from "../src/lib/policy.ts";
@@ -24,7 +24,13 @@ test("a title is the one given, else the first words without their marks, else t
 test("the conversation that was spoken in last is first; branches are one entry, which leads to the newest of them", () => {
   const threads = [thread("a"), fork("a2", "a", 41), fork("a3", "a2", 60), thread("b"), thread("p", { kind: "process" }), thread("runs.trials"), thread("new", { head: 2 })];
   const chats = chatsOf(threads, about({ a: { first: line(1, "one"), last: line(40, "x") }, a2: { last: line(90, "y") }, a3: { last: line(70, "z") }, b: { first: line(50, "two"), last: line(80, "w", "person") } }, {}, { a3: 2, b: 1 }));
-  assert.deepEqual(chats.map((chat) => [chat.root.id, chat.newest.id, chat.branches.length, chat.title, chat.waits]), [["a", "a2", 3, "one", 2], ["b", "b", 1, "two", 1], ["new", "new", 1, "new", 0]]);
+  assert.deepEqual(chats.map((chat) => [chat.root.id, chat.newest.id, chat.branches.length, chat.waits]), [["a", "a2", 3, 2], ["b", "b", 1, 1], ["new", "new", 1, 0]]);
+});
+
+test("a chat is found by words of its title, else of its first line, or by its id", () => {
+  const lines = new Map<string, Lines>([["a", { first: line(1, "All about Bees") }], ["b", { first: line(2, "hidden") }]]);
+  const found = (words: string) => chatsOf([thread("a"), thread("b", { title: "Plums" })], { ...about({}), lines }).filter((chat) => hasWords(chat, lines, words)).map(({ root }) => root.id);
+  assert.deepEqual([found("bees"), found("PLUMS"), found("hidden"), found("b")], [["a"], ["b"], [], ["b", "a"].sort()]);
 });
 
 test("unread is what the mind said since it was seen, and nothing that a person said", () => {

@@ -15,7 +15,7 @@ const request = requester(place, async () => (typeof session.client.token === "f
 
 type Listed = { items: (Schemas.Thread & Lines)[]; next?: string | null };
 
-/** What was seen of a log: a new browser has seen all that was there when it came. */
+/** The lines of a log that were seen: a new browser has seen all that was there when it came. */
 interface Seen {
   epoch: string;
   from: number;
@@ -84,7 +84,7 @@ class Chats {
     try {
       read = JSON.parse(localStorage.getItem(SEEN) ?? "null") as Seen;
     } catch {
-      // What is no JSON was not written here.
+      // Text that is no JSON was not written here.
     }
     this.#seen = read?.epoch === epoch && Array.isArray(read.threads) ? read : { epoch, from: head, threads: [] };
     this.#keep();

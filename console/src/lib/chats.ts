@@ -1,4 +1,4 @@
-// Conversations as a list: each with its branches, its title, its last line, and what waits or is unread in it.
+// Conversations as a list: each with its branches, its last line, and what waits or is unread in it.
 import { type AnyEvent, tagged, textOf } from "./events.ts";
 import { plain } from "./format.ts";
 import type { Thread } from "./threads.ts";
@@ -23,7 +23,6 @@ export interface Chat {
   branches: Thread[];
   /** The branch in which something was said last. */
   newest: Thread;
-  title: string;
   last: ChatLine | undefined;
   waits: number;
   unread: boolean;
@@ -58,25 +57,31 @@ export function rootOf(threads: ReadonlyMap<string, Thread>, thread: Thread): Th
   return root;
 }
 
-/** The conversations among threads, the one that was spoken in last first. */
+/** The conversations among threads, the one that was spoken in last first. Of very many it is asked again and again: titles are made of those that are shown. */
 export function chatsOf(threads: readonly Thread[], { lines, seen, waits }: About): Chat[] {
   const known = new Map(threads.map((thread) => [thread.id, thread]));
-  const families = new Map<string, Thread[]>();
+  const chats = new Map<string, Chat & { order: number }>();
   for (const thread of threads) {
     // Threads of runs and missions are no conversations, whatever their kind says.
-    if (thread.kind !== "conversation" || /^(runs|missions)\./.test(thread.id)) continue;
-    const root = rootOf(known, thread);
-    families.set(root.id, [...(families.get(root.id) ?? []), thread]);
+    if (thread.kind !== "conversation" || thread.id.startsWith("runs.") || thread.id.startsWith("missions.")) continue;
+    const root = thread.forked_from ? rootOf(known, thread) : thread;
+    let chat = chats.get(root.id);
+    if (!chat) chats.set(root.id, (chat = { root, branches: [], newest: thread, last: undefined, waits: 0, unread: false, order: 0 }));
+    const last = lines.get(thread.id)?.last ?? undefined;
+    if (last && last.seq > (chat.last?.seq ?? 0)) [chat.last, chat.newest] = [last, thread];
+    else if (!chat.last && thread === root) chat.newest = thread;
+    chat.branches.push(thread);
+    chat.waits += waits.get(thread.id) ?? 0;
+    chat.unread ||= last?.by === "mind" && last.seq > seen(thread.id);
+    chat.order = chat.last?.seq ?? Math.max(chat.order, thread.head);
   }
-  const lastOf = ({ id }: Thread) => lines.get(id)?.last?.seq ?? 0;
-  const chats = [...families].map(([id, branches]) => {
-    const root = known.get(id)!;
-    const newest = branches.reduce((best, one) => (lastOf(one) > lastOf(best) ? one : best), branches.includes(root) ? root : branches[0]!);
-    const unread = branches.some((one) => lines.get(one.id)?.last?.by === "mind" && lastOf(one) > seen(one.id));
-    return { root, branches, newest, title: titleOf(root, lines.get(id)), last: lines.get(newest.id)?.last ?? undefined, waits: branches.reduce((sum, one) => sum + (waits.get(one.id) ?? 0), 0), unread };
-  });
-  const order = (chat: Chat) => chat.last?.seq ?? Math.max(...chat.branches.map(({ head }) => head));
-  return chats.sort((a, b) => order(b) - order(a));
+  return [...chats.values()].sort((a, b) => b.order - a.order);
+}
+
+/** The words that a title is looked for by, as they were written. */
+export function hasWords({ root }: Chat, lines: ReadonlyMap<string, Lines>, words: string): boolean {
+  const title = root.title || lines.get(root.id)?.first?.text.slice(0, 200) || "";
+  return `${title} ${root.id}`.toLowerCase().includes(words.toLowerCase());
 }
 
 /** A branch in its place below the one that it was made from. */

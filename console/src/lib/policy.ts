@@ -15,7 +15,7 @@ export function policyOf(events: readonly AnyEvent[]): Policy | undefined {
   return events.some((event) => event.meta.tags[0] === "turn" && textOf(event, "outcome") === "interrupted") ? "interrupt" : undefined;
 }
 
-/** What comes of a message that is sent now. `stops`: the page is to stop the turn first. */
+/** The effect of a message that is sent now, in words. `stops`: the page is to stop the turn first. */
 export function policyWords(policy: Policy | undefined, stops: boolean): string {
   if (policy === "interrupt") return "Your message stops this turn, as this conversation is set, and is answered next. What was written so far stays.";
   if (stops) return "The turn is stopped first, and your message is answered next. What was written so far stays.";
