@@ -400,6 +400,10 @@ test("pictures are pasted and dropped, and shown large; Esc closes and the focus
   await one.page.keyboard.press("Escape");
   await large.waitFor({ state: "hidden" });
   await focused(one, /^Show the image large$/);
+  // Of a message in parts the words are found, and the whole of it is gone to.
+  await one.page.getByLabel("Search all chats").fill("what are these");
+  await row(one, /you: what are these/).click();
+  await one.page.waitForFunction(() => document.activeElement?.matches(".said.you.found"));
   await done(one);
 });
 

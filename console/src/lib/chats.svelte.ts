@@ -22,6 +22,16 @@ interface Seen {
   threads: [string, number][];
 }
 
+function stored(epoch: string): Seen | undefined {
+  try {
+    const read = JSON.parse(localStorage.getItem(SEEN) ?? "null") as Seen | null;
+    return read?.epoch === epoch && typeof read.from === "number" && Array.isArray(read.threads) ? read : undefined;
+  } catch {
+    // Text that is no JSON was not written here.
+    return undefined;
+  }
+}
+
 class Chats {
   lines = $state.raw<ReadonlyMap<string, Lines>>(new Map());
   /** The server tells lines, and takes titles; absent: it was not asked yet. */
@@ -80,20 +90,18 @@ class Chats {
   /** Reads what was seen of this log; of another one nothing was. */
   recall(epoch: string, head: number): void {
     if (this.#seen.epoch === epoch) return;
-    let read: Seen | undefined;
-    try {
-      read = JSON.parse(localStorage.getItem(SEEN) ?? "null") as Seen;
-    } catch {
-      // Text that is no JSON was not written here.
-    }
-    this.#seen = read?.epoch === epoch && Array.isArray(read.threads) ? read : { epoch, from: head, threads: [] };
+    this.#seen = stored(epoch) ?? { epoch, from: head, threads: [] };
     this.#keep();
   }
 
-  /** Keeps that a thread was seen up to here. */
+  /** Keeps that a thread was seen up to here, beside what other tabs have kept. */
   see(thread: string, seq: number): void {
-    if (!this.#seen.epoch || seq <= this.seen(thread)) return;
-    this.#seen = { ...this.#seen, threads: [...this.#seen.threads.filter(([id]) => id !== thread), [thread, seq] as [string, number]].slice(-MOST) };
+    const { epoch } = this.#seen;
+    if (!epoch || seq <= this.seen(thread)) return;
+    const known = stored(epoch) ?? this.#seen;
+    const threads = new Map([...this.#seen.threads, ...known.threads.map(([id, at]) => [id, Math.max(at, this.#bySeen.get(id) ?? 0)] as [string, number])]);
+    threads.delete(thread);
+    this.#seen = { epoch, from: known.from, threads: [...threads, [thread, seq] as [string, number]].slice(-MOST) };
     this.#keep();
   }
 
