@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { layout, ticks } from "../src/lib/lanes.ts";
 import { type Colours, laneFile, strip } from "../src/lib/picture.ts";
-import { keyOf, tally, turnsOf } from "../src/lib/turns.ts";
+import { hasTurns, keyOf, stateOf, stateWord, tally, took, turnsOf } from "../src/lib/turns.ts";
 import { linesOf, thoughtsOf, waiting } from "../src/lib/talk.ts";
 import { event, moment, story } from "./events.ts";
 
@@ -128,4 +128,31 @@ test("a reply is drawn from the first piece of its round; where that is not know
   assert.equal(from(story()), 3700);
   const noted = story().map((one) => (one.payload.round === 1 ? { ...one, payload: { ...one.payload, first_piece_ms: 1200 } } : one));
   assert.equal(from(noted), 4900);
+});
+
+test("a turn works where the server hints so, or where it began and the server does not deny it; else nobody knows", () => {
+  const turn = { thread: "main", end: undefined, begun: true, hinted: false };
+  assert.equal(stateOf(turn), "working");
+  assert.equal(stateOf(turn, () => true), "working");
+  assert.equal(stateOf(turn, () => false), "not known");
+  assert.equal(stateOf({ ...turn, hinted: true }, () => false), "working");
+  assert.equal(stateOf({ ...turn, begun: false }, () => true), "not known");
+  assert.equal(stateOf({ ...turn, end: 1, hinted: true }, () => true), "ended");
+});
+
+test("a turn of which only the middle is here is not at work, and does not grow with the clock", () => {
+  const middle = turnsOf(story().slice(2, 6)).get(keyOf("main", 1))!;
+  assert.deepEqual([middle.state, stateWord(middle)], ["not known", "not known"]);
+  assert.equal(took(middle, moment(99_000)), took(middle, moment(9_000)));
+  assert.equal(layout(middle, moment(9_000)).now, undefined);
+  assert.equal(layout(middle, moment(99_000)).width, layout(middle, moment(9_000)).width);
+});
+
+test("missions, their tasks and runs have no turns, whatever number their calls have", () => {
+  for (const thread of ["missions.01", "missions.01.t6", "runs.02"]) {
+    assert.equal(hasTurns(thread), false);
+    const work = [{ thread, turn: 1, module: "mission:solve", purpose: "turn", since: moment(0), limit: undefined }];
+    assert.equal(turnsOf([event(["debug", "call:mission:solve"], { turn: 1, module: "mission:solve" }, 5, { thread })], work).size, 0);
+  }
+  assert.ok(hasTurns("main") && hasTurns("missionary"));
 });

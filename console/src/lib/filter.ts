@@ -1,5 +1,6 @@
 // What a list of events is narrowed to: the same in the address, in a request and for events that come live.
 import { type AnyEvent, isHidden } from "./events.ts";
+import { hasTurns } from "./turns.ts";
 
 /** A filter of the log. */
 export interface LogFilter {
@@ -87,7 +88,7 @@ export function bandsOf(rows: readonly Row[]): Entry[] {
   for (const row of rows) {
     const turn = row.event.payload.turn;
     const name = typeof turn === "number" ? `${row.event.thread} ${turn}` : open.startsWith(`${row.event.thread} `) ? open : "";
-    if (typeof turn === "number" && name !== open) out.push({ kind: "band", thread: row.event.thread, turn, key: `band ${row.event.seq}` });
+    if (typeof turn === "number" && turn > 0 && hasTurns(row.event.thread) && name !== open) out.push({ kind: "band", thread: row.event.thread, turn, key: `band ${row.event.seq}` });
     open = name;
     out.push({ kind: "row", row, key: String(row.event.seq) });
   }

@@ -1,6 +1,6 @@
 // Turns that are folded again and again while events come in: one of which nothing came is the same object as before, and what is drawn of it stays as it is.
 import { type AnyEvent, numberOf, tagged } from "./events.ts";
-import { type Turn, type Work, keyOf, turnsOf } from "./turns.ts";
+import { type Thinks, type Turn, type Work, hasTurns, keyOf, turnsOf } from "./turns.ts";
 
 /** The turns of a list of events, kept from fold to fold. */
 export class TurnFold {
@@ -8,7 +8,7 @@ export class TurnFold {
   #oldest = 0;
 
   /** Does what `turnsOf` does, and folds only the turns of which there is something new. */
-  turns(events: readonly AnyEvent[], work: readonly Work[] = []): Map<string, Turn> {
+  turns(events: readonly AnyEvent[], work: readonly Work[] = [], thinks?: Thinks): Map<string, Turn> {
     const oldest = events[0]?.seq ?? 0;
     // Older events may hold the inputs of turns that are here.
     if (oldest < this.#oldest) this.#known.clear();
@@ -18,12 +18,12 @@ export class TurnFold {
     const hinted = new Set(work.map((one) => keyOf(one.thread, one.turn)));
     const stays = (key: string) => !hinted.has(key) && this.#known.get(key)?.mark === marks.get(key);
     const wanted = (event: AnyEvent, key: string | undefined) => (key !== undefined && !stays(key)) || tagged(event, "input") || tagged(event, "message");
-    const fresh = turnsOf(events.filter((event, i) => wanted(event, keys[i])), work);
+    const fresh = turnsOf(events.filter((event, i) => wanted(event, keys[i])), work, thinks);
     const turns = new Map<string, Turn>();
     for (const key of marks.keys()) turns.set(key, (stays(key) ? this.#known.get(key)?.turn : undefined) ?? fresh.get(key)!);
     for (const [key, turn] of fresh) if (!turns.has(key)) turns.set(key, turn);
-    // Of a turn at work the next fold makes another one: the hint may be gone then.
-    this.#known = new Map([...turns].map(([key, turn]) => [key, { mark: hinted.has(key) ? "" : (marks.get(key) ?? ""), turn }]));
+    // Of a turn that has not ended the next fold makes another one: the hint may be gone then, and the server may say that its thread thinks no more.
+    this.#known = new Map([...turns].map(([key, turn]) => [key, { mark: hinted.has(key) || turn.state !== "ended" ? "" : (marks.get(key) ?? ""), turn }]));
     return turns;
   }
 }
@@ -39,7 +39,7 @@ function keyIn(event: AnyEvent): string | undefined {
 
 function turnKey(event: AnyEvent): string | undefined {
   const n = numberOf(event, "turn");
-  return n === undefined || n === 0 || tagged(event, "cancel") ? undefined : keyOf(event.thread, n);
+  return n === undefined || n === 0 || tagged(event, "cancel") || !hasTurns(event.thread) ? undefined : keyOf(event.thread, n);
 }
 
 /** Which events each turn has: the first, the last, and how many. */

@@ -79,7 +79,7 @@ export interface Picture {
 /** Lays a turn out. `now` (milliseconds since 1970) counts as long as something is at work. */
 export function layout(turn: Turn, now: number): Picture {
   const t0 = begin(turn);
-  const atWork = (turn.end === undefined && turn.begun) || turn.followUps.some((voice) => voice.outcome === "at work");
+  const atWork = turn.state === "working" || turn.followUps.some((voice) => voice.outcome === "at work");
   const end = Math.max(lastMoment(turn), atWork ? now : 0, turn.deadline !== undefined && atWork ? turn.deadline : 0);
   const width = Math.max((end - t0) * 1.04, 20);
   const picture: Picture = {
@@ -96,7 +96,8 @@ export function layout(turn: Turn, now: number): Picture {
     now: atWork ? now - t0 : undefined,
     followUps: turn.followUps.length > 0 && turn.end !== undefined ? turn.end - t0 : undefined,
   };
-  const draw = { picture, turn, t0, now };
+  // Nothing of a turn that is over grows with the clock.
+  const draw = { picture, turn, t0, now: atWork ? now : end };
   person(draw);
   for (const voice of ordered(turn.voices)) voiceLane(draw, voice);
   picture.voices.count = picture.lanes.length - 1;
@@ -215,7 +216,7 @@ function decisionLanes(draw: Draw): void {
   picture.lanes.push({ name: "decision", sign: silent ? "silence" : "decision", role: "decision", status, group: false });
   rounds.forEach((call, i) => roundBar(draw, call, i, lane));
   const deciding = turn.working.find((one) => one.module === "decision");
-  if (turn.end === undefined && turn.begun && (deciding || turn.voices.every((voice) => voice.outcome !== "at work"))) openRound(draw, lane, deciding?.since);
+  if (turn.state === "working" && (deciding || turn.voices.every((voice) => voice.outcome !== "at work"))) openRound(draw, lane, deciding?.since);
   for (const event of turn.words) picture.marks.push({ lane, t: at(event.ts) - t0, sign: tagged(event, "no-action") ? "silence" : "thought", role: "decision", word: `decision: ${line(textOf(event), 60)}`, event });
   toolLane(draw, lane);
   replyLane(draw, lane);
@@ -257,7 +258,7 @@ function toolLane({ picture, turn, t0, now }: Draw, decision: number): void {
 function replyLane({ picture, turn, t0 }: Draw, decision: number): void {
   const lane = picture.lanes.length;
   const stored = turn.replies.length;
-  const status = stored > 0 ? "stored" : turn.end === undefined ? "" : "none";
+  const status = stored > 0 ? "stored" : turn.state === "ended" ? "none" : "";
   picture.lanes.push({ name: "reply", sign: "reply", role: stored > 0 ? "reply" : "pass", status, group: true });
   for (const reply of turn.replies) {
     const to = at(reply.ts) - t0;

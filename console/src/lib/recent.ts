@@ -3,7 +3,7 @@
 import { type AnyEvent, numberOf, tagOf, tagged } from "./events.ts";
 import { at } from "./format.ts";
 import { type Bar, layout } from "./lanes.ts";
-import { type Turn, type Work, begin, keyOf, lastMoment, turnsOf } from "./turns.ts";
+import { type Thinks, type Turn, type Work, begin, hasTurns, keyOf, lastMoment, turnsOf } from "./turns.ts";
 
 /** How long a turn is kept after its last event, in milliseconds. */
 export const KEPT = 300_000;
@@ -65,15 +65,15 @@ export class Recent {
   #mail: AnyEvent[] = [];
 
   /** Takes what is new of the log as the page has it, in order, and looks. `now` in milliseconds since 1970. */
-  look(log: readonly AnyEvent[], work: readonly Work[], now: number): Glance {
+  look(log: readonly AnyEvent[], work: readonly Work[], now: number, thinks?: Thinks): Glance {
     this.#take(log, now);
     this.#forget(work, now);
     const open = [...this.#mail, ...[...this.#open.values()].flat()];
     const rest: Brief[] = [];
-    for (const turn of turnsOf(open, work.filter((one) => !this.#over.has(keyOf(one.thread, one.turn)))).values()) {
+    for (const turn of turnsOf(open, work.filter((one) => !this.#over.has(keyOf(one.thread, one.turn))), thinks).values()) {
       const brief = briefOf(turn, now);
       // What follows up is still told of for a while.
-      if (turn.end === undefined || turn.working.length > 0 || turn.end > now - FOLLOWS) rest.push(brief);
+      if (turn.state !== "ended" || turn.working.length > 0 || turn.end! > now - FOLLOWS) rest.push(brief);
       else {
         this.#over.set(brief.key, brief);
         this.#open.delete(brief.key);
@@ -107,7 +107,7 @@ export class Recent {
   #add(event: AnyEvent): void {
     if (tagged(event, "input") || tagged(event, "message")) this.#mail.push(event);
     const n = numberOf(event, "turn");
-    if (n === undefined || n === 0 || tagged(event, "cancel")) return;
+    if (n === undefined || n === 0 || tagged(event, "cancel") || !hasTurns(event.thread)) return;
     const key = keyOf(event.thread, n);
     if (this.#over.has(key)) return;
     const events = this.#open.get(key);
@@ -134,6 +134,6 @@ function briefOf(turn: Turn, now: number): Brief {
     const voice = bar.lane >= 1 && bar.lane <= voices.count ? { n: bar.lane - 1, of: voices.count } : undefined;
     return { from: from + bar.from, to: from + bar.to, role: bar.role, voice };
   });
-  const to = Math.max(lastMoment(turn), turn.end === undefined && turn.begun ? now : 0);
+  const to = Math.max(lastMoment(turn), turn.state === "working" ? now : 0);
   return { key: keyOf(turn.thread, turn.n), thread: turn.thread, n: turn.n, from, to, end: turn.end, inputs: turn.inputs.map((input) => at(input.ts)), strokes };
 }

@@ -50,6 +50,9 @@ class Session {
   approvals = $state.raw<Schemas.Approval[]>([]);
   questions = $state.raw<Schemas.Question[]>([]);
   threads = $state.raw<Schemas.Thread[]>([]);
+  readonly #thinking = $derived(new Set(this.threads.filter(({ status }) => status === "thinking").map(({ id }) => id)));
+  /** They were read once. */
+  knowsThreads = $state(false);
   /** There are more threads than these. */
   moreThreads = $state(false);
   submodules = $state.raw<Schemas.Submodule[]>([]);
@@ -71,7 +74,7 @@ class Session {
   /** The last five minutes of the whole space, as they were this second. */
   readonly recent = $derived.by(() => {
     void [this.second, this.state];
-    return untrack(() => ({ now: this.now, ...this.#recent.look(this.store.events, this.work, this.now) }));
+    return untrack(() => ({ now: this.now, ...this.#recent.look(this.store.events, this.work, this.now, this.thinks) }));
   });
   readonly drafts = new Map<string, Draft>();
   readonly statuses = new Map<string, string>();
@@ -125,6 +128,12 @@ class Session {
     const toGo = Math.max(0, this.client.head - (this.client.cursor ?? 0));
     return words({ state: this.state, badSince: this.#badSince, now: this.#ticked + 0 * this.now, toGo, behind: this.behind, missing: this.#debug ? this.store.missing() : 0, asleep: this.asleep });
   }
+
+  /** Says of a thread that it thinks, as the server's list has it; undefined before the list is here. Without a server nobody says so. */
+  readonly thinks = (thread: string): boolean | undefined => {
+    if (this.state.kind !== "live" && this.state.kind !== "catching up") return this.knowsThreads ? false : undefined;
+    return this.knowsThreads ? this.#thinking.has(thread) : undefined;
+  };
 
   get needsToken(): boolean {
     return this.#locked || (this.state.kind === "closed" && this.state.reason === "unauthenticated");
@@ -193,7 +202,7 @@ class Session {
         if (what === "inbox") await this.#inbox();
         else if (what === "threads") {
           const { items, more } = await pages((cursor) => this.client.api.listThreads({ limit: 500, ...cursor }), 20);
-          [this.threads, this.moreThreads] = [items, more];
+          [this.threads, this.moreThreads, this.knowsThreads] = [items, more, true];
         }
         else {
           this.submodules = (await this.client.api.listSubmodules({ limit: 500 })).items;

@@ -42,6 +42,12 @@ export interface ToolCall {
   voice: string | undefined;
 }
 
+/** The state of a turn. `not known`: the page has no beginning and no end of it, or the server says that its thread does not think. */
+export type TurnState = "working" | "ended" | "not known";
+
+/** Says of a thread that it thinks, as the server lists it; undefined: the server was not asked. */
+export type Thinks = (thread: string) => boolean | undefined;
+
 /** One turn of one thread. */
 export interface Turn {
   thread: string;
@@ -50,9 +56,13 @@ export interface Turn {
   start: number;
   /** When the decision was done; absent: it is not. */
   end: number | undefined;
+  /** Written by `turnsOf`, by the rule of `stateOf`. */
+  state: TurnState;
   outcome: string;
   /** Its beginning is known: from the log, or because the server says that it is at work. */
   begun: boolean;
+  /** The server hints at this moment that it is at work. */
+  hinted: boolean;
   inputs: AnyEvent[];
   voices: Voice[];
   followUps: Voice[];
@@ -90,22 +100,36 @@ export interface Work {
 /** The key of a turn. */
 export const keyOf = (thread: string, n: number) => `${thread} ${n}`;
 
+/** The one rule for the state of a turn: an end in the log ends it; it works where the server hints so, or where the log has its beginning and the server does not deny that its thread thinks. */
+export function stateOf(turn: Pick<Turn, "thread" | "end" | "begun" | "hinted">, thinks: Thinks = () => undefined): TurnState {
+  if (turn.end !== undefined) return "ended";
+  return turn.hinted || (turn.begun && thinks(turn.thread) !== false) ? "working" : "not known";
+}
+
+/** The word for a turn's state: its outcome where it has ended. */
+export function stateWord(turn: Pick<Turn, "state" | "outcome">): string {
+  return turn.state === "working" ? "at work" : turn.state === "ended" ? turn.outcome || "ended" : "not known";
+}
+
+/** Missions, their tasks and runs number their calls as turns and have none: `GET /threads/{thread}/turns` is empty. */
+export const hasTurns = (thread: string) => !/^(missions|runs)\./.test(thread);
+
 /** Folds turns out of events that are in order. Turns of which the beginning is not there are made from what is. */
-export function turnsOf(events: readonly AnyEvent[], work: readonly Work[] = []): Map<string, Turn> {
+export function turnsOf(events: readonly AnyEvent[], work: readonly Work[] = [], thinks?: Thinks): Map<string, Turn> {
   const turns = new Map<string, Turn>();
   const bySeq = new Map<number, AnyEvent>();
   for (const event of events) {
     if (tagged(event, "input") || tagged(event, "message")) bySeq.set(event.seq, event);
     const n = numberOf(event, "turn");
-    if (n === undefined || n === 0 || tagged(event, "cancel")) continue;
+    if (n === undefined || n === 0 || tagged(event, "cancel") || !hasTurns(event.thread)) continue;
     const key = keyOf(event.thread, n);
     const turn = turns.get(key) ?? fresh(event, n);
     turns.set(key, turn);
     turn.events.push(event);
     take(turn, event, bySeq);
   }
-  for (const one of work) hint(turns, one, events);
-  for (const turn of turns.values()) settle(turn);
+  for (const one of work) if (hasTurns(one.thread)) hint(turns, one, events);
+  for (const turn of turns.values()) settle(turn, thinks);
   return turns;
 }
 
@@ -117,6 +141,7 @@ function hint(turns: Map<string, Turn>, work: Work, events: readonly AnyEvent[])
   const turn = known ?? fresh({ thread: work.thread, ts: new Date(work.since).toISOString() }, work.turn);
   turns.set(key, turn);
   turn.begun = true;
+  turn.hinted ||= known?.end === undefined;
   if (work.limit !== undefined && turn.patience === undefined) turn.patience = work.limit;
   if (!known) turn.inputs = events.filter((event) => event.thread === work.thread && (tagged(event, "input") || tagged(event, "message")) && at(event.ts) <= work.since && at(event.ts) > work.since - 2_000).slice(-4);
   if (!work.module) return;
@@ -128,7 +153,7 @@ function hint(turns: Map<string, Turn>, work: Work, events: readonly AnyEvent[])
 function fresh(event: Pick<AnyEvent, "thread" | "ts">, n: number): Turn {
   const tokens = { input: 0, output: 0, cached: 0, known: true };
   const lists = { inputs: [], voices: [], followUps: [], rounds: [], tools: [], replies: [], words: [], failures: [], gates: [], events: [] };
-  return { thread: event.thread, n, start: at(event.ts), end: undefined, outcome: "", begun: false, working: [], deadline: undefined, patience: undefined, tokens, ...lists };
+  return { thread: event.thread, n, start: at(event.ts), end: undefined, state: "not known", outcome: "", begun: false, hinted: false, working: [], deadline: undefined, patience: undefined, tokens, ...lists };
 }
 
 function take(turn: Turn, event: AnyEvent, bySeq: Map<number, AnyEvent>): void {
@@ -217,7 +242,8 @@ function takeFailure(turn: Turn, failure: AnyEvent, voice: string | undefined): 
   else voiceOf(turn, voice, tagged(failure, "follow-up")).failure = failure;
 }
 
-function settle(turn: Turn): void {
+function settle(turn: Turn, thinks?: Thinks): void {
+  turn.state = stateOf(turn, thinks);
   for (const voice of [...turn.voices, ...turn.followUps]) voice.outcome = outcomeOf(voice, turn);
   turn.deadline ??= waitedUntil(turn);
 }
@@ -232,7 +258,7 @@ function outcomeOf(voice: Voice, turn: Turn): VoiceOutcome {
   if (voice.calls.some((call) => call.last && call.outcome !== "answered")) return "failed";
   if (gaveUp) return "late";
   if (turn.working.some((one) => one.module === `submodule:${voice.name}`)) return "at work";
-  return turn.end === undefined && turn.begun ? "at work" : "not known";
+  return turn.state === "working" ? "at work" : "not known";
 }
 
 /** The moment at which a voice was not waited for any longer, as the log says; else where its patience would have ended. */
@@ -257,9 +283,9 @@ export function tally(turn: Turn): Record<VoiceOutcome, number> {
   return counts;
 }
 
-/** How long a turn took until the decision was done, in milliseconds; of one at work, until `now`. */
+/** How long a turn took until the decision was done, in milliseconds; of one at work, until `now`; of one of which the end is not known, until its last event. */
 export function took(turn: Turn, now: number): number {
-  return Math.max(0, (turn.end ?? Math.max(now, lastMoment(turn))) - begin(turn));
+  return Math.max(0, (turn.end ?? Math.max(turn.state === "working" ? now : 0, lastMoment(turn))) - begin(turn));
 }
 
 /** Where the time of a turn begins: with what woke it, where that was just before. */
