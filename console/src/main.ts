@@ -7,9 +7,10 @@ import "./app.css";
 import "./chat.css";
 import { router } from "./lib/router.svelte.ts";
 import { session } from "./lib/session.svelte.ts";
-import { applyTheme } from "./lib/theme.svelte.ts";
+import { applyTheme, applyZone } from "./lib/theme.svelte.ts";
 
 applyTheme();
+applyZone();
 router.start();
 session.start();
 mount(App, { target: document.getElementById("app")! });

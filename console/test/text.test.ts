@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { diff } from "../src/lib/diff.ts";
 import { argumentsOf, fieldsOf, written } from "../src/lib/form.ts";
-import { count, line, shown, span, tokens, when } from "../src/lib/format.ts";
+import { count, due, full, line, shown, span, tokens, useUtc, when, zone } from "../src/lib/format.ts";
 import { inline, markdown, safe } from "../src/lib/markdown.ts";
 import { found, seqTyped } from "../src/lib/places.ts";
 import { sectionsOf } from "../src/lib/prompt.ts";
@@ -45,6 +45,24 @@ test("numbers read as people read them", () => {
   assert.equal(span(65 * 60_000), "1 h 5 min");
   assert.equal(when("2026-11-25T12:00:00Z", Date.UTC(2026, 10, 25, 12, 0, 9)), "−9 s");
   assert.equal(when("never", 0), "not known");
+});
+
+test("a time says its day as soon as it is another one, and its year as soon as that is", () => {
+  const now = Date.UTC(2026, 10, 27, 18, 30);
+  useUtc(true);
+  assert.equal(when("2026-11-27T18:22:48Z", now), "18:22:48");
+  assert.equal(when("2026-11-26T15:17:15Z", now), "26 Nov 15:17");
+  assert.equal(when("2025-11-26T15:17:15Z", now), "26 Nov 2025 15:17");
+  assert.equal(due("2026-11-27T22:08:00Z", now), "22:08");
+  assert.equal(due("2026-12-03T22:08:00Z", now), "3 Dec 22:08");
+  assert.equal(due("2027-01-03T22:08:00Z", now), "3 Jan 2027 22:08");
+  assert.equal(due(null, now), "not known");
+  assert.equal(full("2026-11-26T15:17:15Z"), "26 Nov 2026, 15:17:15 UTC");
+  assert.equal(zone(), "UTC");
+  useUtc(false);
+  const minutes = -new Date(now).getTimezoneOffset();
+  assert.match(zone(now), minutes === 0 ? /^UTC$/ : minutes < 0 ? /^UTC−\d/ : /^UTC\+\d/);
+  assert.ok(full(new Date(now).toISOString()).endsWith(zone(now)));
 });
 
 test("every address leads back to where it was written", () => {

@@ -36,23 +36,73 @@ export function at(ts: string | null | undefined): number {
 }
 
 const two = (value: number) => String(value).padStart(2, "0");
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** A moment seen from another one: relative up to a minute, then the clock, then the date. */
+let utc = false;
+/** Times are written in UTC, or in the zone of the browser. */
+export function useUtc(on: boolean): void {
+  utc = on;
+}
+
+/** The zone in which times are written, in words. */
+export function zone(then = Date.now()): string {
+  const minutes = utc ? 0 : -new Date(then).getTimezoneOffset();
+  if (minutes === 0) return "UTC";
+  const size = Math.abs(minutes);
+  return `UTC${minutes < 0 ? "−" : "+"}${Math.floor(size / 60)}${size % 60 ? `:${two(size % 60)}` : ""}`;
+}
+
+/** A moment as the chosen zone has it: day, hours and minutes, seconds. */
+function parts(then: number): { day: string; year: number; clock: string; seconds: string } {
+  const date = new Date(then);
+  const [y, mo, d, h, mi, s] = utc
+    ? [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate(), date.getUTCHours(), date.getUTCMinutes(), date.getUTCSeconds()]
+    : [date.getFullYear(), date.getMonth(), date.getDate(), date.getHours(), date.getMinutes(), date.getSeconds()];
+  return { day: `${d} ${MONTHS[mo]}`, year: y, clock: `${two(h)}:${two(mi)}`, seconds: two(s) };
+}
+
+/** The day before a clock, as far as it is needed: nothing today, the day this year, else the year, too. */
+function dayOf(then: number, from: number): string {
+  const [one, now] = [parts(then), parts(from)];
+  if (one.year !== now.year) return `${one.day} ${one.year} `;
+  return one.day === now.day ? "" : `${one.day} `;
+}
+
+/** A moment seen from another one: relative up to a minute, then `18:22:48` today, `26 Nov 15:17` this year, `26 Nov 2025 15:17` before. */
 export function when(ts: string, from: number): string {
   const then = at(ts);
   if (Number.isNaN(then)) return "not known";
   const behind = from - then;
   if (behind >= 0 && behind < 60_000) return behind < 1000 ? "now" : `−${Math.floor(behind / 1000)} s`;
-  const date = new Date(then);
-  const clock = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
-  if (new Date(from).toDateString() === date.toDateString()) return clock;
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock.slice(0, 5)}`;
+  const day = dayOf(then, from);
+  const { clock, seconds } = parts(then);
+  return day ? `${day}${clock}` : `${clock}:${seconds}`;
+}
+
+/** The moment until which something waits: `22:08` today, `3 Dec 22:08` on another day. */
+export function due(ts: string | null | undefined, from: number): string {
+  const then = at(ts);
+  return Number.isNaN(then) ? "not known" : `${dayOf(then, from)}${parts(then).clock}`;
+}
+
+/** A moment whole, with its zone: for titles. */
+export function full(ts: string | null | undefined): string {
+  const then = at(ts);
+  if (Number.isNaN(then)) return "not known";
+  const { day, year, clock, seconds } = parts(then);
+  return `${day} ${year}, ${clock}:${seconds} ${zone(then)}`;
+}
+
+/** The day of a timestamp: `26 Nov`. */
+export function date(ts: string): string {
+  const then = at(ts);
+  return Number.isNaN(then) ? "not known" : parts(then).day;
 }
 
 /** Hours and minutes of a timestamp. */
 export function clock(ts: string): string {
-  const date = new Date(ts);
-  return Number.isNaN(date.getTime()) ? "not known" : `${two(date.getHours())}:${two(date.getMinutes())}`;
+  const then = at(ts);
+  return Number.isNaN(then) ? "not known" : parts(then).clock;
 }
 
 /** The longest text that is laid out in one go. */

@@ -1,16 +1,18 @@
 // Dark, light, or as the system has it; and the switches that a user sets for this browser. No token and no text is kept.
+import { useUtc } from "./format.ts";
 
 const KEY = "thinkd.settings";
 
 interface Settings {
   theme: "system" | "dark" | "light";
+  zone: "local" | "UTC";
   thoughts: boolean;
   tools: boolean;
   silence: boolean;
 }
 
 function kept(): Settings {
-  const plain: Settings = { theme: "system", thoughts: true, tools: true, silence: false };
+  const plain: Settings = { theme: "system", zone: "local", thoughts: true, tools: true, silence: false };
   try {
     return { ...plain, ...(JSON.parse(localStorage.getItem(KEY) ?? "{}") as Partial<Settings>) };
   } catch {
@@ -32,6 +34,15 @@ export function keep(): void {
 export function applyTheme(): void {
   if (settings.theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = settings.theme;
+}
+
+export const applyZone = () => useUtc(settings.zone === "UTC");
+
+/** Local time and UTC in turn. */
+export function nextZone(): void {
+  settings.zone = settings.zone === "UTC" ? "local" : "UTC";
+  applyZone();
+  keep();
 }
 
 /** System, dark, light, and round again. */
