@@ -142,7 +142,7 @@ test("an approval with edited arguments: what runs is what was edited", async ()
   await field.fill("Ask the office in writing, by Friday");
   await one.sees("1 field changed by you");
   await one.page.getByRole("button", { name: "show the difference" }).click();
-  await one.page.getByRole("button", { name: /Grant as changed/ }).click();
+  await one.page.getByRole("button", { name: /Approve as changed/ }).click();
   await one.sees("Nothing waits for you");
   const granted = (await events("tags=granted")).at(-1)!;
   assert.equal(granted.payload.edited, true);

@@ -166,7 +166,7 @@ test("a mission whose plan is to be seen first waits for a yes, and begins with 
   await one.axe("a plan that waits");
   await one.page.getByRole("link", { name: "Look at it" }).click();
   await one.sees("Coldest nights");
-  await one.page.getByRole("button", { name: /^Grant/ }).click();
+  await one.page.getByRole("button", { name: /^Approve/ }).click();
   await one.go("#/missions");
   await one.page.getByRole("link", { name: /A greenhouse of 12/ }).first().click();
   await one.page.getByRole("link", { name: /t7 Order list/ }).waitFor();

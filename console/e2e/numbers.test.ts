@@ -84,7 +84,7 @@ test("a waiting call shows the numbers that run, and editing another field leave
     await one.page.keyboard.press("e");
     await one.page.getByLabel("to", { exact: true }).fill("anne");
     await one.sees("1 field changed by you");
-    await one.page.getByRole("button", { name: /Grant as changed/ }).click();
+    await one.page.getByRole("button", { name: /Approve as changed/ }).click();
     await until(async () => ran.length > 0);
     const heard = ran.pop()!;
     for (const part of [`"n":${runs}`, `{"id":${runs}}`, '"to":"anne"']) assert.ok(heard.includes(part), `${part} in ${heard}`);
@@ -107,11 +107,11 @@ test("a number that is typed is what runs, and one that cannot is refused with a
   assert.match(focused ?? "", /^arg-/, "a key or a click that follows finds the focus where it stays");
   for (const number of REFUSED) {
     await one.page.getByLabel("n", { exact: true }).fill(number);
-    await one.page.getByRole("button", { name: /Grant as changed/ }).click();
+    await one.page.getByRole("button", { name: /Approve as changed/ }).click();
     await one.sees(`the number ${number} cannot be kept`);
   }
   await one.page.getByLabel("n", { exact: true }).fill("9007199254740995");
-  await one.page.getByRole("button", { name: /Grant as changed/ }).click();
+  await one.page.getByRole("button", { name: /Approve as changed/ }).click();
   await until(async () => ran.length > 0);
   assert.ok(ran.pop()!.includes('"n":9007199254740995'));
   await one.close();

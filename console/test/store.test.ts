@@ -139,16 +139,19 @@ test("action and result are one row, and the reply's action is none", () => {
 });
 
 test("the connection line says facts, and bad news only after a second", () => {
-  const facts = { badSince: undefined, now: 100_000, toGo: 0, behind: 0, missing: 0, asleep: 0 };
+  const facts = { badSince: undefined, now: 100_000, toGo: 0, behind: 0, missing: 0, asleep: 0, known: true, read: true };
   const live: State = { kind: "live" };
   assert.equal(words({ ...facts, state: live }).text, "live, no gap");
   assert.equal(words({ ...facts, state: live, missing: 3 }).text, "live, 3 missing");
-  assert.equal(words({ ...facts, state: live, behind: 2_500 }).text, "this page is slow, 2,500 behind");
-  assert.equal(words({ ...facts, state: { kind: "catching up" }, toGo: 347 }).text, "catching up, 347 to go");
-  assert.equal(words({ ...facts, state: { kind: "catching up" }, toGo: 347, asleep: 3_600_000 }).text, "asleep for 1 h, catching up");
+  assert.equal(words({ ...facts, state: live, behind: 2_500 }).text, "this page is slow, 2,500 events behind");
+  assert.equal(words({ ...facts, state: { kind: "catching up" }, toGo: 347 }).text, "behind by 347 events, catching up");
+  assert.equal(words({ ...facts, state: { kind: "catching up" }, toGo: 347, asleep: 3_600_000 }).text, "asleep for 1 h, behind by 347 events, catching up");
   const gone: State = { kind: "waiting", attempt: 2, at: 104_000, code: 1006, detail: "" };
-  assert.equal(words({ ...facts, state: gone, badSince: 99_500 }).text, "connecting");
-  assert.deepEqual(words({ ...facts, state: gone, badSince: 98_000 }), { tone: "fail", text: "no server, again in 4 s", banner: false });
+  assert.equal(words({ ...facts, state: gone, badSince: 99_500 }).text, "reconnecting");
+  assert.equal(words({ ...facts, state: gone, badSince: 99_500, known: false }).text, "connecting");
+  assert.equal(words({ ...facts, state: { kind: "connecting", attempt: 2 }, badSince: 98_000 }).text, "reconnecting, no server yet");
+  assert.equal(words({ ...facts, state: live, read: false }).text, "connected, reading the log", "nothing is claimed of a log that is not here yet");
+  assert.deepEqual(words({ ...facts, state: gone, badSince: 98_000 }), { tone: "fail", text: "disconnected: no server, again in 4 s", banner: false });
   assert.equal(words({ ...facts, state: gone, badSince: 90_000 }).banner, true);
   assert.equal(words({ ...facts, state: { kind: "closed", reason: "unauthenticated", detail: "" } }).text, "no access");
 });

@@ -16,6 +16,10 @@ export interface Facts {
   missing: number;
   /** How long the page was asleep before this catching up, in milliseconds. */
   asleep: number;
+  /** The page was connected before. */
+  known: boolean;
+  /** The newest page of the log is here, and the first page of the view. */
+  read: boolean;
 }
 
 /** The line. */
@@ -31,15 +35,17 @@ const PATIENCE = 1_000;
 const BANNER = 5_000;
 
 /** Writes the line. */
-export function words({ state, badSince, now, toGo, behind, missing, asleep }: Facts): Words {
+export function words({ state, badSince, now, toGo, behind, missing, asleep, known, read }: Facts): Words {
   const bad = badSince === undefined ? 0 : now - badSince;
   const ok = (text: string): Words => ({ tone: "ok", text, banner: false });
   if (state.kind === "closed" && state.reason === "unauthenticated") return { tone: "fail", text: "no access", banner: false };
   if (state.kind === "closed" && state.reason !== "not started") return { tone: "fail", text: `closed: ${state.detail || state.reason}`, banner: true };
-  if (state.kind === "live" && behind > 2_000) return { tone: "late", text: `this page is slow, ${count(behind)} behind`, banner: false };
+  if (state.kind === "live" && behind > 2_000) return { tone: "late", text: `this page is slow, ${count(behind)} events behind`, banner: false };
+  if (state.kind === "live" && !read) return { tone: "late", text: "connected, reading the log", banner: false };
   if (state.kind === "live") return missing === 0 ? ok("live, no gap") : { tone: "late", text: `live, ${count(missing)} missing`, banner: false };
-  if (state.kind === "catching up") return { tone: "late", text: asleep > 60_000 ? `asleep for ${span(asleep)}, catching up` : `catching up, ${count(toGo)} to go`, banner: false };
-  if (bad < PATIENCE) return { tone: "late", text: "connecting", banner: false };
-  const again = state.kind === "waiting" ? `, again in ${Math.max(0, Math.ceil((state.at - now) / 1000))} s` : ", trying";
-  return { tone: "fail", text: `no server${again}`, banner: bad >= BANNER };
+  if (state.kind === "catching up") return { tone: "late", text: `${asleep > 60_000 ? `asleep for ${span(asleep)}, ` : ""}behind by ${count(toGo)} events, catching up`, banner: false };
+  const trying = known ? "reconnecting" : "connecting";
+  if (bad < PATIENCE) return { tone: "late", text: trying, banner: false };
+  if (state.kind !== "waiting") return { tone: "fail", text: `${trying}, no server yet`, banner: bad >= BANNER };
+  return { tone: "fail", text: `disconnected: no server, again in ${Math.max(0, Math.ceil((state.at - now) / 1000))} s`, banner: bad >= BANNER };
 }

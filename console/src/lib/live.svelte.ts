@@ -14,7 +14,8 @@ export class LiveWindow {
   constructor(where: Where, matches: (event: AnyEvent) => boolean, around?: number) {
     this.window = new EventWindow((ask, signal) => session.history(where, ask, signal), matches, () => (this.rev += 1));
     this.#stop = session.listen((events) => this.window.push(events));
-    void this.window.open(around);
+    session.opening += 1;
+    void this.window.open(around).finally(() => (session.opening -= 1));
   }
 
   /** The events of now: another list whenever it has changed. */

@@ -33,6 +33,19 @@ class Session {
   hello = $state.raw<Hello | undefined>(undefined);
   /** Counts up whenever the tail of the log has changed. */
   rev = $state(0);
+  /** Windows whose first page is under way, and whether the tail of the log and these were all here once. */
+  opening = $state(0);
+  #filled = $state(false);
+  #readOnce = false;
+  get #read(): boolean {
+    if (this.#filled && this.opening === 0) this.#readOnce = true;
+    return this.#readOnce;
+  }
+  /** The last act of the user on this page, confirmed in words, and the id of its object; empty: none since the view was opened. */
+  said = $state.raw<{ text: string; of: string }>({ text: "", of: "" });
+  /** The key that was given last was not taken. */
+  refused = $state(false);
+  #tried = false;
   /** Counts up whenever a draft has changed. */
   draftRev = $state(0);
   /** The log's clock, in milliseconds since 1970; moves once a second. */
@@ -47,6 +60,8 @@ class Session {
   /** Counts up with each token: what was refused before is asked for again. */
   opened = $state(0);
   #locked = $state(false);
+  /** Approvals and questions were read once. */
+  knowsInbox = $state(false);
   approvals = $state.raw<Schemas.Approval[]>([]);
   questions = $state.raw<Schemas.Question[]>([]);
   threads = $state.raw<Schemas.Thread[]>([]);
@@ -86,7 +101,6 @@ class Session {
   #later: ReturnType<typeof setTimeout> | undefined;
   #drafted = false;
   #debug = true;
-  #filled = false;
   /** What the side bar counts was asked for on this connection. */
   #greeted = false;
   /** When the token ends in whose place another one was shown. */
@@ -126,7 +140,7 @@ class Session {
   get words(): Words {
     void this.rev;
     const toGo = Math.max(0, this.client.head - (this.client.cursor ?? 0));
-    return words({ state: this.state, badSince: this.#badSince, now: this.#ticked + 0 * this.now, toGo, behind: this.behind, missing: this.#debug ? this.store.missing() : 0, asleep: this.asleep });
+    return words({ state: this.state, badSince: this.#badSince, now: this.#ticked + 0 * this.now, toGo, behind: this.behind, missing: this.#debug ? this.store.missing() : 0, asleep: this.asleep, known: this.hello !== undefined, read: this.#read });
   }
 
   /** Says of a thread that it thinks, as the server's list has it; undefined before the list is here. Without a server nobody says so. */
@@ -156,6 +170,8 @@ class Session {
     if (keep) sessionStorage.setItem(KEPT, token);
     else sessionStorage.removeItem(KEPT);
     this.client.token = token;
+    this.#tried = true;
+    this.refused = false;
     this.#locked = false;
     if (this.expiring !== undefined) {
       this.#renewed = this.expiring;
@@ -167,6 +183,11 @@ class Session {
     // What was said and not acknowledged waits in a connection that the server closed; to close it here would drop that.
     if (this.state.kind !== "closed") this.client.close();
     this.client.connect();
+  }
+
+  /** Confirms an act of the user. */
+  say(text: string, of = ""): void {
+    this.said = { text, of };
   }
 
   /** Tells of live events, in batches; the function that comes back ends that. */
@@ -219,6 +240,7 @@ class Session {
 
   async #inbox(): Promise<void> {
     const [approvals, questions] = await Promise.all([this.client.api.listApprovals({ limit: 500 }), this.client.api.listQuestions({ limit: 500 })]);
+    this.knowsInbox = true;
     this.approvals = approvals.items;
     this.questions = questions.items;
   }
@@ -370,6 +392,8 @@ class Session {
     const { hello } = this.client;
     if (this.hello && hello && hello.space !== this.hello.space) this.#elsewhere(hello.head);
     this.hello = hello;
+    if (good) this.#tried = this.refused = false;
+    if (state.kind === "closed" && state.reason === "unauthenticated" && this.#tried) this.refused = true;
     if (state.kind === "live") this.asleep = 0;
     if (good && !this.#greeted) {
       this.#greeted = true;
@@ -383,7 +407,10 @@ class Session {
       this.metadata = await this.client.api.metadata();
     } catch (error) {
       // What else is wrong is said by the connection line.
-      if (error instanceof ProblemError && error.status === 401) this.#locked = true;
+      if (error instanceof ProblemError && error.status === 401) {
+        this.#locked = true;
+        this.refused ||= this.#tried;
+      }
     }
   }
 
