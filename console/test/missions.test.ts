@@ -1,7 +1,7 @@
 // Missions: how far they are, what came of each route, how tasks are moved; and their graph, laid out.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Task, askingOf, changed, missionMark, missionsOf, moved, progressOf, spentOf, taskMark, waysOf } from "../src/lib/missions.ts";
+import { type Task, askingOf, changed, missionMark, missionsOf, outcomeMark, moved, progressOf, spentOf, taskMark, waysOf } from "../src/lib/missions.ts";
 import type { Thread } from "../src/lib/threads.ts";
 import { BOX, type Graph, graphOf } from "../src/lib/taskgraph.ts";
 import { call, event } from "./events.ts";
@@ -36,7 +36,23 @@ test("a mission that rests says whether it waits for people", () => {
   assert.equal(missionMark(resting("people")).word, "waits for you");
   const asking = askingOf([{ thread: "missions.1.t4" }, { thread: "main" }]);
   assert.equal(missionMark(mission, asking.has(mission.id)).word, "waits for you");
-  assert.equal(missionMark({ ...mission, status: "done" }, true).word, "done", "what is over waits for nobody");
+  assert.equal(missionMark({ ...mission, status: "done" }, true).word, "ended", "what is over waits for nobody");
+});
+
+test("the outcome of a mission is another word than its state: that it ended does not make it solved", () => {
+  const ended = (more: object) => ({ id: "missions.1", status: "done", ...more }) as Thread;
+  const look = (more: object, tasks?: Task[]) => {
+    const mark = outcomeMark(ended(more), tasks);
+    return mark && [mark.role, mark.word];
+  };
+  assert.equal(look({ status: "waiting" }), undefined);
+  assert.deepEqual(look({ outcome: "complete", tasks: { solved: 3, failed: 0, left: 0 } }), ["ok", "3 of 3 solved"]);
+  assert.deepEqual(look({ outcome: "partial", tasks: { solved: 1, failed: 2, left: 0 } }), ["late", "1 of 3 solved"]);
+  assert.deepEqual(look({ outcome: "failed", tasks: { solved: 0, failed: 1, left: 0 } }), ["fail", "none of 1 solved"]);
+  assert.deepEqual(look({ status: "stopped", outcome: "stopped", tasks: { solved: 1, failed: 0, left: 2 } }), ["system", "stopped, 1 of 3 solved"]);
+  const failed = task(1, [], { status: "failed_with_current_available_instruments" });
+  assert.deepEqual(look({}, [failed]), ["fail", "none of 1 solved"], "an older server does not say: its tasks do");
+  assert.deepEqual(look({}), ["pass", "outcome not known"]);
 });
 
 test("each route has its estimate and what came of it; what was tried and not listed is there, too", () => {

@@ -169,7 +169,12 @@ function systemLook(event: AnyEvent, text: string, tags: string[]): Look {
 }
 
 function judgedLook(text: string, outcome: string): Look {
-  return look(statementSign(outcome), statementRole(outcome), `statement ${outcome}`, text);
+  return look(statementSign(outcome), statementRole(outcome), `statement ${statementWord(outcome)}`, text);
+}
+
+/** The state of a statement in plain words. */
+export function statementWord(status: string): string {
+  return { surviving: "known", proposed: "being checked", contested: "contested", untested: "not testable", falsified: "refuted", ended: "outdated", retracted: "withdrawn" }[status] ?? status;
 }
 
 /** The sign of a statement's state. */

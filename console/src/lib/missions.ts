@@ -34,13 +34,30 @@ export function isOver(mission: Thread): boolean {
 /** How a mission stands. One that waits rests: until people have said what it asks for, or, paused, until somebody lets it go on. `asks`: it waits for
  * people; an older server does not say so. */
 export function missionMark(mission: Thread, asks = false): Mark {
-  if (mission.status === "done") return { sign: "ok", role: "ok", word: "done" };
-  if (mission.status === "failed") return { sign: "fail", role: "fail", word: "failed" };
-  if (mission.status === "stopped") return { sign: "stop", role: "system", word: "stopped" };
+  if (isOver(mission)) return { sign: "pass", role: "system", word: "ended" };
   if (mission.mission?.rests === "paused") return { sign: "timer", role: "late", word: "paused" };
   if (asks || mission.mission?.rests === "people") return { sign: "question", role: "gate", word: "waits for you" };
   if (mission.status === "waiting") return { sign: "timer", role: "late", word: "rests" };
   return { sign: "run", role: "ok", word: "in work" };
+}
+
+/** The outcome of a mission that has ended, beside its state: how much of it was solved. Absent: it has not ended. An older server does not say; then its tasks do. */
+export function outcomeMark(mission: Thread, tasks?: readonly Task[]): Mark | undefined {
+  if (!isOver(mission)) return undefined;
+  const { solved, failed, left } = mission.tasks ?? countsOf(tasks ?? []);
+  const of = solved + failed + left;
+  const outcome = mission.outcome ?? (mission.status !== "done" ? mission.status : of === 0 ? "" : solved === of ? "complete" : solved > 0 ? "partial" : "failed");
+  const part = of > 0 ? `${solved} of ${of} solved` : "";
+  if (outcome === "complete") return { sign: "ok", role: "ok", word: part || "solved" };
+  if (outcome === "partial") return { sign: "alert", role: "late", word: part || "solved in part" };
+  if (outcome === "failed") return { sign: "fail", role: "fail", word: of > 0 ? `none of ${of} solved` : "failed" };
+  if (outcome === "stopped") return { sign: "stop", role: "system", word: part ? `stopped, ${part}` : "stopped" };
+  return { sign: "pass", role: "pass", word: "outcome not known" };
+}
+
+function countsOf(tasks: readonly Task[]): { solved: number; failed: number; left: number } {
+  const { of, done, failed } = progressOf(tasks);
+  return { solved: done, failed, left: of - done - failed };
 }
 
 /** The number in an id: 7 of `t7`. */

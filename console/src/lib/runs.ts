@@ -24,6 +24,13 @@ export interface RunNode {
   event: AnyEvent;
 }
 
+/** The state of a run, and its outcome once it has ended: two words. */
+export function runMark(status: string): { state: string; outcome: NodeMark | undefined } {
+  if (status === "running") return { state: "in work", outcome: undefined };
+  const outcomes: Record<string, NodeMark> = { done: { sign: "ok", role: "ok", word: "succeeded" }, failed: { sign: "fail", role: "fail", word: "failed" }, cancelled: { sign: "stop", role: "system", word: "cancelled" } };
+  return { state: "ended", outcome: outcomes[status] ?? { sign: "pass", role: "pass", word: status } };
+}
+
 /** How a node is shown: the sign, the colour role, the word. */
 export interface NodeMark {
   sign: string;

@@ -7,6 +7,7 @@ import { at } from "./format.ts";
 import { kept, place } from "./place.ts";
 import { Recent } from "./recent.ts";
 import { EventStore } from "./store.ts";
+import { titleOf } from "./threads.ts";
 import type { Work } from "./turns.ts";
 import type { Ask } from "./window.ts";
 
@@ -66,6 +67,11 @@ class Session {
   questions = $state.raw<Schemas.Question[]>([]);
   threads = $state.raw<Schemas.Thread[]>([]);
   readonly #thinking = $derived(new Set(this.threads.filter(({ status }) => status === "thinking").map(({ id }) => id)));
+  readonly #byId = $derived(new Map(this.threads.map((thread) => [thread.id, thread])));
+  /** What people call a thread. */
+  titleOf(id: string): string {
+    return titleOf(id, this.#byId.get(id));
+  }
   /** They were read once. */
   knowsThreads = $state(false);
   /** There are more threads than these. */

@@ -1,4 +1,5 @@
 // The tree of threads: who is below whom, who waits for whom, and which cannot go on.
+import type { Role } from "./events.ts";
 import type { Schemas } from "../../../client/src/index.ts";
 
 export type Thread = Schemas.Thread;
@@ -48,6 +49,29 @@ export function nameOf(thread: Thread): string {
   const name = thread.title || thread.mission?.mission || "";
   return name === short(thread.id) ? "" : name;
 }
+
+/** What people call a thread: its title, what is wanted of it, or its id, where that is not made of digits. */
+export function titleOf(id: string, thread: Thread | undefined): string {
+  const name = thread ? nameOf(thread) : "";
+  if (name) return name;
+  const [kind, digits = "", ...rest] = id.split(".");
+  if ((kind !== "missions" && kind !== "runs") || !/^[0-9a-f]{32}$/.test(digits)) return id;
+  const what = `${kind === "runs" ? "run" : "mission"} …${digits.slice(-6)}`;
+  return rest.length ? `${rest.join(".")} of ${what}` : what;
+}
+
+/** The state of a thread and, where it has ended, its outcome: two words. */
+export function threadMark(thread: Thread): { sign: string; role: Role; word: string; outcome: string } {
+  if (stuck(thread)) return { sign: "alert", role: "fail", word: "cannot go on", outcome: "" };
+  const ended = ["done", "failed", "stopped"].includes(thread.status);
+  if (!ended) return { ...(STATES[thread.status] ?? { sign: "system", role: "system", word: thread.status }), outcome: "" };
+  const outcome = thread.outcome ?? (thread.status === "done" ? "" : thread.status);
+  const [sign, role, word] = OUTCOMES[outcome] ?? ["pass", "system", ""];
+  return { sign, role, word: "ended", outcome: word };
+}
+
+const STATES: Record<string, { sign: string; role: Role; word: string }> = { thinking: { sign: "run", role: "ok", word: "thinking" }, waiting: { sign: "timer", role: "system", word: "waits" }, idle: { sign: "pass", role: "system", word: "idle" } };
+const OUTCOMES: Record<string, [sign: string, role: Role, word: string]> = { complete: ["ok", "ok", "solved"], partial: ["alert", "late", "solved in part"], failed: ["fail", "fail", "failed"], stopped: ["stop", "system", "stopped"] };
 
 /** The last part of an id. */
 export const short = (id: string) => id.split(".").at(-1) ?? id;
