@@ -13,7 +13,8 @@ export default defineConfig(({ command }) => ({
     outDir: "dist",
     target: "es2022",
     assetsInlineLimit: 0,
-    modulePreload: false,
+    // The files that a view imports are asked for together: on a slow network each step of a chain costs a round trip.
+    modulePreload: { polyfill: false },
     cssCodeSplit: false,
     reportCompressedSize: false,
     rollupOptions: {

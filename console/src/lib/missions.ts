@@ -88,6 +88,12 @@ function names(ids: string[]): string {
   return ids.length > 3 ? `${some} and ${ids.length - 3} more` : some;
 }
 
+/** How far a mission is: as the server counts its tasks once it has ended, else by its tasks. */
+export function progressIn(mission: Thread, tasks: readonly Task[]): Progress {
+  const counts = isOver(mission) ? mission.tasks : undefined;
+  return counts ? { of: counts.solved + counts.failed + counts.left, done: counts.solved, failed: counts.failed, working: 0 } : progressOf(tasks);
+}
+
 /** How many tasks stand how. */
 export interface Progress {
   of: number;

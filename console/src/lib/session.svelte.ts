@@ -17,6 +17,10 @@ const BATCH = 2_000;
 const FLUSH = 100;
 /** Milliseconds between two times that the threads are listed. */
 const THREADS = 2_000;
+/** When the lists that were read before the socket was there are read again, in milliseconds. */
+const AGAIN = 2_000;
+/** The tail of the log waits so long for the first page of a view, in milliseconds. */
+const FIRST = 10_000;
 const KEPT = kept("thinkd.token");
 
 /** What `GET /events` takes beside the paging. */
@@ -129,11 +133,20 @@ class Session {
     this.client.onExpiring((ends) => (this.expiring = ends));
     this.client.connect();
     this.#follow(true);
+    // The lists do not wait for the socket; once it is there they are read again, because something may have changed between.
+    // A browser asks for six things at once: names come first, and what the side bar counts after the script of the view.
+    this.refresh("threads", 0);
+    for (const what of ["inbox", "submodules"] as const) this.refresh(what, 400);
     // A server that wants a token waits for it on the socket, and says so over HTTP at once.
     void this.#ask();
     setInterval(() => this.#tick(), 1_000);
     document.addEventListener("visibilitychange", () => document.hidden || this.client.wake());
     addEventListener("online", () => this.client.wake());
+  }
+
+  /** Resolves when the first page of the view is here. */
+  async shown(): Promise<void> {
+    while (this.opening > 0 || !this.knowsThreads) await new Promise((done) => setTimeout(done, 50));
   }
 
   /** The greatest seq that the page has, or else knows of. */
@@ -305,6 +318,8 @@ class Session {
 
   /** Once: the tail of the log before the cursor. Later: what is missing between. */
   async #fill(cursor: number): Promise<void> {
+    // What the view is made of comes first.
+    for (const end = performance.now() + FIRST; (this.opening > 0 || !this.knowsThreads) && performance.now() < end; ) await new Promise((done) => setTimeout(done, 20));
     try {
       for (let before = cursor + 1, page = 0; !this.#filled && page < TAIL / 500 && before > 1; page += 1) {
         const events = await this.history({ debug: true }, { before, order: "desc", limit: 500 });
@@ -403,8 +418,8 @@ class Session {
     if (state.kind === "live") this.asleep = 0;
     if (good && !this.#greeted) {
       this.#greeted = true;
-      for (const what of ["inbox", "threads", "submodules"] as const) this.refresh(what);
-      void this.#ask();
+      for (const what of ["inbox", "threads", "submodules"] as const) this.refresh(what, this.knowsThreads && !this.#readOnce ? AGAIN : undefined);
+      if (!this.metadata || this.#readOnce) void this.#ask();
     }
   }
 

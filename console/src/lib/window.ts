@@ -13,8 +13,9 @@ export interface Ask {
 /** How events are fetched: the filter is the caller's. */
 export type Fetch = (ask: Ask, signal: AbortSignal) => Promise<AnyEvent[]>;
 
-/** Events in a page. */
+/** Events in a page, and in the first one of a window at its live end: the sooner it is here, the sooner there is something to read. */
 export const PAGE = 250;
+export const FIRST = 100;
 
 /** A window that nobody scrolls keeps so many of the newest events, and lets go of older ones once it has half as many more. */
 export const NEAR = 1_000;
@@ -48,7 +49,7 @@ export class EventWindow {
   /** Loads the newest events, or those around a seq. */
   async open(around?: number): Promise<void> {
     this.opening = true;
-    if (around === undefined) await this.#load({ order: "desc", limit: PAGE }, "older");
+    if (around === undefined) await this.#load({ order: "desc", limit: FIRST }, "older");
     else {
       this.newer = true;
       await this.#load({ order: "desc", limit: PAGE, before: around + 1 }, "older");

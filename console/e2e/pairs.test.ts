@@ -1,0 +1,127 @@
+// Every view in pairs of conditions: how old the scene is, how wide the page, how slow the network, whose key, which theme, whose name. A view that is new is in it by itself. Each
+// page is read as a person would: faults of layout, and words that contradict the server.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { VIEWS, aboutOf, address, chatOf, missionOf } from "../src/lib/route.ts";
+import { Watched, launch } from "./browser.ts";
+import { front } from "./front.ts";
+import { ENDED, KEYS, type Lively, NAMES, type NameKind, type Role, STUCK, lively } from "./lively.ts";
+import { type Row, rowsOf } from "./pairwise.ts";
+import { faults } from "./reads.ts";
+import { PATIENCE } from "./server.ts";
+
+const AGES: Record<string, number> = { hour: 3_600_000, day: 86_400_000, month: 30 * 86_400_000, year: 365 * 86_400_000 };
+const WIDTHS: Record<string, { width: number; height: number }> = { phone: { width: 390, height: 844 }, laptop: { width: 1280, height: 800 }, wall: { width: 2560, height: 1440 } };
+/** The slow network: bytes a second each way, and milliseconds to and fro. */
+const SLOW = { offline: false, downloadThroughput: 50_000, uploadThroughput: 50_000, latency: 400 };
+/** Pages at once: one that is slow waits, and does not work. */
+const AT_ONCE = 3;
+
+type Place = (name: string) => string;
+/** Places beside the views' own: deeper, narrowed, with something open. */
+const DEEPER: Record<string, Place> = {
+  "chat, a name": chatOf,
+  "live, a turn": () => "#/t/main/turn/4",
+  "live, five minutes": () => "#/live?span=5m",
+  "live, an hour": () => "#/live?span=1h",
+  "log, searched": () => address("#/log", { q: "office" }),
+  "log, filtered": () => address("#/log", { kinds: "tools,failures" }),
+  "log, a thread": (name) => address("#/log", { thread: name }),
+  "threads, stuck": () => aboutOf(STUCK),
+  "threads, a name": aboutOf,
+  "missions, in part": () => missionOf(missions[0]!),
+  "missions, none": () => missionOf(missions[1]!),
+  "world, refuted": () => address("#/world", { status: "falsified" }),
+};
+
+let browser: Browser;
+let all: Lively;
+let door: Awaited<ReturnType<typeof front>>;
+let missions: string[] = [];
+interface ThreadRow { id: string; status: string; outcome?: string; mission?: { mission: string } | null }
+let threads: ThreadRow[] = [];
+before(async () => {
+  browser = await launch();
+  all = await lively();
+  door = await front(all.server.url, process.env.CONSOLE_DIST);
+  threads = (await all.get<{ items: ThreadRow[] }>("/threads?limit=500")).items;
+  missions = ENDED.map((text) => threads.find(({ mission }) => mission?.mission === text)!.id);
+});
+after(async () => {
+  await browser?.close();
+  door?.close();
+  await all?.server.stop();
+});
+
+const places: Record<string, Place> = { ...Object.fromEntries(VIEWS.map(({ view, path }) => [view, () => path])), ...DEEPER };
+const rows = rowsOf({ place: Object.keys(places), age: Object.keys(AGES), width: Object.keys(WIDTHS), name: Object.keys(NAMES), network: ["fast", "slow"], key: Object.keys(KEYS), theme: ["dark", "light"] }, new Set(["slow"]));
+
+/** Opens a page on the scene as a row wants it. */
+async function open({ place, age, width, name, network, key, theme }: Row): Promise<Watched> {
+  const context = await browser.newContext({ viewport: WIDTHS[width!]!, hasTouch: width === "phone", colorScheme: theme as "dark" | "light", reducedMotion: "reduce", timezoneId: "UTC", locale: "en-US" });
+  context.setDefaultTimeout(PATIENCE);
+  const one = new Watched(await context.newPage(), door.url);
+  // The compiler names functions by a helper that a page does not have.
+  await one.page.addInitScript("globalThis.__name = (made) => made");
+  await one.page.addInitScript((token) => sessionStorage.setItem("thinkd.token", token), KEYS[key as Role]);
+  await one.page.clock.setFixedTime(all.last + AGES[age!]!);
+  if (network === "slow") await (await context.newCDPSession(one.page)).send("Network.emulateNetworkConditions", SLOW);
+  await one.page.goto(`${door.url}/console/${places[place!]!(NAMES[name as NameKind][0])}`);
+  return one;
+}
+
+/** Waits until the view is there and nothing is being read. */
+async function settled(page: Page): Promise<void> {
+  await page.locator(".conn.t-ok").waitFor({ state: "attached" });
+  await page.waitForFunction(() => {
+    const main = document.querySelector("main");
+    const text = main?.innerText ?? "";
+    const kept = window as unknown as { seen?: { text: string; times: number } };
+    kept.seen = { text, times: kept.seen?.text === text ? kept.seen.times + 1 : 0 };
+    return text.length > 20 && !main!.querySelector("[aria-busy=true]") && !/\breading\b.*…|\brebuilding\b/.test(text) && kept.seen.times >= 3;
+  }, undefined, { polling: 100 });
+}
+
+/** Words in the page that the server contradicts. */
+async function lies(page: Page, place: string, role: Role): Promise<string[]> {
+  const wrong: string[] = [];
+  const text = await page.locator("main").innerText();
+  const working = threads.filter(({ status }) => status === "thinking").length;
+  if (working === 0 && place !== "help") for (const word of text.match(/\b(at work|in work|deciding|thinking [1-9])\b/gi) ?? []) wrong.push(`“${word}”, and no thread thinks`);
+  const first = /This is where the log begins/.test(text) && (place !== "log" || !/#1\b/.test(text));
+  if (first) wrong.push("the log begins where a list ends");
+  // A mission that did not solve its tasks has no sign of success, and one that has ended says so.
+  for (const [i, solved] of [[0, "1 of 2 solved"], [1, "none of 1 solved"]] as const) {
+    const row = page.locator("tr", { hasText: ENDED[i]! });
+    if (place === "missions" && (await row.count()) > 0 && !(await row.innerText()).includes(solved)) wrong.push(`a mission does not say “${solved}”`);
+  }
+  if (place === "missions, none" && (!/none of 1 solved/.test(text) || (await page.locator("main .tag.k-ok").count()) > 0)) wrong.push("a mission without a solved task looks done");
+  if (role === "viewer") for (const name of ["Start a mission", "Approve", "Grant", "Deny", "New thread", "Add a voice", "Stop", "Send"]) if ((await page.getByRole("button", { name, exact: true }).filter({ visible: true }).count()) > 0) wrong.push(`a viewer has “${name}”`);
+  return wrong;
+}
+
+test("every view, in pairs of conditions, reads as it should", async (t) => {
+  const seen = new Map<string, string[]>();
+  const queue = [...rows];
+  const skip = process.env.PAIRS ? Number(process.env.PAIRS) : queue.length;
+  queue.splice(skip);
+  const worker = async () => {
+    for (let row = queue.shift(); row; row = queue.shift()) {
+      const what = Object.values(row).join(", ");
+      const one = await open(row);
+      try {
+        await settled(one.page);
+        const wrong = [...await faults(one.page), ...await lies(one.page, row.place!, row.key as Role), ...one.wrong];
+        for (const fault of wrong) seen.set(fault, [...(seen.get(fault) ?? []), what]);
+        if (process.env.SHOTS) await one.page.screenshot({ path: `${process.env.SHOTS}/${what.replace(/\W+/g, "-")}.png` });
+      } catch (error) {
+        seen.set(`${what}: ${String(error).slice(0, 300)}`, [what]);
+      }
+      await one.close();
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  t.diagnostic(`${rows.length} pages`);
+  assert.equal(seen.size, 0, [...seen].map(([fault, pages]) => `${pages.length} pages: ${fault} (${pages[0]})`).join("\n"));
+});
