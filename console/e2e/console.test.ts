@@ -17,7 +17,7 @@ const VIEWS: [string, string | RegExp][] = [
   ["#/inbox", "What runs"],
   ["#/inbox?show=schedules", "Nothing comes by itself"],
   ["#/log", "botanist, late"],
-  ["#/threads", "waits for"],
+  ["#/threads", /waits for|anybody/],
   ["#/t/main/about", "Used so far"],
   ["#/pipelines", "summary"],
   ["#/missions", "No mission yet"],
@@ -149,7 +149,7 @@ test("an approval with edited arguments: what runs is what was edited", async ()
   assert.equal((granted.payload.arguments as { content: string }).content, "Ask the office in writing, by Friday");
   await until(() => server.call("GET", "/state/office%2Fpermit").catch(() => undefined));
   assert.equal((await server.call<{ content: string }>("GET", "/state/office%2Fpermit")).content, "Ask the office in writing, by Friday");
-  await one.sees(/granted/);
+  await one.sees(/approved/);
   one.clean();
   await one.close();
 });
