@@ -56,7 +56,7 @@ export function outcomeMark(mission: Thread, tasks?: readonly Task[]): Mark | un
 }
 
 function countsOf(tasks: readonly Task[]): { solved: number; failed: number; left: number } {
-  const { of, done, failed } = progressOf(tasks);
+  const { of, done, failed } = progressOf(tasks.filter(({ parent }) => !parent));
   return { solved: done, failed, left: of - done - failed };
 }
 
@@ -88,10 +88,10 @@ function names(ids: string[]): string {
   return ids.length > 3 ? `${some} and ${ids.length - 3} more` : some;
 }
 
-/** How far a mission is: as the server counts its tasks once it has ended, else by its tasks. */
+/** How far a mission is: as the server counts its tasks once it has ended, else by its tasks. The parts that one was split into count as that one. */
 export function progressIn(mission: Thread, tasks: readonly Task[]): Progress {
   const counts = isOver(mission) ? mission.tasks : undefined;
-  return counts ? { of: counts.solved + counts.failed + counts.left, done: counts.solved, failed: counts.failed, working: 0 } : progressOf(tasks);
+  return counts ? { of: counts.solved + counts.failed + counts.left, done: counts.solved, failed: counts.failed, working: 0 } : progressOf(tasks.filter(({ parent }) => !parent));
 }
 
 /** How many tasks stand how. */

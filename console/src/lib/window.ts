@@ -15,7 +15,7 @@ export type Fetch = (ask: Ask, signal: AbortSignal) => Promise<AnyEvent[]>;
 
 /** Events in a page, and in the first one of a window at its live end: the sooner it is here, the sooner there is something to read. */
 export const PAGE = 250;
-export const FIRST = 100;
+export const FIRST = 120;
 
 /** A window that nobody scrolls keeps so many of the newest events, and lets go of older ones once it has half as many more. */
 export const NEAR = 1_000;
