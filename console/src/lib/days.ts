@@ -1,4 +1,5 @@
 // Days and moments in words, as a talk writes them.
+import { inZone } from "./format.ts";
 
 const MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
@@ -6,7 +7,7 @@ const two = (value: number) => String(value).padStart(2, "0");
 
 /** A moment in the zone that times are shown in: the one place that knows it. */
 function partsOf(ms: number) {
-  const date = new Date(ms);
+  const date = inZone(ms);
   return { year: date.getFullYear(), month: date.getMonth(), day: date.getDate(), week: date.getDay(), clock: `${two(date.getHours())}:${two(date.getMinutes())}`, seconds: two(date.getSeconds()) };
 }
 

@@ -44,6 +44,11 @@ export function useUtc(on: boolean): void {
   utc = on;
 }
 
+/** A moment whose local fields are those of the zone that times are written in. */
+export function inZone(ms: number): Date {
+  return new Date(utc ? ms + new Date(ms).getTimezoneOffset() * 60_000 : ms);
+}
+
 /** The zone in which times are written, in words. */
 export function zone(then = Date.now()): string {
   const minutes = utc ? 0 : -new Date(then).getTimezoneOffset();
@@ -54,11 +59,8 @@ export function zone(then = Date.now()): string {
 
 /** A moment as the chosen zone has it: day, hours and minutes, seconds. */
 function parts(then: number): { day: string; year: number; clock: string; seconds: string } {
-  const date = new Date(then);
-  const [y, mo, d, h, mi, s] = utc
-    ? [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate(), date.getUTCHours(), date.getUTCMinutes(), date.getUTCSeconds()]
-    : [date.getFullYear(), date.getMonth(), date.getDate(), date.getHours(), date.getMinutes(), date.getSeconds()];
-  return { day: `${d} ${MONTHS[mo]}`, year: y, clock: `${two(h)}:${two(mi)}`, seconds: two(s) };
+  const date = inZone(then);
+  return { day: `${date.getDate()} ${MONTHS[date.getMonth()]}`, year: date.getFullYear(), clock: `${two(date.getHours())}:${two(date.getMinutes())}`, seconds: two(date.getSeconds()) };
 }
 
 /** The day before a clock, as far as it is needed: nothing today, the day this year, else the year, too. */
