@@ -25,7 +25,7 @@ interface Of<Tags extends string[], Payload> {
 }
 
 /** A client said something, or perceived something: one event a part, and the last part wakes the thread. */
-export type Input = Of<["input", "type:message" | "type:sensory", ...("part" | "answer" | "overrules")[]], {
+export type Input = Of<["input", "type:message" | "type:sensory", ...("part" | `door:${string}` | `door-after:${string}` | `door-id:${string}` | "answer" | "overrules")[]], {
   /** the words, if it has words */
   text?: string;
   /** SHA-256 of an image's or sound's bytes: GET /blobs/{blob} */
@@ -1280,7 +1280,7 @@ export type SetThread = Of<["state", "set:thread"], {
   kind: string;
   /** the key of the thing within its kind */
   key: string;
-  /** settings; forked: from, at, ranges, turn, visible, heard, left, state, of one with the past of another; status, reason, watches_removed; archived; parent */
+  /** settings; forked: from, at, ranges, turn, visible, heard, left, state, of one with the past of another; status, reason, watches_removed; archived; parent; title, by: a person's word */
   change: Record<string, unknown>;
   /** the turn, if a turn produced it */
   turn?: number;

@@ -1,7 +1,7 @@
 // Generated from openapi/openapi.json by `npm run generate`. Not to be edited.
 import type { AnyEvent } from "./events.js";
 import type { Options, Request } from "./http.js";
-import type { Ack, Approval, Audit, Cancelled, ChatMessage, CreateThread, Decided, EditTask, Entity, Entry, ForkThread, Forked, Framework, FrameworkChange, FrameworkOutcome, GraphPart, Kind, Metadata, Modality, ModelList, NewFramework, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, PromptView, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SelfView, Servers, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, SubmoduleFigures, SubmoduleVersions, Task, TaskThought, Thread, ToolApproval, ToolApprovals, ToolApproved, Tools, ToolsApproved, Turn, Unmerged, Usage, Verdict, WorkingMemory } from "./schemas.js";
+import type { Ack, Approval, Audit, Cancelled, ChangeThread, ChatMessage, CreateThread, Decided, EditTask, Entity, Entry, ForkThread, Forked, Framework, FrameworkChange, FrameworkOutcome, GraphPart, Kind, Metadata, Modality, ModelList, NewFramework, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, PromptView, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SelfView, Servers, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, SubmoduleFigures, SubmoduleVersions, SuggestedTitle, Task, TaskThought, Thread, ToolApproval, ToolApprovals, ToolApproved, Tools, ToolsApproved, Turn, Unmerged, Usage, Verdict, WorkingMemory } from "./schemas.js";
 
 /** Every documented operation of the server's HTTP API, under its documented name. */
 export class Api {
@@ -417,6 +417,8 @@ export class Api {
     forked_from?: string;
     /** only those that wait because they cannot go on, or only others */
     stuck?: boolean;
+    /** true: each thread has `first` and `last`, the first and the last thing that was said in it; with a `limit` of at most 100 */
+    lines?: boolean;
   } = {}, options: Options = {}): Promise<Page<Thread>> {
     return this.#request("GET", `/threads`, "json", { query, ...options }) as Promise<Page<Thread>>;
   }
@@ -429,6 +431,11 @@ export class Api {
   /** One thread. */
   getThread(thread: string, options: Options = {}): Promise<Thread> {
     return this.#request("GET", `/threads/${encodeURIComponent(thread)}`, "json", { ...options }) as Promise<Thread>;
+  }
+
+  /** Changes the title of a thread, and puts it aside or takes it up again. Both are for lists that people read: the thread goes on as before. */
+  changeThread(thread: string, body: ChangeThread, options: Options = {}): Promise<Thread> {
+    return this.#request("PATCH", `/threads/${encodeURIComponent(thread)}`, "json", { body, ...options }) as Promise<Thread>;
   }
 
   /** Cancels the turn that runs. */
@@ -512,6 +519,11 @@ export class Api {
     cursor?: string;
   } = {}, options: Options = {}): Promise<Page<TaskThought>> {
     return this.#request("GET", `/threads/${encodeURIComponent(thread)}/thoughts`, "json", { query, ...options }) as Promise<Page<TaskThought>>;
+  }
+
+  /** Gives a thread a title that the ordinary model makes of its first messages. One call, which counts in `/usage` (`purpose` is `title`); the log has its cost, and not its words. */
+  suggestTitle(thread: string, options: Options = {}): Promise<SuggestedTitle> {
+    return this.#request("POST", `/threads/${encodeURIComponent(thread)}/title`, "json", { ...options }) as Promise<SuggestedTitle>;
   }
 
   /** The turns of a thread, the newest first. Words of a voice later than two turns after its own are not counted. One request reads 10,000 events at most: where turns have very many, a page has fewer than `limit`, and `next` to go on with. */

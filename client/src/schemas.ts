@@ -71,6 +71,26 @@ export type Cancelled = {
   cancelled: boolean;
 };
 
+/** Changes of a thread; a member that is absent stays as it is. */
+export type ChangeThread = {
+  /** True: the thread is put aside. A message takes it up again. A subthread is put aside by its parent alone. */
+  archived?: boolean | null;
+  /** A line for people, 1 to 200 characters; null: the thread has none. */
+  title?: string | null;
+};
+
+/** A line of a conversation. */
+export type ChatLine = {
+  /** `person` or `mind`. */
+  by: string;
+  /** The event. */
+  seq: number;
+  /** The first 200 characters of its text; of an image or a sound its kind in brackets. */
+  text: string;
+  /** When. */
+  ts: string;
+};
+
 /** One line of a chat. */
 export type ChatMessage = {
   /** The texts that were said. */
@@ -1257,6 +1277,12 @@ export type SubmoduleVersions = {
   items: SubmoduleVersion[];
 };
 
+/** A title that a model made. */
+export type SuggestedTitle = {
+  /** The title, which the thread has now. */
+  title: string;
+};
+
 /** The outcomes of like tasks with a framework and without it. */
 export type Tally = {
   /** With it. */
@@ -1367,12 +1393,13 @@ export type Thought = {
 
 /** A thread. */
 export type Thread = {
-  /** True if it was put aside: it had nothing to do when its parent needed room for another. */
+  /** True if it was put aside: by a person, or because it had nothing to do when its parent needed room for another. A message takes it up again. */
   archived: boolean;
   /** The resources that it has used. */
   budget: Used;
   /** Whom it can send to, besides its parent and itself; in answers about one thread. */
   contacts: Contact[];
+  first?: ChatLine | null;
   forked_from?: ForkedFrom | null;
   /** The forks of it in the order in which they were made, at most 1,000; in answers about one thread. */
   forks?: Fork[];
@@ -1386,6 +1413,7 @@ export type Thread = {
   id: string;
   /** The kind of process that it is. */
   kind: Kind;
+  last?: ChatLine | null;
   mission?: MissionOf | null;
   outcome?: Outcome | null;
   /** The thread it is below. */

@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(PACKAGE))
-from thinkd._event import attribute  # noqa: E402
+# The file alone: the package itself needs `websockets`.
+sys.path.insert(0, str(PACKAGE / "thinkd"))
+from _event import attribute  # noqa: E402
 
 CATALOGUE = PACKAGE.parent.parent / "docs" / "events.md"
 TARGET = PACKAGE / "thinkd" / "events.py"

@@ -23,7 +23,7 @@ class Input(Event):
     question_id: str | None = None
     """the question that it answers"""
 
-    TAGS: ClassVar[str] = 'input, type:message|type:sensory, part?, answer?, overrules?'
+    TAGS: ClassVar[str] = 'input, type:message|type:sensory, part?, door:<mark>?, door-after:<mark>?, door-id:<id>?, answer?, overrules?'
     MEMBERS: ClassVar[dict[str, str]] = {'text': 'string?', 'blob': 'string?', 'mime': 'string?', 'bytes': 'number?', 'user': 'string?', 'question_id': 'string?'}
 
 
@@ -1521,7 +1521,7 @@ class SetThread(Event):
     key: str
     """the key of the thing within its kind"""
     change: dict[str, Any]
-    """settings; forked: from, at, ranges, turn, visible, heard, left, state, of one with the past of another; status, reason, watches_removed; archived; parent"""
+    """settings; forked: from, at, ranges, turn, visible, heard, left, state, of one with the past of another; status, reason, watches_removed; archived; parent; title, by: a person's word"""
     turn: int | None = None
     """the turn, if a turn produced it"""
     root: int | None = None
