@@ -1,5 +1,6 @@
 // OpenAI's own client for Node, and the Vercel AI SDK, as they come from the registry.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
@@ -57,4 +58,5 @@ const [other] = await threadsOf("ai one");
 assert.deepEqual(await inputs(other), ["ai one", "ai two"]);
 await assert.rejects(generateText({ model: sdk, messages: [user("fail ai")], maxRetries: 2 }));
 assert.equal((await threadsOf("fail ai")).length, 1, "a failed turn is not had twice");
-console.log("openai for Node", require("openai/package.json").version, "and the AI SDK", require("ai/package.json").version, "on Node", process.versions.node);
+const version = (name) => JSON.parse(readFileSync(`${process.env.DOOR_MODULES}/node_modules/${name}/package.json`, "utf8")).version;
+console.log("openai for Node", version("openai"), "and the AI SDK", version("ai"), "on Node", process.versions.node);
