@@ -39,6 +39,7 @@ mod marks;
 mod reply;
 mod request;
 mod telling;
+mod turns;
 
 /// The model of conversations of their own; before a `/`, of a thread.
 const MODEL: &str = "thinkd";

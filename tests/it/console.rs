@@ -135,7 +135,8 @@ async fn every_file_of_the_console_is_served_without_credentials_and_under_a_str
 async fn the_console_is_sent_compressed() {
     let app = locked().await;
     for (name, encoding) in [
-        ("index.html", ""),
+        ("index.html", "gzip"),
+        ("assets/ibm-plex-mono-latin-400-normal.woff2", ""),
         ("assets/index.js", "gzip"),
         ("assets/style.css", "gzip"),
     ] {

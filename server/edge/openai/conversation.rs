@@ -5,17 +5,16 @@
 use uuid::Uuid;
 
 use super::marks::{Scope, marks};
-use super::reply::told;
 use super::request::{Chat, Exchange};
 use super::telling::parts;
+use super::turns::turn_about;
 use crate::context::Edge;
 use crate::problem::{Problem, Slug};
 use thinkd_event::draft::Part;
 use thinkd_event::envelope::{Event, TurnOutcome, tag};
-use thinkd_event::fact::Fact;
 use thinkd_event::fact::input::Mark;
 use thinkd_log::appended::Placed;
-use thinkd_log::query::{Order, Query, Show};
+use thinkd_log::query::Query;
 use thinkd_runtime::fork::NewFork;
 use thinkd_runtime::turns::input::{InputContent, Received};
 use thinkd_session::handle::Session;
@@ -27,8 +26,6 @@ use thinkd_words::id::{Key, Seq, ThreadId};
 const SAME: u32 = 64;
 /// Exchanges that are looked for where the last one is not known.
 const BACK: usize = 32;
-/// Events of a turn, or turns, that are looked at.
-const PAGE: u32 = 100;
 /// Replies of a named thread among which the client's last answer is looked for.
 const NEWEST: u32 = 50;
 
@@ -66,37 +63,24 @@ enum Where {
     New,
     /// In this thread.
     In(ThreadId),
-    /// In the first of these threads where this is the first one: they cannot be told apart, as several
-    /// people had the same conversation so far. Each with an input that was said there instead.
-    Behind(Vec<(ThreadId, Option<Uuid>)>),
+    /// Behind the first of these turns whose thread has not gone on: several people may have had the
+    /// same conversation so far.
+    Behind(Vec<Behind>),
     /// In a fork.
     Fork(NewFork),
     /// An earlier request said the message.
     Said(Event),
 }
 
-/// A turn about an input.
-struct Turn {
-    /// Its outcome; none: it runs.
-    outcome: Option<TurnOutcome>,
-    /// Its last event so far.
-    last: Seq,
-    /// The words that a client was told.
-    answer: String,
-}
-
-impl Turn {
-    /// True if a client that has this text had it from this turn. A client that hung up has a
-    /// part; before the text may stand comments, as the client shows them.
-    fn is_answered(&self, text: &str) -> bool {
-        let (text, answer) = (text.trim(), self.answer.trim());
-        let is_whole = text == answer || (!answer.is_empty() && text.ends_with(answer));
-        let is_cut = matches!(
-            self.outcome,
-            Some(TurnOutcome::Cancelled | TurnOutcome::Failed)
-        );
-        is_whole || (is_cut && (text.starts_with(answer) || answer.starts_with(text)))
-    }
+/// A turn that a message may go on behind.
+struct Behind {
+    thread: ThreadId,
+    /// The input that it was about.
+    seq: Seq,
+    /// Its end; none: it has none yet.
+    end: Option<Seq>,
+    /// False: the thread has gone on.
+    is_free: bool,
 }
 
 /// Says the new message in its place, unless an earlier request has.
@@ -121,7 +105,7 @@ pub async fn place(
         Where::Said(event) => return Ok(said_before(event)),
         Where::New => None,
         Where::In(thread) => Some(thread),
-        Where::Behind(threads) => threads.first().map(|(thread, _)| thread),
+        Where::Behind(turns) => turns.first().map(|turn| &turn.thread),
         Where::Fork(fork) => Some(&fork.thread),
     };
     let told = match thread {
@@ -159,7 +143,7 @@ pub async fn place(
                 placed => placed,
             }
         }
-        Where::Behind(threads) => saying.behind(threads).await,
+        Where::Behind(turns) => saying.behind(turns).await,
     }
 }
 
@@ -200,27 +184,35 @@ impl Saying<'_> {
         placed_in(made.thread, &made.said, Received::Started)
     }
 
-    /// Says the message in the first thread that has not gone on from here. The id of its event
-    /// is made of the place, so of two that go on at once the store lets one in.
-    async fn behind(&self, threads: Vec<(ThreadId, Option<Uuid>)>) -> Result<Place, Problem> {
-        let mut left = None;
-        for (thread, instead) in threads {
-            let slot = format!("{thread} {}", self.mark.after);
-            let slot = Uuid::new_v5(&Uuid::NAMESPACE_OID, slot.as_bytes());
-            if instead.is_none() {
-                match self.within(thread.clone(), Key::new(slot)).await {
-                    Ok(place) if !place.was_said || self.mark.id.is_some() => return Ok(place),
-                    Ok(_) => {}
-                    Err(problem) if problem.slug() == Slug::EventConflict => {}
-                    Err(problem) => return Err(problem),
-                }
+    /// Says the message in the first thread that has not gone on from here. The id of its event is
+    /// made of the place, so of two that go on at once the store lets one in.
+    async fn behind(&self, turns: Vec<Behind>) -> Result<Place, Problem> {
+        let slot = |thread: &ThreadId| {
+            let place = format!("{thread} {}", self.mark.after);
+            Uuid::new_v5(&Uuid::NAMESPACE_OID, place.as_bytes())
+        };
+        for turn in turns.iter().filter(|turn| turn.is_free) {
+            let thread = turn.thread.clone();
+            let key = Key::new(slot(&thread));
+            match self.within(thread, key).await {
+                Ok(place) if !place.was_said || self.mark.id.is_some() => return Ok(place),
+                Ok(_) => {}
+                Err(problem) if problem.slug() == Slug::EventConflict => {}
+                Err(problem) => return Err(problem),
             }
-            left = left.or(Some((thread, instead.unwrap_or(slot))));
         }
-        let Some((thread, input)) = left else {
+        let Some(turn) = turns.first() else {
             return Err(Problem::new(Slug::Internal, "no thread to go on in"));
         };
-        self.forked(instead_of(thread, input)).await
+        let fork = match turn.end {
+            Some(end) => NewFork {
+                thread: turn.thread.clone(),
+                at: Some(end),
+                ..NewFork::default()
+            },
+            None => instead_of(turn.thread.clone(), slot(&turn.thread)),
+        };
+        self.forked(fork).await
     }
 }
 
@@ -252,36 +244,70 @@ impl Looking<'_> {
         if let Some(event) = self.by_id(mark).await? {
             return Ok((Where::Said(event), n));
         }
-        // A first message begins a conversation, also one that somebody else has said before.
-        if n > 0 || self.asked.scope.chat.is_some() {
-            let same = self.tagged(vec![mark.tag()], SAME).await?;
-            if let Some(event) = same.into_iter().next() {
-                return Ok((self.once_more(event).await?, n));
-            }
+        // A first message begins a conversation, also one that another client has said before.
+        let tag = mark.tag();
+        let again = (n > 0 || self.asked.scope.chat.is_some()).then(|| tag.clone());
+        let before = n.checked_sub(1).map(|last| all[last].tag());
+        let tags = Vec::from_iter(again.into_iter().chain(before));
+        let found = match tags.is_empty() {
+            true => Vec::new(),
+            false => self.tagged(tags, SAME).await?,
+        };
+        let is_same = |event: &&Event| event.meta.tags.contains(&tag);
+        if let Some(event) = found.iter().find(is_same) {
+            return Ok((self.once_more(event.clone()).await?, n));
         }
         let Some(last) = self.chat.before.last() else {
             let there = self.asked.thread.clone();
             return Ok((there.map_or(Where::New, Where::In), 0));
         };
-        let known = self.tagged(vec![all[n - 1].tag()], SAME).await?;
-        let mut behind = Vec::new();
-        for event in known {
-            let turn = self.turn(&event).await?;
-            if turn.is_some_and(|turn| turn.is_answered(&last.answer)) {
-                let instead = self.instead(&event, mark).await?;
-                behind.push((event.thread, instead.map(|other| other.event_id)));
-            }
-        }
+        let behind = self.behind(&found, &last.answer).await?;
         if !behind.is_empty() {
-            // Where several fit, people who go on at once begin to look at different ones.
-            let first = usize::from_str_radix(&mark.with[..4], 16).unwrap_or(0) % behind.len();
-            behind.rotate_left(first);
-            return Ok((Where::Behind(behind), n));
+            return Ok((Where::Behind(self.apart(behind, mark).await?), n));
         }
         if let Some((fork, known)) = self.further_back(all).await? {
             return Ok((Where::Fork(fork), known));
         }
         self.unknown(last).await
+    }
+
+    /// Returns the turns about these inputs that a client with this answer had it from.
+    async fn behind(&self, inputs: &[Event], answer: &str) -> Result<Vec<Behind>, Problem> {
+        let mut behind = Vec::new();
+        for event in inputs {
+            let turn = turn_about(self.session, event).await?;
+            if let Some(turn) = turn.filter(|turn| turn.is_answered(answer)) {
+                behind.push(Behind {
+                    thread: event.thread.clone(),
+                    seq: event.seq,
+                    end: turn.outcome.map(|_| turn.last),
+                    is_free: true,
+                });
+            }
+        }
+        Ok(behind)
+    }
+
+    /// Returns the same turns, in the order in which the message looks for a free thread. Several
+    /// cannot be told apart: then a thread that has gone on, in any way, is taken by nobody else.
+    async fn apart(&self, mut all: Vec<Behind>, mark: &Mark) -> Result<Vec<Behind>, Problem> {
+        if all.len() < 2 {
+            return Ok(all);
+        }
+        for one in &mut all {
+            let later = Query {
+                thread: Some(one.thread.clone()),
+                tags: vec![tag::INPUT.into()],
+                after: Some(one.seq),
+                limit: 1,
+                ..Query::default()
+            };
+            one.is_free = self.session.events(&later).await?.is_empty();
+        }
+        // People who go on at once begin to look at different ones.
+        let first = usize::from_str_radix(&mark.with[..4], 16).unwrap_or(0) % all.len();
+        all.rotate_left(first);
+        Ok(all)
     }
 
     /// Returns the message that has the client's id. An id of another message is refused.
@@ -306,7 +332,7 @@ impl Looking<'_> {
     /// Returns the place of a message that was said before, at the same place of the conversation:
     /// while its turn runs, or for a client that got no answer, it is not said again.
     async fn once_more(&self, event: Event) -> Result<Where, Problem> {
-        let turn = self.turn(&event).await?;
+        let turn = turn_about(self.session, &event).await?;
         let outcome = turn.and_then(|turn| turn.outcome);
         Ok(match outcome {
             None => Where::Said(event),
@@ -329,7 +355,7 @@ impl Looking<'_> {
             let tag = mark.tag();
             for event in found.iter().filter(|it| it.meta.tags.contains(&tag)) {
                 let exchange = &self.chat.before[first + index];
-                let turn = self.turn(event).await?;
+                let turn = turn_about(self.session, event).await?;
                 let Some(turn) = turn.filter(|turn| turn.is_answered(&exchange.answer)) else {
                     continue;
                 };
@@ -382,73 +408,6 @@ impl Looking<'_> {
         };
         let found = self.session.events(&query).await?;
         Ok(found.into_iter().filter(Event::wakes).collect())
-    }
-
-    /// Returns a later input of the same thread that was said at the place of the new message.
-    async fn instead(&self, event: &Event, mark: &Mark) -> Result<Option<Event>, Problem> {
-        let query = Query {
-            thread: Some(event.thread.clone()),
-            tags: vec![mark.shared_tag()],
-            after: Some(event.seq),
-            order: Order::Ascending,
-            limit: 2,
-            ..Query::default()
-        };
-        let found = self.session.events(&query).await?;
-        Ok(found.into_iter().find(Event::wakes))
-    }
-
-    /// Returns the last turn about an input; none: it has not begun.
-    async fn turn(&self, input: &Event) -> Result<Option<Turn>, Problem> {
-        let query = Query {
-            thread: Some(input.thread.clone()),
-            tags: [
-                tag::STARTED,
-                tag::ENDED,
-                tag::RESPONSE,
-                "question",
-                "pending",
-            ]
-            .map(str::to_owned)
-            .into(),
-            after: Some(input.seq),
-            show: Show::All,
-            order: Order::Ascending,
-            limit: PAGE,
-            ..Query::default()
-        };
-        let (mut number, mut found) = (None, None::<Turn>);
-        for event in self.session.events(&query).await? {
-            match event.fact() {
-                Fact::TurnStarted(started) if started.batch.contains(&input.seq) => {
-                    number = Some(started.turn);
-                    found = Some(Turn {
-                        outcome: None,
-                        last: event.seq,
-                        answer: String::new(),
-                    });
-                }
-                Fact::TurnEnded(ended) if Some(ended.turn) == number => {
-                    if let Some(turn) = &mut found {
-                        turn.outcome = ended.outcome;
-                        turn.last = event.seq;
-                    }
-                    if ended.outcome != Some(TurnOutcome::Interrupted) {
-                        break;
-                    }
-                }
-                _ => {
-                    let text = number.and_then(|number| told(&event, number));
-                    if let (Some(turn), Some(text)) = (&mut found, text) {
-                        if !turn.answer.is_empty() {
-                            turn.answer.push_str("\n\n");
-                        }
-                        turn.answer.push_str(&text);
-                    }
-                }
-            }
-        }
-        Ok(found)
     }
 
     /// Returns the instructions that the thread has not: with a named one they are told once.

@@ -58,7 +58,7 @@ async fn random_talk(medium: Medium, (seed, bytes): (u64, usize)) {
     // A comment on one turn may come in the next one.
     let setup = setup.env("THINKD_TURN__FOLLOW_UP", false);
     let app = setup.env("THINKD_HISTORY__BYTES", bytes).start().await;
-    let mut said = Vec::new();
+    let (mut said, mut taken_back) = (Vec::new(), Vec::new());
     let of = |words: &str| {
         let words = words.to_owned();
         move |it: &Request| decision(it) && it.last_user() == words
@@ -72,13 +72,18 @@ async fn random_talk(medium: Medium, (seed, bytes): (u64, usize)) {
             let id = message(&app, "main", &words).await["event_id"].clone();
             let path = format!("/threads/main/inputs/{}", id.as_str().unwrap());
             app.delete(&path).await.expect(204);
+            // A fork at this end has the event of it anew, with a place of its own.
+            taken_back.push(turn);
         }
         said.push(words);
     }
     let ends = ends(&app, "main").await;
     assert_eq!(ends.len(), said.len());
-    for _ in 0..4 {
+    for _ in 0..6 {
         let turn = 1 + numbers.below(said.len() as u64 - 1) as usize;
+        if taken_back.contains(&(turn - 1)) {
+            continue;
+        }
         let (words, before) = (&said[turn], stub.all(of(&said[turn])).len());
         let at = json!({ "at": ends[turn - 1], "message": { "text": words } });
         let made = fork(&app, "main", at).await;

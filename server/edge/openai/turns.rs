@@ -1,0 +1,89 @@
+//! The turn about an input of a conversation, and the words that a client had of it.
+
+use super::reply::told;
+use crate::problem::Problem;
+use thinkd_event::envelope::{Event, TurnOutcome, tag};
+use thinkd_event::fact::Fact;
+use thinkd_log::query::{Order, Query, Show};
+use thinkd_session::handle::Session;
+use thinkd_words::id::Seq;
+
+/// Events of a turn, or turns, that are looked at.
+const PAGE: u32 = 100;
+
+/// A turn about an input.
+pub struct Turn {
+    /// Its outcome; none: it runs.
+    pub outcome: Option<TurnOutcome>,
+    /// Its last event so far.
+    pub last: Seq,
+    /// The words that a client was told.
+    pub answer: String,
+}
+
+impl Turn {
+    /// True if a client that has this text had it from this turn. A client that hung up has a
+    /// part; before the text may stand comments, as the client shows them.
+    pub fn is_answered(&self, text: &str) -> bool {
+        let (text, answer) = (text.trim(), self.answer.trim());
+        let is_whole = text == answer || (!answer.is_empty() && text.ends_with(answer));
+        let is_cut = matches!(
+            self.outcome,
+            Some(TurnOutcome::Cancelled | TurnOutcome::Failed)
+        );
+        is_whole || (is_cut && (text.starts_with(answer) || answer.starts_with(text)))
+    }
+}
+
+/// Returns the last turn about an input; none: it has not begun.
+pub async fn turn_about(session: &Session, input: &Event) -> Result<Option<Turn>, Problem> {
+    let query = Query {
+        thread: Some(input.thread.clone()),
+        tags: [
+            tag::STARTED,
+            tag::ENDED,
+            tag::RESPONSE,
+            "question",
+            "pending",
+        ]
+        .map(str::to_owned)
+        .into(),
+        after: Some(input.seq),
+        show: Show::All,
+        order: Order::Ascending,
+        limit: PAGE,
+        ..Query::default()
+    };
+    let (mut number, mut found) = (None, None::<Turn>);
+    for event in session.events(&query).await? {
+        match event.fact() {
+            Fact::TurnStarted(started) if started.batch.contains(&input.seq) => {
+                number = Some(started.turn);
+                found = Some(Turn {
+                    outcome: None,
+                    last: event.seq,
+                    answer: String::new(),
+                });
+            }
+            Fact::TurnEnded(ended) if Some(ended.turn) == number => {
+                if let Some(turn) = &mut found {
+                    turn.outcome = ended.outcome;
+                    turn.last = event.seq;
+                }
+                if ended.outcome != Some(TurnOutcome::Interrupted) {
+                    break;
+                }
+            }
+            _ => {
+                let text = number.and_then(|number| told(&event, number));
+                if let (Some(turn), Some(text)) = (&mut found, text) {
+                    if !turn.answer.is_empty() {
+                        turn.answer.push_str("\n\n");
+                    }
+                    turn.answer.push_str(&text);
+                }
+            }
+        }
+    }
+    Ok(found)
+}
