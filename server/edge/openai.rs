@@ -29,7 +29,7 @@ use marks::Scope;
 use reply::{Next, Reply, Used};
 use request::{Chat, Piece};
 use thinkd_session::handle::Session;
-use thinkd_words::id::ThreadId;
+use thinkd_words::id::{self, ThreadId};
 use thinkd_words::principal::Credential;
 use thinkd_words::time;
 
@@ -236,7 +236,7 @@ async fn side_call(
         )
     })??;
     let head = Head {
-        id: Uuid::new_v4(),
+        id: id::fresh(),
         created: time::now().seconds(),
         model: chat.request.model.clone(),
     };

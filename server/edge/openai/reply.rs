@@ -212,10 +212,10 @@ impl Reply {
                 let text = format!("{}: {}\n", remark.submodule, remark.text);
                 self.ready.push_back(Next::Remark(text));
             }
-            Fact::Failure(failed) if self.is_ours(event) => {
-                if !matches!(failed.who, By::Submodule(_) | By::Tool(_)) {
-                    self.failure = Some(failed.problem.text.to_owned());
-                }
+            Fact::Failure(failed)
+                if self.is_ours(event) && !matches!(failed.who, By::Submodule(_) | By::Tool(_)) =>
+            {
+                self.failure = Some(failed.problem.text.to_owned());
             }
             Fact::TurnEnded(ended) => {
                 let handled = ended.handled.is_some_and(|handled| handled >= self.seq);
