@@ -21,7 +21,7 @@ const VIEWS: [string, string | RegExp][] = [
   ["#/t/main/about", "Used so far"],
   ["#/pipelines", "summary"],
   ["#/missions", "No mission yet"],
-  ["#/voices", "what came of it"],
+  ["#/voices", "critic"],
   ["#/voices/critic", "Last words"],
   ["#/world", "16 mm twin-wall"],
   ["#/usage", "Who asked"],

@@ -23,6 +23,7 @@ use super::problem::{Problem, Slug};
 use super::rate_limit::RateLimits;
 use super::stay::Stay;
 use super::stream_limits::StreamLimits;
+use super::waiters::Waiters;
 use thinkd_session::handle::{Error, Session, Sessions};
 use thinkd_tasks::share::Places;
 use thinkd_words::id::Space;
@@ -116,6 +117,8 @@ pub struct Edge {
     pub console: bool,
     /// The doors for clients of other protocols.
     pub doors: Doors,
+    /// The clients that wait for the answer to a message.
+    pub waiters: Waiters,
     /// The collected metrics.
     pub metrics: PrometheusHandle,
     /// Database, models and pipelines, one line each.
@@ -138,6 +141,7 @@ impl Edge {
             guesses: Guesses::default(),
             connections: Connections::new(&limits, share),
             uploads: Places::new("uploads", UPLOADS, share),
+            waiters: Waiters::default(),
             authority: parts.authority,
             limits,
             drain,

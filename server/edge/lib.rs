@@ -28,4 +28,5 @@ mod rate_limit;
 pub mod server;
 mod stay;
 mod stream_limits;
+mod waiters;
 pub mod websocket;

@@ -248,7 +248,15 @@ async fn side_call(
         ];
         return Ok(sse(Body::from(text.concat())));
     }
-    Ok(axum::Json(head.whole(json!(answer), None, Used::default())).into_response())
+    Ok(axum::Json(head.whole(json!(answer), None, (Used::default(), true))).into_response())
+}
+
+/// Returns the reason for which an answer ended: its end, or that of its turn.
+const fn finish(is_whole: bool) -> &'static str {
+    match is_whole {
+        true => "stop",
+        false => "length",
+    }
 }
 
 /// The end of a stream.
@@ -274,13 +282,13 @@ impl Head {
         format!("chatcmpl-{}", self.id.simple())
     }
 
-    fn whole(&self, content: Value, remarks: Option<String>, used: Used) -> Value {
+    fn whole(&self, content: Value, remarks: Option<String>, end: (Used, bool)) -> Value {
+        let (used, is_whole) = end;
         let mut message = json!({ "role": "assistant", "content": content, "refusal": null });
         if let Some(remarks) = remarks {
             message["reasoning_content"] = remarks.into();
         }
-        let choice =
-            json!({ "index": 0, "message": message, "logprobs": null, "finish_reason": "stop" });
+        let choice = json!({ "index": 0, "message": message, "logprobs": null, "finish_reason": finish(is_whole) });
         json!({
             "id": self.id(), "object": "chat.completion", "created": self.created, "model": self.model,
             "choices": [choice], "usage": used.shown(),
@@ -414,10 +422,10 @@ impl Answering {
         Some(match next {
             Ok(Next::Words(words)) => self.head.piece(json!({ "content": words }), None),
             Ok(Next::Remark(text)) => self.head.piece(json!({ "reasoning_content": text }), None),
-            Ok(Next::Over(Ok(used))) => {
+            Ok(Next::Over(Ok((used, is_whole)))) => {
                 self.end();
                 let usage = usage.then(|| self.head.line(json!([]), Some(used.shown())));
-                let last = self.head.piece(json!({}), Some("stop"));
+                let last = self.head.piece(json!({}), Some(finish(is_whole)));
                 format!("{last}{}{DONE}", usage.unwrap_or_default())
             }
             Ok(Next::Over(Err(problem))) => {
@@ -437,35 +445,37 @@ impl Answering {
     }
 }
 
-/// Stops the turn of a client that hangs up: dropped before the answer is over, it takes the
-/// message back, or cancels the turn that has it.
+/// Stops the turn of a client that hangs up: dropped before the answer is over, and by the last
+/// client that waits for it, it takes the message back, or cancels the turn that has it.
 struct HungUp(Option<(Session, Arc<Edge>, ThreadId, Uuid)>);
 
 impl HungUp {
-    /// A message that an earlier request said is that one's to stop.
     fn new(session: &Session, edge: &Arc<Edge>, place: &Place) -> Self {
         let (thread, id) = (place.thread.clone(), place.event_id);
-        let armed = !place.was_said;
-        Self(armed.then(|| (session.clone(), edge.clone(), thread, id)))
+        edge.waiters.join(id);
+        Self(Some((session.clone(), edge.clone(), thread, id)))
     }
 
+    /// The client has what it waited for.
     fn is_over(&mut self) {
-        self.0 = None;
+        if let Some((_, edge, _, message)) = self.0.take() {
+            edge.waiters.leave(message);
+        }
     }
 }
 
 impl Drop for HungUp {
     fn drop(&mut self) {
-        let Some((session, edge, thread, event_id)) = self.0.take() else {
+        let Some((session, edge, thread, message)) = self.0.take() else {
             return;
         };
         // A server that goes leaves the turn to the next one.
-        if edge.drain.is_cancelled() {
+        if !edge.waiters.leave(message) || edge.drain.is_cancelled() {
             return;
         }
         let tasks = edge.tasks.clone();
         tasks.spawn(async move {
-            if let Err(error) = stop(&session, &edge.drain, &thread, event_id).await {
+            if let Err(error) = stop(&session, &edge.drain, &thread, message).await {
                 tracing::warn!(%error, %thread, "the turn of a client that hung up goes on");
             }
         });

@@ -116,6 +116,12 @@ on_both!(
             ),
             (
                 "/threads/a".to_owned(),
+                json!({ "title": "two\nlines" }),
+                400,
+                "invalid-frame",
+            ),
+            (
+                "/threads/a".to_owned(),
                 json!({ "name": "x" }),
                 400,
                 "unknown-member",

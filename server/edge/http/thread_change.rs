@@ -45,6 +45,9 @@ impl Body for ChangeThread {
         if title.trim().is_empty() {
             let detail = "a title has words; null removes it";
             wrongs.add(Slug::InvalidFrame, "/title", detail);
+        } else if title.chars().any(char::is_control) {
+            let detail = "a title is one line, without control characters";
+            wrongs.add(Slug::InvalidFrame, "/title", detail);
         } else if title.chars().count() > TITLE_MAX {
             let detail = format!("a title has at most {TITLE_MAX} characters");
             wrongs.add(Slug::TextTooLarge, "/title", detail);

@@ -242,7 +242,7 @@ impl Looking<'_> {
             return Ok((Where::New, 0));
         };
         if let Some(event) = self.by_id(mark).await? {
-            return Ok((Where::Said(event), n));
+            return Ok((self.once_more(event, true).await?, n));
         }
         // A first message begins a conversation, also one that another client has said before.
         let tag = mark.tag();
@@ -255,7 +255,7 @@ impl Looking<'_> {
         };
         let is_same = |event: &&Event| event.meta.tags.contains(&tag);
         if let Some(event) = found.iter().find(is_same) {
-            return Ok((self.once_more(event.clone()).await?, n));
+            return Ok((self.once_more(event.clone(), self.asked.is_retry).await?, n));
         }
         let Some(last) = self.chat.before.last() else {
             let there = self.asked.thread.clone();
@@ -315,28 +315,27 @@ impl Looking<'_> {
         let (Some(id), Some(tag)) = (mark.id, mark.id_tag()) else {
             return Ok(None);
         };
-        let found = match self.session.event(id).await? {
-            Some(event) => Some(event),
-            None => self.tagged(vec![tag], 1).await?.pop(),
-        };
-        if found
-            .as_ref()
-            .is_some_and(|event| !event.meta.tags.contains(&mark.tag()))
-        {
-            let detail = "an earlier request with this id said something else: draw another id";
-            return Err(Problem::new(Slug::EventConflict, detail));
+        // Of an answer that was cut off there is a later one with the same id.
+        if let Some(event) = self.tagged(vec![tag], 1).await?.pop() {
+            if event.meta.tags.contains(&mark.tag()) {
+                return Ok(Some(event));
+            }
+        } else if self.session.event(id).await?.is_none() {
+            return Ok(None);
         }
-        Ok(found)
+        let detail = "an earlier request with this id said something else: draw another id";
+        Err(Problem::new(Slug::EventConflict, detail))
     }
 
-    /// Returns the place of a message that was said before, at the same place of the conversation:
-    /// while its turn runs, or for a client that got no answer, it is not said again.
-    async fn once_more(&self, event: Event) -> Result<Where, Problem> {
+    /// Returns the place of a message that was said before, at the same place of the conversation.
+    /// While its turn runs it is not said again; neither is it for a client that asks for the same
+    /// answer (`is_retry`), unless that was cut off.
+    async fn once_more(&self, event: Event, is_retry: bool) -> Result<Where, Problem> {
         let turn = turn_about(self.session, &event).await?;
         let outcome = turn.and_then(|turn| turn.outcome);
         Ok(match outcome {
             None => Where::Said(event),
-            Some(TurnOutcome::Done) if self.asked.is_retry => Where::Said(event),
+            Some(TurnOutcome::Done | TurnOutcome::Failed) if is_retry => Where::Said(event),
             Some(_) => Where::Fork(instead_of(event.thread, event.event_id)),
         })
     }

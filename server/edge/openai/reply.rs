@@ -36,8 +36,8 @@ pub enum Next {
     Words(String),
     /// A comment of a submodule.
     Remark(String),
-    /// The turn is over.
-    Over(Result<Used, Problem>),
+    /// The turn is over; `true`: as a whole, and not cut off.
+    Over(Result<(Used, bool), Problem>),
 }
 
 /// An answer as it comes.
@@ -243,21 +243,29 @@ impl Reply {
     }
 
     fn end(&mut self, outcome: Option<TurnOutcome>) {
-        if outcome != Some(TurnOutcome::Failed) {
-            return self.over(Ok(self.used));
+        match outcome {
+            Some(TurnOutcome::Failed) => {}
+            Some(TurnOutcome::Cancelled) if self.has_said => {
+                return self.over(Ok((self.used, false)));
+            }
+            Some(TurnOutcome::Cancelled) => {
+                let detail = "the turn about the message was cancelled before it replied";
+                return self.over(Err(Problem::new(Slug::TurnFailed, detail)));
+            }
+            _ => return self.over(Ok((self.used, true))),
         }
         let why = self.failure.take();
         let why = why.unwrap_or_else(|| "the log says why (GET /events)".into());
         if self.has_said {
             self.begin();
             self.say(format!("(The turn failed: {why})"));
-            return self.over(Ok(self.used));
+            return self.over(Ok((self.used, false)));
         }
         let detail = format!("the turn about the message failed: {why}");
         self.over(Err(Problem::new(Slug::TurnFailed, detail)));
     }
 
-    fn over(&mut self, how: Result<Used, Problem>) {
+    fn over(&mut self, how: Result<(Used, bool), Problem>) {
         self.ready.push_back(Next::Over(how));
     }
 }
