@@ -319,7 +319,7 @@ on_both!(
         on_database(&app, &row, &row).await;
         let waiting = [
             "insert into threads (space, thread, settings, status, head, woken, handled, turn, visible, heard, \
-                    self_messages, model_calls, tokens, created, updated) select space, 'q', settings, status, head, 1, 0, \
+                    self_messages, model_calls, tokens, created, updated) select space, 'q', settings, 'idle', head, 1, 0, \
                     turn, visible, heard, 0, 0, 0, created, updated from threads where space = 'b' and thread = 'p'",
         ];
         on_database(&app, &waiting, &waiting).await;
