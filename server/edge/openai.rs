@@ -14,7 +14,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::stream;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::auth::Shown;
@@ -25,6 +24,7 @@ use super::problem::{Problem, Slug};
 use super::stay::{Notice, Stay};
 use super::stream_limits::StreamPermit;
 use conversation::{Asked, Place, place};
+use hang_up::HungUp;
 use marks::Scope;
 use reply::{Next, Reply, Used};
 use request::{Chat, Piece};
@@ -35,6 +35,7 @@ use thinkd_words::time;
 
 mod conversation;
 pub mod errors;
+mod hang_up;
 mod marks;
 mod reply;
 mod request;
@@ -442,62 +443,5 @@ impl Answering {
     fn end(&mut self) {
         self.is_over = true;
         self.hung_up.is_over();
-    }
-}
-
-/// Stops the turn of a client that hangs up: dropped before the answer is over, and by the last
-/// client that waits for it, it takes the message back, or cancels the turn that has it.
-struct HungUp(Option<(Session, Arc<Edge>, ThreadId, Uuid)>);
-
-impl HungUp {
-    fn new(session: &Session, edge: &Arc<Edge>, place: &Place) -> Self {
-        let (thread, id) = (place.thread.clone(), place.event_id);
-        edge.waiters.join(id);
-        Self(Some((session.clone(), edge.clone(), thread, id)))
-    }
-
-    /// The client has what it waited for.
-    fn is_over(&mut self) {
-        if let Some((_, edge, _, message)) = self.0.take() {
-            edge.waiters.leave(message);
-        }
-    }
-}
-
-impl Drop for HungUp {
-    fn drop(&mut self) {
-        let Some((session, edge, thread, message)) = self.0.take() else {
-            return;
-        };
-        // A server that goes leaves the turn to the next one.
-        if !edge.waiters.leave(message) || edge.drain.is_cancelled() {
-            return;
-        }
-        let tasks = edge.tasks.clone();
-        tasks.spawn(async move {
-            if let Err(error) = stop(&session, &edge.drain, &thread, message).await {
-                tracing::warn!(%error, %thread, "the turn of a client that hung up goes on");
-            }
-        });
-    }
-}
-
-/// Takes a message back that waits, or cancels the turn that has it.
-async fn stop(
-    session: &Session,
-    drain: &CancellationToken,
-    thread: &ThreadId,
-    event_id: Uuid,
-) -> Result<(), thinkd_session::handle::Error> {
-    let Some(event) = session.event(event_id).await? else {
-        return Ok(());
-    };
-    let row = session.thread(thread).await?;
-    if row.is_some_and(|row| row.handled >= event.seq) || drain.is_cancelled() {
-        return Ok(());
-    }
-    match session.withdraw(thread, event_id).await {
-        Ok(()) => Ok(()),
-        Err(_) => session.cancel(thread).await.map(drop),
     }
 }

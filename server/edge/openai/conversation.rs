@@ -63,7 +63,7 @@ enum Where {
     New,
     /// In this thread.
     In(ThreadId),
-    /// Behind the first of these turns whose thread has not gone on: several people may have had the
+    /// Behind the first of these turns, in a thread that has not gone on: several people may have had the
     /// same conversation so far.
     Behind(Vec<Behind>),
     /// In a fork.
@@ -289,7 +289,7 @@ impl Looking<'_> {
     }
 
     /// Returns the same turns, in the order in which the message looks for a free thread. Several
-    /// cannot be told apart: then a thread that has gone on, in any way, is taken by nobody else.
+    /// cannot be told apart: then a thread that has gone on, in any way, is taken by no other.
     async fn apart(&self, mut all: Vec<Behind>, mark: &Mark) -> Result<Vec<Behind>, Problem> {
         if all.len() < 2 {
             return Ok(all);
