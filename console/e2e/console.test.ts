@@ -118,7 +118,7 @@ test("stop ends the turn, and says so", async () => {
 test("what waits is taken back: its words stand in the box again, and no turn is about it", async () => {
   const one = await Watched.open(browser, server.url, "#/t/back");
   const box = one.page.getByLabel("Say something to back");
-  await box.fill("Tell me slowly about the greenhouse in winter");
+  await box.fill("Tell me very slowly about the greenhouse in winter");
   await one.page.keyboard.press("Enter");
   await one.page.getByRole("button", { name: /Stop/ }).waitFor();
   await box.fill("And paint it red");
@@ -127,6 +127,7 @@ test("what waits is taken back: its words stand in the box again, and no turn is
   await one.sees("taken back, not read");
   assert.equal(await box.inputValue(), "And paint it red");
   assert.equal(await one.page.getByRole("button", { name: "Take back" }).count(), 0);
+  await server.call("POST", "/threads/back/cancel");
   await until(async () => (await server.call<{ status: string }>("GET", "/threads/back")).status === "idle");
   const [input] = (await events("thread=back&tags=input")).filter((event) => event.payload.text === "And paint it red");
   assert.ok((await events("thread=back&tags=turn")).every((event) => !((event.payload.batch as number[] | undefined) ?? []).includes(input!.seq)));

@@ -39,7 +39,7 @@ function voice(asked: Asked, after: number): Answer {
 
 function decision(asked: Asked, pace: number): Answer {
   if (/doomed/.test(asked.prompt)) return { status: 400 };
-  const between = /slowly/.test(asked.said) ? 150 : 30 * pace;
+  const between = /very slowly/.test(asked.said) ? 900 : /slowly/.test(asked.said) ? 150 : 30 * pace;
   const since = asked.prompt.slice(asked.prompt.lastIndexOf(`: ${asked.said}`));
   const did = (tool: string) => new RegExp(`(call|result) ${tool}`).test(since);
   if (/permit/.test(asked.said) && !did("send_mail") && !did("state_put")) return { calls: [{ name: "state_put", arguments: { key: "office/permit", content: "Ask the building office whether a 12 m² lean-to is free of permit", related_keys: [] } }], after: 700 * pace };
