@@ -112,7 +112,7 @@ async fn completions(
     let thread = thread_of(&chat.request.model)?;
     edge.stays()?;
     if is_side_call(&edge, &headers, &chat) {
-        return side_call(&session, edge, chat, thread).await;
+        return side_call(&session, edge, chat).await;
     }
     let asked = asked(&session, &edge, &headers, (&chat, thread));
     let limits = &edge.stream_limits;
@@ -201,12 +201,7 @@ fn is_side_call(edge: &Edge, headers: &HeaderMap, chat: &Chat) -> bool {
 }
 
 /// Answers a small question by the ordinary model, outside of the log.
-async fn side_call(
-    session: &Session,
-    edge: Arc<Edge>,
-    chat: Chat,
-    thread: Option<ThreadId>,
-) -> Result<Response, Problem> {
+async fn side_call(session: &Session, edge: Arc<Edge>, chat: Chat) -> Result<Response, Problem> {
     let stop = edge.drain.child_token();
     let _hung_up = stop.clone().drop_guard();
     let words = |pieces: &[Piece]| {
@@ -224,7 +219,8 @@ async fn side_call(
     text.push_str(&words(&chat.said));
     let (session, instructions) = (session.clone(), chat.instructions.clone());
     let asked = edge.tasks.spawn(async move {
-        let thread = thread.unwrap_or_default();
+        // Not in the thread that the model names: it may be a mission's, or there is none yet.
+        let thread = ThreadId::default();
         session
             .ask_beside(&thread, &instructions, &text, &stop)
             .await

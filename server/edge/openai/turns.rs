@@ -31,7 +31,9 @@ impl Turn {
             self.outcome,
             Some(TurnOutcome::Cancelled | TurnOutcome::Failed)
         );
-        is_whole || (is_cut && (text.starts_with(answer) || answer.starts_with(text)))
+        // Of a turn that said nothing a client has nothing.
+        let is_part = answer.starts_with(text) || (!answer.is_empty() && text.starts_with(answer));
+        is_whole || (is_cut && is_part)
     }
 }
 
@@ -86,4 +88,26 @@ pub async fn turn_about(session: &Session, input: &Event) -> Result<Option<Turn>
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_hung_up_has_a_part_of_the_answer_and_no_other_text() {
+        let turn = |outcome, answer: &str| Turn {
+            outcome: Some(outcome),
+            last: 1,
+            answer: answer.into(),
+        };
+        let cut = turn(TurnOutcome::Cancelled, "The sea is wide");
+        assert!(cut.is_answered("The sea") && cut.is_answered("The sea is wide and"));
+        assert!(!cut.is_answered("A hill"));
+        let silent = turn(TurnOutcome::Cancelled, "");
+        assert!(silent.is_answered("") && !silent.is_answered("A hill"));
+        let whole = turn(TurnOutcome::Done, "The sea is wide");
+        assert!(whole.is_answered("(a comment)\nThe sea is wide\n"));
+        assert!(!whole.is_answered("The sea"));
+    }
 }
