@@ -1,5 +1,4 @@
 // A proxy that puts a path before the server, and takes it away again: the console and the documents work below it.
-import assert from "node:assert/strict";
 import { type IncomingMessage, type Server, createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";

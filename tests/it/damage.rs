@@ -168,13 +168,7 @@ async fn a_page_of_noise_elsewhere_is_found_while_the_server_works() {
         damage(&file, &whole, page);
         app.start_again().await;
         faults(&app, |count| count > 0).await;
-        // Lines are written by a thread of their own.
-        within(&format!("word of {page} {name} {kind}"), async {
-            while !app.output().contains("the log is damaged") {
-                tokio::time::sleep(ms(20)).await;
-            }
-        })
-        .await;
+        app.until_says("the log is damaged").await;
         let full = app.get("/readyz?full=true").await.expect(200);
         assert!(
             !full["checked"]["faults"].as_array().unwrap().is_empty(),

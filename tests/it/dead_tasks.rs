@@ -92,12 +92,8 @@ async fn dies(medium: Medium, panics_on: &str, task: &str) {
         .json(&json!({ "text": "now" }));
     let _ = post.send().await;
     assert_eq!(app.ended().await.code(), Some(1), "{task}");
-    assert!(
-        app.output()
-            .contains(&format!("{task} panicked: as it was told to")),
-        "{task}: {}",
-        app.output()
-    );
+    app.until_says(&format!("{task} panicked: as it was told to"))
+        .await;
 }
 
 #[tokio::test]

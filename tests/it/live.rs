@@ -265,12 +265,7 @@ on_both!(
             late + 1.0,
             "and it is counted"
         );
-        within("a line about it", async {
-            while !app.output().contains("told late") {
-                tokio::time::sleep(ms(10)).await;
-            }
-        })
-        .await;
+        app.until_says("told late").await;
     }
 );
 

@@ -45,11 +45,8 @@ async fn admin(url: &str, text: impl Into<String>) {
 /// Waits for the end of a server that goes on with nothing.
 async fn ended(app: &mut App, says: &str) {
     let status = app.ended().await;
-    assert!(
-        !status.success() && app.output().contains(says),
-        "{status}: {}",
-        app.output()
-    );
+    assert!(!status.success(), "{status}");
+    app.until_says(says).await;
 }
 
 on_both!(
@@ -428,15 +425,9 @@ async fn servers_work_with_the_connections_that_postgres_gives() {
         all_answered(&apps).await;
         let log = app.public_log().await;
         assert_eq!(with(&log, &["failure"]).len(), 0, "{}", story(&log));
-        assert!(
-            app.output()
-                .contains("up to 21 connections to Postgres are wanted (runtime.connections), and")
-        );
-        assert!(
-            app.output().contains("it goes on with fewer"),
-            "{}",
-            app.output()
-        );
+        app.until_says("up to 21 connections to Postgres are wanted (runtime.connections), and")
+            .await;
+        app.until_says("it goes on with fewer").await;
         drop((app, beside));
         forget(&medium, &role).await;
     }
@@ -627,11 +618,7 @@ on_both!(many_connections_leave_room_for_turns, |medium| {
     let folder = db::Folder::new();
     let program = with_files(folder.path(), "-n 256");
     let app = Setup::new(medium, &stub).program(program).start().await;
-    assert!(
-        app.output().contains("may have 256 open files"),
-        "{}",
-        app.output()
-    );
+    app.until_says("may have 256 open files").await;
     let mut streams = Vec::new();
     for _ in 0..300 {
         let stream = app.request("GET", "/events/stream").send().await;

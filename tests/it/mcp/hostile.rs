@@ -163,12 +163,7 @@ on_both!(
             "not at its limit: {result}"
         );
         // The log is written once the program is gone.
-        within("the word of it", async {
-            while !app.output().contains("a message of more bytes than may be") {
-                tokio::time::sleep(ms(10)).await;
-            }
-        })
-        .await;
+        app.until_says("a message of more bytes than may be").await;
     }
 );
 
@@ -373,11 +368,7 @@ on_both!(
                 && said(&result).contains("not known"),
             "{result}"
         );
-        assert!(
-            app.output().contains("listening, aloud"),
-            "{}",
-            app.output()
-        );
+        app.until_says("listening, aloud").await;
     }
 );
 

@@ -46,11 +46,7 @@ on_both!(
             names.contains(&"PASSWORD") && names.iter().all(|name| known.contains(name)),
             "{names:?}"
         );
-        assert!(
-            app.output().contains("the password is"),
-            "what it says is logged: {}",
-            app.output()
-        );
+        app.until_says("the password is").await;
         assert!(!app.output().contains("tell-nobody-9"), "{}", app.output());
         app.stop().await;
         let ended = app.folder().join("ended");
@@ -171,12 +167,7 @@ async fn t1_04_a_program_that_takes_more_than_a_minute_to_begin_is_waited_for() 
     let setup = program(Medium::sqlite(), &stub).file("server.sh", &format!("{SLOW}\n{SCRIPT}"));
     let app = setup.start().await;
     app.tell("one").await;
-    let soon = tokio::time::timeout(ms(90_000), async {
-        while !app.output().contains("a server of tools is connected") {
-            tokio::time::sleep(ms(100)).await;
-        }
-    });
-    soon.await.unwrap_or_else(|_| panic!("{}", app.output()));
+    app.until_says("a server of tools is connected").await;
     let begun = std::fs::read_to_string(app.folder().join("begun")).unwrap();
     assert_eq!(begun.lines().count(), 1, "it was begun once");
     app.tell("two").await;

@@ -159,7 +159,7 @@ on_both!(
             let shown = shown.unwrap_or_else(|| panic!("{name}: {tools}"));
             assert_eq!(shown["state"], "withheld", "{shown}");
             assert!(shown["why"].as_str().unwrap().contains(why), "{shown}");
-            assert!(app.output().contains(name), "{}", app.output());
+            app.until_says(name).await;
             let told = log
                 .iter()
                 .find(|it| has(it, "failure") && said(it).contains(name));

@@ -148,11 +148,8 @@ on_both!(
             })
             .await;
         }
-        assert!(
-            app.output().contains("more.toml") && !app.output().contains("a-changing-key"),
-            "{}",
-            app.output()
-        );
+        app.until_says("more.toml").await;
+        assert!(!app.output().contains("a-changing-key"), "{}", app.output());
         // The same socket all along.
         let pong = socket.ask(json!({ "type": "ping" })).await;
         assert_eq!(pong["type"], "ack", "{pong}");
@@ -315,5 +312,5 @@ async fn a_short_key_that_comes_later_is_not_taken_up_beyond_loopback() {
     })
     .await;
     until(&app, "short", 401).await;
-    assert!(app.output().contains("16 at least"), "{}", app.output());
+    app.until_says("16 at least").await;
 }

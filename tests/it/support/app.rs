@@ -242,6 +242,9 @@ impl Process {
         })
         .await;
         watchdog::forget(self.child.id());
+        // Its last lines may still be in the pipes: both readers hold a sender until then. A grandchild may keep one open.
+        let read = async { while self.address.changed().await.is_ok() {} };
+        let _ = tokio::time::timeout(ms(2_000), read).await;
         status
     }
 }
@@ -405,6 +408,17 @@ impl App {
             .as_ref()
             .map(Process::output)
             .unwrap_or_default()
+    }
+
+    /// Waits until the output has the text. A line comes through a pipe: later than the change of which it tells.
+    pub async fn until_says(&self, text: &str) {
+        let says = async {
+            while !self.output().contains(text) {
+                tokio::time::sleep(ms(10)).await;
+            }
+        };
+        let came = tokio::time::timeout(ms(90_000), says).await;
+        came.unwrap_or_else(|_| panic!("no {text:?} in {}", self.output()));
     }
 
     /// The process id.
