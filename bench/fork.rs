@@ -42,7 +42,9 @@ pub fn run(arguments: &Arguments) {
             database.drop().await;
         }
         deep(arguments, &stub, &folder.file("deep.db")).await;
-        again(&stub, &folder.file("again.db")).await;
+        for turns in [TURNS, 3 * TURNS] {
+            again(&stub, &folder.file(&format!("again{turns}.db")), turns).await;
+        }
     });
 }
 
@@ -132,14 +134,14 @@ async fn deep(arguments: &Arguments, stub: &Stub, file: &Path) {
 }
 
 /// The same message once more, in a fork before its turn.
-async fn again(stub: &Stub, file: &Path) {
+async fn again(stub: &Stub, file: &Path, turns: usize) {
     let server = Server::thinkd(file, stub, Shape::A).await;
     let mut socket = server.talk("main").await;
-    for turn in 0..TURNS {
+    for turn in 0..turns {
         let text = format!("message {turn}: tell me about the garden that we saw the other day");
         server.turn(&mut socket, "main", &text).await;
     }
-    let last = json!({ "text": format!("message {}: tell me about the garden that we saw the other day", TURNS - 1) });
+    let last = json!({ "text": format!("message {}: tell me about the garden that we saw the other day", turns - 1) });
     let inputs = server.get("/events?thread=main&tags=input&limit=1").await;
     let id = inputs["items"][0]["event_id"].clone();
     let body = json!({ "instead_of": id, "message": last });
@@ -154,7 +156,9 @@ async fn again(stub: &Stub, file: &Path) {
     let (_, first) = repeated(std::slice::from_ref(&of_main));
     let (shared, all) = repeated(&[of_main, of_fork]);
     let share = shared as f64 / (all - first) as f64;
-    println!("of a regenerated turn's prompt a provider's cache has {share:.4}");
+    println!(
+        "of a regenerated turn's prompt behind {turns} turns a provider's cache has {share:.4}"
+    );
     server.stop();
 }
 
