@@ -11,18 +11,21 @@ use thinkd_event::fact::Fact;
 use thinkd_event::unshown::Unshown;
 use thinkd_words::id::{Seq, Space, ThreadId};
 
-/// Returns those of these events that the models of a thread may see, in their order. For the past
-/// of a fork its own row counts, for other events that of their thread. It reads the row of each
-/// thread once. Fails if a row cannot be read.
+/// Returns those of these events that models may see, in their order. For the past of a reader that
+/// is a fork its own row counts, for other events that of their thread; without a reader always the
+/// latter. It reads the row of each thread once. Fails if a row cannot be read.
 pub async fn shown_to_models(
     store: &dyn Store,
     space: &Space,
-    reader: &ThreadId,
+    reader: Option<&ThreadId>,
     events: Vec<Event>,
 ) -> Result<Vec<Event>, StoreError> {
     let mut known: HashMap<ThreadId, Unshown> = HashMap::new();
     let mut shown = Vec::with_capacity(events.len());
-    let own = store.thread_lately(space, reader).await?;
+    let own = match reader {
+        Some(reader) => store.thread_lately(space, reader).await?,
+        None => None,
+    };
     let own = own.map(|row| row.state);
     let fork = own.as_ref().and_then(|state| state.fork.as_deref());
     let (fork, own) = (fork, own.as_ref().map(|state| &state.unshown));

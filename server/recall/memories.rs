@@ -19,7 +19,7 @@ use thinkd_log::projections::entries::EntryRow;
 use thinkd_log::query::{Query, Show};
 use thinkd_log::shown_to_models::{is_taken_back, shown_to_models};
 use thinkd_log::words::asked;
-use thinkd_words::id::{Seq, Space, ThreadId};
+use thinkd_words::id::{Seq, Space};
 
 /// A note, a thought or a framework that is relevant.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
@@ -115,7 +115,7 @@ impl Recall {
         };
         let found = try_join_all(words.iter().map(with)).await?;
         let found = found.into_iter().flatten().collect();
-        let found = shown_to_models(&*self.store, space, &ThreadId::default(), found).await?;
+        let found = shown_to_models(&*self.store, space, None, found).await?;
         let candidate = |event: Event| {
             // A thought of a mission has a name besides.
             let name = event.payload.get("name").and_then(Value::as_str);

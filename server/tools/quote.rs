@@ -8,7 +8,7 @@ use thinkd_log::error::StoreError;
 use thinkd_log::kernel::Store;
 use thinkd_log::query::{Query, Show};
 use thinkd_log::shown_to_models::shown_to_models;
-use thinkd_words::id::{Seq, Space, ThreadId};
+use thinkd_words::id::{Seq, Space};
 
 /// Events up to a result among which its call is looked for.
 const CALLED: u32 = 500;
@@ -69,7 +69,7 @@ pub async fn checked(
         ..Query::at(seq)
     };
     let found = store.events(space, &at).await?;
-    let shown = shown_to_models(store, space, &ThreadId::default(), found).await?;
+    let shown = shown_to_models(store, space, None, found).await?;
     let words = spaced(quote);
     let Some(event) = shown.first().filter(|event| says(event, &words)) else {
         return Ok(None);

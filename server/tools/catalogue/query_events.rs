@@ -47,7 +47,7 @@ impl QueryEvents {
             let page = self.0.store.events(space, &query).await?;
             let is_last = page.len() < query.limit as usize;
             query.before = page.last().map(|event| event.seq);
-            shown.extend(shown_to_models(&*self.0.store, space, reader, page).await?);
+            shown.extend(shown_to_models(&*self.0.store, space, Some(reader), page).await?);
             if is_last || shown.len() >= wanted {
                 break;
             }

@@ -122,7 +122,7 @@ impl Remember {
         for query in root.map(Query::at).into_iter().chain([here]) {
             events.extend(self.store.events(&site.space, &query).await?);
         }
-        Ok(shown_to_models(&*self.store, &site.space, &site.thread, events).await?)
+        Ok(shown_to_models(&*self.store, &site.space, Some(&site.thread), events).await?)
     }
 }
 
