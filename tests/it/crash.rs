@@ -108,7 +108,7 @@ impl Sender {
 }
 
 /// Waits until no thread has anything to do.
-async fn idle(app: &App) {
+pub async fn idle(app: &App) {
     within("idle threads", async {
         while app
             .pages("/threads?")

@@ -7,6 +7,7 @@ use thinkd::words::id::fresh;
 
 use crate::support::*;
 
+mod failures;
 mod views;
 
 /// The outcome of a fork.
