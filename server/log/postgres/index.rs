@@ -19,16 +19,14 @@ use thinkd_words::id::Space;
 /// The limit of a transaction. Appends may wait for the index: it does not wait for a database
 /// that is not there any more.
 const LIMIT: Duration = Duration::from_secs(30);
-/// A connection that was not used for so long is asked whether it is alive.
-const RESTED: Duration = Duration::from_millis(500);
+/// A transaction that fails sooner met a connection that had ended: it is tried again on a new one.
+const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// The connection that writes the index; made when it is needed, and again when something failed.
 pub(super) struct Tables {
     options: PgConnectOptions,
     life: Life,
     connection: Option<PgConnection>,
-    /// When that was used last.
-    used: Instant,
     renewals: watch::Receiver<()>,
 }
 
@@ -40,21 +38,12 @@ impl Tables {
             life,
             renewals,
             connection: None,
-            used: Instant::now(),
         }
     }
 
     async fn connected(&mut self) -> Result<&mut PgConnection, StoreError> {
         if self.renewals.has_changed().unwrap_or(false) {
             self.renewals.mark_unchanged();
-            self.connection = None;
-        }
-        // One that was not used for a while may be gone: who waits for the index is not to be told of that.
-        let rested = std::mem::replace(&mut self.used, Instant::now()).elapsed() > RESTED;
-        if let Some(connection) = &mut self.connection
-            && rested
-            && connection.ping().await.is_err()
-        {
             self.connection = None;
         }
         if self.connection.is_none() {
@@ -77,6 +66,12 @@ impl Tables {
             .fetch_all(self.connected().await?)
             .await?;
         Ok(gaps(rows))
+    }
+
+    async fn add_once(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
+        let renewals = self.later_renewals();
+        let result = within(LIMIT, unless_former(renewals, self.transaction(spaces))).await;
+        result.inspect_err(|_| self.connection = None)
     }
 
     async fn transaction(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
@@ -121,9 +116,14 @@ impl Indexing for Tables {
     }
 
     async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
-        let renewals = self.later_renewals();
-        let result = within(LIMIT, unless_former(renewals, self.transaction(spaces))).await;
-        result.inspect_err(|_| self.connection = None)
+        let (begin, was_open) = (Instant::now(), self.connection.is_some());
+        match self.add_once(spaces).await {
+            // Postgres may have been away meanwhile: a reader that waits for the index is not told of it.
+            Err(StoreError::Unavailable(_)) if was_open && begin.elapsed() < AT_ONCE => {
+                self.add_once(spaces).await
+            }
+            result => result,
+        }
     }
 
     async fn close(self) {
