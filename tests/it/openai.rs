@@ -412,6 +412,34 @@ on_both!(a_thousand_repeated_messages_are_told_once, |medium| {
 });
 
 on_both!(
+    words_in_the_place_of_an_answer_that_was_cut_off_are_told_in_the_same_thread,
+    |medium| {
+        let stub = Stub::start().await;
+        stub.on_each(decision, |request| match request.last_user().as_str() {
+            "fail" => status(401),
+            said => reply(&format!("ok: {said}")),
+        });
+        let app = Setup::new(medium, &stub).voices(&[]).start().await;
+        let mut client = Client::new();
+        let first = client.says(&app, "one").await;
+        let failing = client.clone().adds("user", "fail");
+        let failed = failing.request(&app, json!({})).send().await.unwrap();
+        assert_eq!(failed.status(), 424);
+        // A chat page that was stopped says so; another one asks another model.
+        let next = failing
+            .adds("assistant", "Task manually stopped.")
+            .adds("user", "go on")
+            .asks(&app)
+            .await;
+        assert_eq!(next.thread, first.thread);
+        let told = inputs(&app, &first.thread).await;
+        assert_eq!(told[..2], ["one", "fail"]);
+        assert!(told[2].contains("> assistant: Task manually stopped."));
+        assert!(told[2].ends_with("go on") && !told[2].contains("ok: one"));
+    }
+);
+
+on_both!(
     a_list_that_contradicts_the_log_is_a_fork_with_what_the_client_says,
     |medium| {
         let (_stub, app) = echo(medium).await;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::marks::{Scope, marks};
 use super::request::{Chat, Exchange};
 use super::telling::parts;
-use super::turns::turn_about;
+use super::turns::{Turn, turn_about};
 use crate::context::Edge;
 use crate::problem::{Problem, Slug};
 use thinkd_event::draft::Part;
@@ -261,9 +261,15 @@ impl Looking<'_> {
             let there = self.asked.thread.clone();
             return Ok((there.map_or(Where::New, Where::In), 0));
         };
-        let behind = self.behind(&found, &last.answer).await?;
+        let answered = |turn: &Turn| turn.is_answered(&last.answer);
+        let behind = self.behind(&found, answered).await?;
         if !behind.is_empty() {
             return Ok((Where::Behind(self.apart(behind, mark).await?), n));
+        }
+        // The words that the client has in the place of an answer that was cut off are told.
+        let cut = self.behind(&found, Turn::is_cut).await?;
+        if !cut.is_empty() {
+            return Ok((Where::Behind(self.apart(cut, mark).await?), n - 1));
         }
         if let Some((fork, known)) = self.further_back(all).await? {
             return Ok((Where::Fork(fork), known));
@@ -271,12 +277,16 @@ impl Looking<'_> {
         self.unknown(last).await
     }
 
-    /// Returns the turns about these inputs that a client with this answer had it from.
-    async fn behind(&self, inputs: &[Event], answer: &str) -> Result<Vec<Behind>, Problem> {
+    /// Returns the turns about these inputs that a client may go on behind.
+    async fn behind(
+        &self,
+        inputs: &[Event],
+        fits: impl Fn(&Turn) -> bool,
+    ) -> Result<Vec<Behind>, Problem> {
         let mut behind = Vec::new();
         for event in inputs {
             let turn = turn_about(self.session, event).await?;
-            if let Some(turn) = turn.filter(|turn| turn.is_answered(answer)) {
+            if let Some(turn) = turn.filter(&fits) {
                 behind.push(Behind {
                     thread: event.thread.clone(),
                     seq: event.seq,

@@ -27,13 +27,18 @@ impl Turn {
     pub fn is_answered(&self, text: &str) -> bool {
         let (text, answer) = (text.trim(), self.answer.trim());
         let is_whole = text == answer || (!answer.is_empty() && text.ends_with(answer));
-        let is_cut = matches!(
-            self.outcome,
-            Some(TurnOutcome::Cancelled | TurnOutcome::Failed)
-        );
         // Of a turn that said nothing a client has nothing.
         let is_part = answer.starts_with(text) || (!answer.is_empty() && text.starts_with(answer));
-        is_whole || (is_cut && is_part)
+        is_whole || (self.is_cut() && is_part)
+    }
+
+    /// True if it was stopped or failed: a client may have words of its own in the place of its
+    /// answer, such as "stopped" or the answer of another model.
+    pub const fn is_cut(&self) -> bool {
+        matches!(
+            self.outcome,
+            Some(TurnOutcome::Cancelled | TurnOutcome::Failed)
+        )
     }
 }
 
