@@ -13,6 +13,7 @@ use thinkd_event::draft::InputKind;
 use thinkd_event::envelope::Payload;
 use thinkd_session::handle::Session;
 use thinkd_session::right::Right;
+use thinkd_thread::settings::Policy;
 use thinkd_words::id::{INTEGER_MAX, Name, Seq, ThreadId};
 
 /// The socket's protocol, as a subprotocol and in `hello`.
@@ -39,6 +40,10 @@ pub struct Said {
     /// Sounds, after the images.
     #[serde(default)]
     pub audio: Vec<Media>,
+    /// Its effect while a turn runs, in place of the thread's policy: `enqueue` waits for the next
+    /// turn, `steer` joins this one before its next call of the decision, `interrupt` starts over
+    /// with it, `reject` refuses it.
+    pub policy: Option<Policy>,
 }
 
 /// An image or a sound: either `data`, or `blob`.
@@ -360,6 +365,10 @@ impl Body for ForkThread {
         if message.thread.is_some() {
             let detail = "the first message is the fork's, whose id is `thread` beside `message`";
             own.add(Slug::InvalidFrame, "/thread", detail);
+        }
+        if message.policy.is_some() {
+            let detail = "the first message of a fork meets no running turn: leave policy out";
+            own.add(Slug::InvalidFrame, "/policy", detail);
         }
         let mut own = own.reworded(|slug, wrong| {
             let pointer = format!("/message{}", wrong.pointer);

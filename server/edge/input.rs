@@ -11,7 +11,7 @@ use thinkd_event::envelope::Modality;
 use thinkd_runtime::fork::NewFork;
 use thinkd_runtime::turns::input::InputContent;
 use thinkd_session::handle::Session;
-use thinkd_words::id::{Key, Name, ThreadId};
+use thinkd_words::id::{Name, ThreadId};
 
 /// Stores something said or perceived.
 pub async fn submit_said(
@@ -23,8 +23,10 @@ pub async fn submit_said(
 ) -> Result<Ack, Problem> {
     let thread = ids::thread(said.thread.as_deref())?;
     let event_id = ids::key(said.event_id.as_deref())?;
+    let policy = said.policy;
     let content = InputContent::Parts(kind, parts(session, limits, said).await?);
-    submit(session, id, thread, event_id, content).await
+    let (received, placed) = session.submit(thread, event_id, content, policy).await?;
+    Ok(Ack::stored(id, received, &placed))
 }
 
 /// Returns the parts of something said or perceived; its media are stored.
@@ -98,16 +100,6 @@ pub async fn submit_trigger(
     let event_id = ids::key(trigger.event_id.as_deref())?;
     let name = Name::parse(&trigger.event).map_err(ids::at("/event"))?;
     let content = InputContent::Trigger(name, trigger.payload);
-    submit(session, id, thread, event_id, content).await
-}
-
-async fn submit(
-    session: &Session,
-    id: Option<String>,
-    thread: ThreadId,
-    event_id: Option<Key>,
-    content: InputContent,
-) -> Result<Ack, Problem> {
-    let (received, placed) = session.submit(thread, event_id, content).await?;
+    let (received, placed) = session.submit(thread, event_id, content, None).await?;
     Ok(Ack::stored(id, received, &placed))
 }

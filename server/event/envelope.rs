@@ -134,6 +134,8 @@ pub mod tag {
     pub const STARTED: &str = "started";
     /// Beside `turn` or `run`: it is over.
     pub const ENDED: &str = "ended";
+    /// A turn took in messages that join it.
+    pub const STEERED: &str = "steered";
     /// Words of a submodule after the deadline of its turn.
     pub const LATE: &str = "late";
     /// Words that a submodule added after it had heard the decision.

@@ -105,6 +105,8 @@ families! {
     Unrun(Unrun<'a>),
     /// A turn begins.
     TurnStarted(turn::Started<'a>),
+    /// A running turn takes in messages that join it.
+    TurnSteered(turn::Steered),
     /// A turn ends.
     TurnEnded(turn::Ended),
     /// A turn is to end.
@@ -204,6 +206,9 @@ fn read(raw: Raw<'_>) -> Option<Fact<'_>> {
         withdrawn::TAG => Withdrawn::decode(raw).map(Fact::Withdrawn),
         tag::TURN if tag(1) == Some(tag::STARTED) => {
             turn::Started::decode(raw).map(Fact::TurnStarted)
+        }
+        tag::TURN if tag(1) == Some(tag::STEERED) => {
+            turn::Steered::decode(raw).map(Fact::TurnSteered)
         }
         tag::TURN if tag(1) == Some(tag::ENDED) => turn::Ended::decode(raw).map(Fact::TurnEnded),
         tag::CANCEL => turn::Cancel::decode(raw).map(Fact::TurnCancel),

@@ -72,7 +72,7 @@ pub async fn is_taken_back(store: &dyn Store, space: &Space, seq: Seq) -> Result
     };
     let last = store.events(space, &before).await?.pop();
     let turn = last.and_then(|event| match event.fact() {
-        Fact::TurnStarted(_) => event.turn(),
+        Fact::TurnStarted(_) | Fact::TurnSteered(_) => event.turn(),
         _ => None,
     });
     Ok(back.hides(seq, turn))

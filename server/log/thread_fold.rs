@@ -61,9 +61,10 @@ impl ThreadRow {
         self.visible += u64::from(visibility >= Visibility::Submodule);
         self.heard += u64::from(visibility >= Visibility::Heard);
         self.state.points = self.state.points.saturating_add(fact.points());
-        self.state
-            .withdrawn
-            .retain(|(_, input)| *input > self.handled);
+        let handled = self.handled;
+        for inputs in [&mut self.state.withdrawn, &mut self.state.had] {
+            inputs.retain(|(_, input)| *input > handled);
+        }
         if let Some(sign) = Sign::of(fact).filter(|_| own.is_of_mission()) {
             let worked = self.state.worked.get_or_insert_default();
             worked.take(sign, event.ts);
@@ -89,6 +90,7 @@ impl ThreadRow {
         let seq = event.seq;
         match fact {
             Fact::TurnStarted(started) => self.turn_started(started),
+            Fact::TurnSteered(steered) => self.state.steered.extend(&steered.inputs),
             Fact::TurnEnded(ended) => self.turn_ended(ended),
             Fact::Told(told) => self.hear(told, event, applied),
             Fact::Result(result) => {
@@ -185,10 +187,11 @@ impl ThreadRow {
 
     fn turn_ended(&mut self, ended: &turn::Ended) {
         self.set_status(Status::Idle);
-        // An interrupted turn leaves its batch in the mailbox.
-        let handled = ended
-            .handled
-            .filter(|_| ended.outcome != Some(TurnOutcome::Interrupted));
+        // An interrupted turn leaves its batch in the mailbox, with all that joined it.
+        let is_handled = ended.outcome != Some(TurnOutcome::Interrupted);
+        let steered = std::mem::take(&mut self.state.steered);
+        self.state.had.extend(steered.iter().filter(|_| is_handled));
+        let handled = ended.handled.filter(|_| is_handled);
         self.handled = handled.unwrap_or(self.handled);
         let failed = match ended.outcome {
             Some(TurnOutcome::Failed) => Some("its last turn failed"),

@@ -77,13 +77,37 @@ impl ThreadRow {
 
     /// Returns true if an event was taken back.
     pub fn is_withdrawn(&self, seq: Seq) -> bool {
-        let mut withdrawn = self.state.withdrawn.iter();
-        withdrawn.any(|(from, input)| (*from..=*input).contains(&seq))
+        has(&self.state.withdrawn, seq)
+    }
+
+    /// Returns whether an earlier turn took in an event of its mailbox.
+    pub fn has_had(&self, seq: Seq) -> bool {
+        has(&self.state.had, seq)
+    }
+
+    /// Returns whether the running turn or an earlier one took in an event of its mailbox.
+    pub fn is_steered(&self, seq: Seq) -> bool {
+        has(&self.state.steered, seq) || self.has_had(seq)
+    }
+
+    /// Returns whether an event of its mailbox is in no batch to come, with no other turn than it
+    /// had: it was taken back, or an earlier turn took it in.
+    pub fn is_settled(&self, seq: Seq) -> bool {
+        self.is_withdrawn(seq) || self.has_had(seq)
+    }
+
+    /// Returns the number of inputs of its mailbox behind `after` that do not wait there: they were
+    /// taken back, or a turn took them in.
+    pub fn settled_after(&self, after: Seq) -> usize {
+        let state = &self.state;
+        let all = [&state.withdrawn, &state.steered, &state.had];
+        let all = all.into_iter().flatten();
+        all.filter(|(_, input)| *input > after).count()
     }
 
     /// Returns true if an event of its mailbox waits: it is with no turn, and was not taken back.
     pub fn waits(&self, seq: Seq) -> bool {
-        seq > self.handled.max(self.state.taken) && !self.is_withdrawn(seq)
+        seq > self.handled.max(self.state.taken) && !self.is_withdrawn(seq) && !self.is_steered(seq)
     }
 
     /// Returns true if it has nothing to do, and waits for no one thread.
@@ -121,6 +145,11 @@ impl ThreadRow {
             .waits_for()
             .filter(|_| self.status == Status::Waiting)
     }
+}
+
+fn has(inputs: &[(Seq, Seq)], seq: Seq) -> bool {
+    let has = |(from, input): &(Seq, Seq)| (*from..=*input).contains(&seq);
+    inputs.iter().any(has)
 }
 
 /// A thread that waits for one thread alone.

@@ -72,6 +72,13 @@ pub struct ThreadState {
     /// Inputs in its mailbox that were taken back: the first and the last part of each, which is the one that counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub withdrawn: Vec<(Seq, Seq)>,
+    /// Inputs in its mailbox that the running turn took in: the first and the last part of each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steered: Vec<(Seq, Seq)>,
+    /// Inputs in its mailbox that an earlier turn took in, while others wait before them: these
+    /// have had their turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub had: Vec<(Seq, Seq)>,
     /// The parts of it that models are not shown.
     #[serde(skip_serializing_if = "Unshown::is_empty")]
     pub unshown: Unshown,

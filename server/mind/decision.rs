@@ -35,6 +35,10 @@ pub struct Deciding {
     pub place: TurnPlace,
     /// The events that it is about.
     pub batch: Vec<Seq>,
+    /// The events that joined these.
+    pub joined: Vec<Seq>,
+    /// Events that come to the thread behind this have a turn of their own, unless they joined.
+    pub up_to: Seq,
     /// The number of the call in the turn, from 0.
     pub round: u64,
     /// The kind of decision.
@@ -102,7 +106,7 @@ pub async fn decide(
     // What comes later waits for the next turn. A conversation may know that it is there; a process takes its batch as it is.
     let until = match &deciding.manner {
         Manner::Conversation { .. } => None,
-        _ => deciding.batch.last().copied(),
+        _ => Some(deciding.up_to),
     };
     let scope = Scope {
         show: Show::Visible,
@@ -126,7 +130,8 @@ pub async fn decide(
 fn question(deciding: &Deciding, view: &PromptView) -> Question {
     let prompts = deciding.client.prompts();
     let repair = deciding.manner.is_repair();
-    let mut values = vec![value("batch", &positions(&deciding.batch))];
+    let about = [&*deciding.batch, &*deciding.joined].concat();
+    let mut values = vec![value("batch", &positions(&about))];
     let (system, tail) = match &deciding.manner {
         Manner::Conversation { .. } => {
             values.push(value("meanwhile", &meanwhile(deciding, view)));
@@ -211,8 +216,9 @@ fn reminders(deciding: &Deciding, view: &PromptView) -> String {
 
 /// Returns the text that names the events since the turn began; empty: there are none.
 fn meanwhile(deciding: &Deciding, view: &PromptView) -> String {
-    let last = deciding.batch.last().copied().unwrap_or(0);
-    let is_later = |entry: &&Arc<Entry>| entry.seq > last && entry.wakes;
+    let is_later = |entry: &&Arc<Entry>| {
+        entry.seq > deciding.up_to && entry.wakes && !view.row.is_steered(entry.seq)
+    };
     let later = view.entries.iter().filter(is_later);
     let later = Vec::from_iter(later.map(|entry| entry.seq));
     if later.is_empty() {

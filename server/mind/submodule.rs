@@ -76,6 +76,8 @@ pub struct Submodule {
     pub own: Vec<Event>,
     /// The number of times that its model was asked in this turn.
     pub rounds: u64,
+    /// The number of these before messages joined the turn.
+    pub before: u64,
 }
 
 /// The request that all submodules of a turn share.
@@ -172,7 +174,9 @@ async fn ask(
     let calls = Vec::from_iter(calls);
     let is_gone =
         !calls.is_empty() && !is_there(request, &submodule.name).await.map_err(unstored)?;
-    let last = calls.is_empty() || is_gone || submodule.rounds + 1 >= request.rounds_max;
+    let last = calls.is_empty()
+        || is_gone
+        || submodule.rounds + 1 >= request.rounds_max + submodule.before;
     let mut record = json!({ "last": last, "calls": calls.len() });
     let mended = BTreeSet::from_iter(calls.iter().flat_map(|call| &call.mends));
     if !mended.is_empty() {

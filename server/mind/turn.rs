@@ -14,6 +14,7 @@ use thinkd_event::envelope::{Event, TurnOutcome};
 use thinkd_event::fact::calls::{CallOutcome, Came, Outcome, Record};
 use thinkd_event::fact::failed::Failed;
 use thinkd_event::fact::remark::Decision;
+use thinkd_event::fact::turn::Steered;
 use thinkd_event::fact::{Fact, Role};
 use thinkd_event::intent::Intent;
 use thinkd_thread::settings::{Language, Settings};
@@ -49,6 +50,13 @@ pub use round::Pending;
 pub struct Turn {
     number: u64,
     batch: Vec<Seq>,
+    /// Events that joined it, and the last round before which some did.
+    joined: Vec<Seq>,
+    joined_at: Option<u64>,
+    /// The events that joined it last: its submodules are asked about them.
+    news: Vec<Seq>,
+    /// The mailbox begins behind this when the turn has ended.
+    up_to: Seq,
     /// A process thinks by itself: words alone are thinking, too.
     process: bool,
     /// The manner of its decisions: by tools or by elements.
@@ -90,6 +98,8 @@ struct Progress {
     is_done: bool,
     /// The number of times that its model was asked.
     calls: u64,
+    /// The number of these before others joined the turn.
+    before: u64,
     /// Its tool calls and their results.
     own: Vec<Event>,
 }
@@ -127,6 +137,7 @@ impl Turn {
     ) -> Self {
         Self {
             number,
+            up_to: batch.last().copied().unwrap_or(0),
             batch,
             language: options.language.unwrap_or_default(),
             limits: Limits::new(options, budget),
@@ -186,9 +197,30 @@ impl Turn {
         &self.batch
     }
 
-    /// The last event of its batch: the mailbox begins after it when the turn has ended.
+    /// Returns the events of messages that joined it.
+    pub fn joined(&self) -> &[Seq] {
+        &self.joined
+    }
+
+    /// Returns the events that it is about, with those that joined it.
+    pub fn about(&self) -> Vec<Seq> {
+        [&*self.batch, &*self.joined].concat()
+    }
+
+    /// Returns whether messages have joined it before this round.
+    pub fn was_joined_at(&self, round: u64) -> bool {
+        self.joined_at == Some(round)
+    }
+
+    /// The last event of its batch.
     pub fn last_of_batch(&self) -> Seq {
         self.batch.last().copied().unwrap_or(0)
+    }
+
+    /// The mailbox begins after this when the turn has ended: the last event of its batch, or one
+    /// that joined it, where nothing waits between.
+    pub fn up_to(&self) -> Seq {
+        self.up_to
     }
 
     /// The submodules it listens to.
@@ -201,12 +233,21 @@ impl Turn {
         &self.decided
     }
 
-    /// Returns the calls and results of a submodule in this turn before it spoke, and the number of
-    /// times that it was asked.
-    pub fn earlier_calls(&self, submodule: &Name) -> (Vec<Event>, u64) {
+    /// Returns the calls and results of a submodule in this turn before it spoke, the number of
+    /// times that it was asked, and of these the ones before messages joined.
+    pub fn earlier_calls(&self, submodule: &Name) -> (Vec<Event>, u64, u64) {
         let progress = self.progress.get(submodule);
-        let earlier = progress.map(|it| (it.own.clone(), it.calls));
+        let earlier = progress.map(|it| (it.own.clone(), it.calls, it.before));
         earlier.unwrap_or_default()
+    }
+
+    /// Returns the events that its submodules are asked about: those that joined it last, or its
+    /// batch.
+    pub fn news(&self) -> &[Seq] {
+        match self.news.is_empty() {
+            true => &self.batch,
+            false => &self.news,
+        }
     }
 
     /// Returns its intentions, in the order in which they were said.
@@ -287,12 +328,31 @@ impl Turn {
     fn moved(&mut self, fact: &Fact<'_>) {
         match fact {
             Fact::TurnEnded(ended) => self.halt(Halt::Over(ended.outcome)),
+            Fact::TurnSteered(steered) => self.steered(steered),
             Fact::TurnCancel(_) => self.cancel(),
             Fact::Recalled(_) => self.recalls = false,
             Fact::Call(record) => self.called(record),
             Fact::Failure(failed) => self.failed(failed),
             _ => {}
         }
+    }
+
+    fn steered(&mut self, steered: &Steered) {
+        let events = steered
+            .inputs
+            .iter()
+            .flat_map(|(from, input)| *from..=*input);
+        self.news = events.collect();
+        self.joined.extend(&self.news);
+        // They are asked about it, as about all that comes.
+        for name in self.submodules.clone() {
+            let progress = self.progress(name);
+            progress.is_done = false;
+            progress.before = progress.calls;
+            progress.own.clear();
+        }
+        self.joined_at = Some(steered.round);
+        self.up_to = self.up_to.max(steered.handled);
     }
 
     fn halt(&mut self, halt: Halt) {
@@ -314,7 +374,7 @@ impl Turn {
                 let progress = self.progress(name);
                 progress.calls += 1;
                 progress.is_done |= record.is_last();
-                let is_again = progress.calls > 1;
+                let is_again = progress.calls > progress.before + 1;
                 self.model_calls += u64::from(is_again);
             }
             (Some(name), "answer") => {

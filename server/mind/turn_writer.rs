@@ -68,6 +68,11 @@ impl TurnWriter {
         Self { cause, ..self }
     }
 
+    /// Returns whether the turn's beginning is in the log.
+    pub async fn has_begun(&self) -> bool {
+        self.opening.lock().await.is_none()
+    }
+
     /// Appends under the lease. Returns everything stored, the turn's beginning included.
     pub async fn write(&self, drafts: Vec<Draft>) -> Result<Vec<Arc<Shown>>, Lost> {
         self.append(drafts, Some(self.fence.clone()), false).await

@@ -103,6 +103,7 @@ impl Firing {
             let mut drafts = Vec::from_iter(missed_in(&schedule.thread));
             drafts.push(trigger);
             let input = Input {
+                policy: None,
                 space: space.clone(),
                 thread: schedule.thread.clone(),
                 user: None,

@@ -234,8 +234,7 @@ impl Runtime {
     ) -> Result<Seq, StoreError> {
         let mut query = Query {
             thread: Some(row.thread.clone()),
-            tags: [tag::TURN, tag::STARTED].map(str::to_owned).into(),
-            all_tags: true,
+            tags: vec![tag::TURN.to_owned()],
             after: Some(input),
             show: Show::All,
             order: Order::Ascending,
@@ -245,8 +244,13 @@ impl Runtime {
         loop {
             let page = self.store().events(space, &query).await?;
             for event in &page {
-                let Fact::TurnStarted(started) = event.fact() else {
-                    continue;
+                let started = match event.fact() {
+                    Fact::TurnStarted(started) => started,
+                    // Its past is without that turn, which was begun about something before it.
+                    Fact::TurnSteered(steered) if steered.has(input) => {
+                        return self.begin_of(space, row, steered.turn, event.seq).await;
+                    }
+                    _ => continue,
                 };
                 if started.batch.contains(&input) {
                     return Ok(event.seq - 1);
@@ -261,6 +265,31 @@ impl Runtime {
                 _ => return Ok(row.head),
             }
         }
+    }
+}
+
+impl Runtime {
+    /// Returns the position before a turn that had begun before this event.
+    async fn begin_of(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        turn: u64,
+        before: Seq,
+    ) -> Result<Seq, StoreError> {
+        let query = Query {
+            thread: Some(row.thread.clone()),
+            tags: [tag::TURN, tag::STARTED, &format!("turn:{turn}")]
+                .map(str::to_owned)
+                .into(),
+            all_tags: true,
+            before: Some(before),
+            show: Show::All,
+            limit: 1,
+            ..Query::default()
+        };
+        let began = self.store().events(space, &query).await?;
+        Ok(began.first().map_or(before, |event| event.seq) - 1)
     }
 }
 
@@ -287,6 +316,7 @@ fn said(space: &Space, thread: &ThreadId, wish: &NewFork) -> Vec<Draft> {
         return Vec::new();
     };
     let input = Input {
+        policy: None,
         space: space.clone(),
         thread: thread.clone(),
         user: wish.user.clone(),

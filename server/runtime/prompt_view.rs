@@ -37,7 +37,10 @@ async fn record_behind(
     event: &Event,
 ) -> Result<Option<Event>, StoreError> {
     let fact = event.fact();
-    let is_frame = matches!(fact, Fact::TurnStarted(_) | Fact::TurnEnded(_));
+    let is_frame = matches!(
+        fact,
+        Fact::TurnStarted(_) | Fact::TurnSteered(_) | Fact::TurnEnded(_)
+    );
     let Some(turn) = event.turn().filter(|_| !is_frame) else {
         return Ok(None);
     };

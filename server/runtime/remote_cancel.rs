@@ -108,6 +108,11 @@ fn reason(event: &Event, row: &ThreadRow, policy: Policy) -> Option<Why> {
         return Some(Why::Cancel);
     }
     // What people say to a mission is what it waits for.
+    let own = match event.fact() {
+        Fact::Input(input) => input.policy.and_then(Policy::parse),
+        _ => None,
+    };
+    let policy = own.unwrap_or(policy);
     let interrupts = policy == Policy::Interrupt && row.thread.mission().is_none();
     (interrupts && event.wakes() && event.is_from_outside()).then_some(Why::Interrupt)
 }

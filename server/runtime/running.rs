@@ -168,12 +168,10 @@ impl Running {
         if row.woken <= after || row.status.is_final() {
             return Ok(0);
         }
-        let withdrawn = row.state.withdrawn.iter();
-        let withdrawn = withdrawn.filter(|(_, input)| *input > after).count();
-        let withdrawn = u32::try_from(withdrawn).unwrap_or(u32::MAX);
-        let most = limit.saturating_add(withdrawn);
+        let settled = u32::try_from(row.settled_after(after)).unwrap_or(u32::MAX);
+        let most = limit.saturating_add(settled);
         let mail = self.store.queued(space, &row.thread, after, most).await?;
-        Ok(mail.saturating_sub(withdrawn))
+        Ok(mail.saturating_sub(settled))
     }
 
     /// Shows the status of a thread now that its turn is over. One that has ended stays ended,

@@ -138,6 +138,7 @@ impl Runtime {
             let draft = Draft::scheduled(thread, name, event, payload.clone(), at_once(name))
                 .only_if(row.stands(None));
             let input = Input {
+                policy: None,
                 space: space.clone(),
                 thread: thread.clone(),
                 user: None,

@@ -30,7 +30,7 @@ use thinkd_log::thread_row::ThreadRow;
 use thinkd_mind::call::TurnPlace;
 use thinkd_mind::submodule::Heard;
 use thinkd_mind::turn::Turn;
-use thinkd_mind::turn::driver::Driver;
+use thinkd_mind::turn::driver::{Driver, Mail};
 use thinkd_mind::turn::granted::Granted;
 use thinkd_mind::turn::recalling::asks;
 use thinkd_mind::turn::stop::Why;
@@ -131,7 +131,7 @@ impl Turns {
         }
         let mut awaited = false;
         each_after(&*self.ground.store, space, row, Show::Visible, |event| {
-            if row.is_withdrawn(event.seq) {
+            if row.is_settled(event.seq) {
                 return true;
             }
             let gather = event
@@ -235,7 +235,7 @@ impl Turns {
             purse,
         };
         let key = (place.space.clone(), place.thread.clone());
-        let up_to = turn.last_of_batch();
+        let up_to = turn.up_to();
         self.ground.running.takes(&key, up_to);
         let begins = opening.is_some();
         let writer = TurnWriter::new(store.clone(), fence, opening);
@@ -302,6 +302,7 @@ impl Turns {
             status: Status::Idle,
             mood: row.state.mood.unwrap_or_default(),
             points: row.state.points,
+            mail: Mail::default(),
         };
         let run = mind.processors.of(&place.space, driver.run());
         looked(match tokio::spawn(run).await {

@@ -24,6 +24,8 @@ pub struct Outcome {
     pub turn: Option<TurnOutcome>,
     /// True if it was taken back, and no turn came to it.
     pub withdrawn: bool,
+    /// The turn that it joined, if it joined one.
+    joined: Option<u64>,
 }
 
 impl Outcome {
@@ -34,13 +36,16 @@ impl Outcome {
         }
         match event.fact() {
             Fact::TurnEnded(ended)
-                if self.turn.is_none() && ended.handled.is_some_and(|handled| handled >= seq) =>
+                if self.turn.is_none()
+                    && (self.joined == Some(ended.turn)
+                        || ended.handled.is_some_and(|handled| handled >= seq)) =>
             {
                 // What was interrupted is gone on with by the next turn.
                 self.turn = ended
                     .outcome
                     .filter(|outcome| *outcome != TurnOutcome::Interrupted);
             }
+            Fact::TurnSteered(steered) if steered.has(seq) => self.joined = Some(steered.turn),
             Fact::Withdrawn(Withdrawn { input, .. }) if input == seq => self.withdrawn = true,
             Fact::Reply(_) => self.responses.push(event.into_owned()),
             fact if fact.is_failure() => self.failures.push(event.into_owned()),
@@ -110,6 +115,7 @@ impl Session {
                 tag::RESPONSE.into(),
                 tag::FAILURE.into(),
                 tag::ENDED.into(),
+                tag::STEERED.into(),
                 withdrawn::TAG.into(),
             ],
             after: Some(seq),

@@ -18,6 +18,7 @@ use thinkd_runtime::fork::{Made, NewFork};
 use thinkd_runtime::thread_change::ThreadChange;
 use thinkd_runtime::turns::input::{Input, InputContent, Received, Whose};
 use thinkd_thread::new_thread::NewThread;
+use thinkd_thread::settings::Policy;
 use thinkd_words::id::{Key, Name, ThreadId};
 
 /// Most waiting messages that are counted.
@@ -41,11 +42,13 @@ pub struct ThreadDetails {
 
 impl Session {
     /// Appends an input and wakes its thread. Returns after the commit; never waits for a model.
+    /// `policy`: its effect on a running turn, where that is not the thread's.
     pub async fn submit(
         &self,
         thread: ThreadId,
         event_id: Option<Key>,
         content: InputContent,
+        policy: Option<Policy>,
     ) -> Result<(Received, Vec<Placed>), Error> {
         let turns = &self.kinds(Right::Speak)?.turns;
         let input = Input {
@@ -53,6 +56,7 @@ impl Session {
             thread,
             user: self.user().map(str::to_owned),
             event_id,
+            policy,
             content,
         };
         Ok(turns.inbox.submit(input).await?)

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use thinkd_event::fact::input::STEER;
 use thinkd_event::mission::Wanted;
 use thinkd_words::id::{Name, ThreadId};
 
@@ -17,6 +18,26 @@ pub enum Policy {
     Interrupt,
     /// The input is refused.
     Reject,
+    /// A message joins the turn: the next call of its decision sees it.
+    Steer,
+}
+
+impl Policy {
+    /// The word of it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Enqueue => "enqueue",
+            Self::Interrupt => "interrupt",
+            Self::Reject => "reject",
+            Self::Steer => STEER,
+        }
+    }
+
+    /// Reads the word; none: no policy that this build knows.
+    pub fn parse(word: &str) -> Option<Self> {
+        let all = [Self::Enqueue, Self::Interrupt, Self::Reject, Self::Steer];
+        all.into_iter().find(|policy| policy.as_str() == word)
+    }
 }
 
 /// The kind of process that is created here.

@@ -68,6 +68,8 @@ pub struct TurnSummary {
     pub deadline_ms: Option<u64>,
     /// The seqs of all that woke the thread and waited.
     pub batch: Vec<Seq>,
+    /// The seqs of the messages that joined it while it ran.
+    pub joined: Vec<Seq>,
     /// The voices by name.
     pub voices: BTreeMap<String, Voice>,
     /// Calls of the decision's model.
@@ -92,6 +94,10 @@ impl TurnSummary {
         }
         match event.fact() {
             Fact::TurnStarted(started) => self.start(event, started),
+            Fact::TurnSteered(steered) => {
+                let inputs = steered.inputs.iter().map(|(_, input)| *input);
+                self.joined.extend(inputs);
+            }
             Fact::TurnEnded(ended) => self.ended = Some((event.ts, ended.outcome)),
             Fact::Remark(remark) => {
                 let voice = self.voice(remark.submodule);

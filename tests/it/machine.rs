@@ -12,6 +12,7 @@ use thinkd::event::fact::Fact;
 use thinkd::event::fact::approval::Started;
 use thinkd::event::fact::calls::Call;
 use thinkd::event::fact::recalled::Recalled;
+use thinkd::event::fact::turn::Steered;
 use thinkd::log::appended::Append;
 use thinkd::log::memory::Disk;
 use thinkd::log::options::Options;
@@ -67,6 +68,8 @@ struct Play {
     drafts: Vec<Vec<Draft>>,
     /// The phase of the turn after each append.
     phases: Vec<Phase>,
+    /// The rounds before which messages join it.
+    joins: BTreeSet<u64>,
     seq: Seq,
 }
 
@@ -120,6 +123,7 @@ impl Play {
             appends,
             drafts,
             phases,
+            joins: BTreeSet::new(),
             seq: 1,
         };
         play.append(vec![Draft::turn_started(&thread, 1, &[1], &names)]);
@@ -208,6 +212,18 @@ impl Play {
                             "because",
                         ),
                     ]);
+                }
+                Next::Decide { round, .. }
+                    if self.joins.contains(&round) && !self.turn.was_joined_at(round) =>
+                {
+                    self.seq += 1;
+                    let steered = Steered {
+                        turn: 1,
+                        round,
+                        inputs: vec![(self.seq, self.seq)],
+                        handled: self.seq,
+                    };
+                    self.append(vec![Fact::TurnSteered(steered).encode(&self.thread)]);
                 }
                 Next::Decide { round, repair } => {
                     self.decide(round, repair, answers.next().unwrap())
@@ -392,9 +408,11 @@ proptest! {
         grants in 0..3usize,
         answers in prop::collection::vec(say(), 1..8),
         silent in prop::collection::btree_set(0..4usize, 0..3),
+        joins in prop::collection::btree_set(0..5u64, 0..4),
     ) {
         let (options, budget) = limits();
         let mut play = Play::of(recalls, voices, grants, &options, &budget);
+        play.joins = joins;
         let steps = play.run_to_the_end(&answers, &silent);
         prop_assert!(steps.is_some(), "still going after 1,000 steps");
         let records = |module: &str| play.appends.iter().flatten().filter(|e| e.tag_value("call:") == Some(module)).count();
@@ -427,9 +445,11 @@ proptest! {
         grants in 0..3usize,
         answers in prop::collection::vec(say(), 1..8),
         silent in prop::collection::btree_set(0..4usize, 0..3),
+        joins in prop::collection::btree_set(0..5u64, 0..4),
     ) {
         let (options, budget) = limits();
         let mut play = Play::of(recalls, voices, grants, &options, &budget);
+        play.joins = joins;
         play.run_to_the_end(&answers, &silent);
         for kept in 1..=play.appends.len() {
             let turn = play.resumed(kept, &options, &budget);
@@ -444,7 +464,9 @@ proptest! {
                 Next::Recall => prop_assert!(!events.iter().any(|e| e.has("recall")), "it recalls again"),
                 Next::Listen(names) => for name in names {
                     let who = format!("submodule:{name}");
-                    let heard = events.iter().any(|e| e.tag_value("call:") == Some(&who) || (e.has("failure") && e.has(&who)));
+                    // About messages that joined it is asked anew.
+                    let since = events.iter().rposition(|e| e.has("steered")).unwrap_or(0);
+                    let heard = events[since..].iter().any(|e| e.tag_value("call:") == Some(&who) || (e.has("failure") && e.has(&who)));
                     prop_assert!(!heard, "{name} is asked again");
                 },
                 Next::Act(pending) => for call in pending {

@@ -87,6 +87,7 @@ mod session;
 mod settings;
 mod space_settings;
 mod state;
+mod steer;
 mod store;
 mod store_faults;
 mod strict_views;

@@ -642,6 +642,7 @@ on_both!(
             let content =
                 InputContent::Parts(InputKind::Message, vec![Part::Text(text.to_owned())]);
             inbox.submit(Input {
+                policy: None,
                 space,
                 thread,
                 user: None,
@@ -717,6 +718,7 @@ on_both!(what_is_settled_leaves_no_time_limit_behind, |medium| {
     let content = InputContent::Parts(InputKind::Message, vec![Part::Text("red".to_owned())]);
     inbox
         .submit(Input {
+            policy: None,
             space: space.clone(),
             thread: thread("e"),
             user: None,

@@ -92,7 +92,7 @@ async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
         (
             speak,
             "submit",
-            session.submit(thread.clone(), None, said).await.err(),
+            session.submit(thread.clone(), None, said, None).await.err(),
         ),
         (
             read,

@@ -47,6 +47,9 @@ pub struct Turn {
     /// The seqs of all that woke the thread and waited.
     #[schema(value_type = Vec<i64>)]
     pub batch: Vec<Seq>,
+    /// The seqs of the messages that joined it while it ran (`"policy": "steer"`).
+    #[schema(value_type = Vec<i64>)]
+    pub joined: Vec<Seq>,
     /// The voices by name.
     pub voices: Vec<TurnVoice>,
     /// Calls of the decision's model.
@@ -103,6 +106,7 @@ impl Turn {
             outcome: outcome.flatten().map(|outcome| outcome.as_str()),
             deadline_ms: summary.deadline_ms,
             batch: summary.batch,
+            joined: summary.joined,
             voices: summary.voices.into_iter().map(TurnVoice::from).collect(),
             rounds: summary.rounds,
             calls: summary.calls,

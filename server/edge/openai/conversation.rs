@@ -170,7 +170,7 @@ impl Saying<'_> {
     }
 
     async fn within(&self, thread: ThreadId, key: Option<Key>) -> Result<Place, Problem> {
-        let said = self.session.submit(thread.clone(), key, self.content());
+        let said = self.session.submit(thread.clone(), key, self.content(), None);
         let (received, placed) = said.await?;
         placed_in(thread, &placed, received)
     }

@@ -59,7 +59,8 @@ async fn stop(
         return Ok(());
     };
     let row = session.thread(thread).await?;
-    if row.is_some_and(|row| row.handled >= event.seq) || drain.is_cancelled() {
+    let is_over = row.is_some_and(|row| row.handled >= event.seq || row.has_had(event.seq));
+    if is_over || drain.is_cancelled() {
         return Ok(());
     }
     match session.withdraw(thread, event_id).await {

@@ -207,6 +207,9 @@ impl Reply {
             Fact::TurnStarted(started) if started.batch.contains(&self.seq) => {
                 (self.turn, self.is_next) = (Some(started.turn), true);
             }
+            Fact::TurnSteered(steered) if steered.has(self.seq) => {
+                (self.turn, self.is_next) = (Some(steered.turn), true);
+            }
             Fact::Call(record) if self.is_ours(event) => self.used.add(&record),
             Fact::Remark(remark) if Some(remark.turn) == self.turn => {
                 let text = format!("{}: {}\n", remark.submodule, remark.text);
@@ -218,7 +221,8 @@ impl Reply {
                 self.failure = Some(failed.problem.text.to_owned());
             }
             Fact::TurnEnded(ended) => {
-                let handled = ended.handled.is_some_and(|handled| handled >= self.seq);
+                let is_ours = self.turn == Some(ended.turn);
+                let handled = is_ours || ended.handled.is_some_and(|handled| handled >= self.seq);
                 match ended.outcome {
                     // What was interrupted is gone on with by the next turn.
                     Some(TurnOutcome::Interrupted) => self.is_next = true,

@@ -49,6 +49,7 @@ pub async fn turn_about(session: &Session, input: &Event) -> Result<Option<Turn>
         tags: [
             tag::STARTED,
             tag::ENDED,
+            tag::STEERED,
             tag::RESPONSE,
             "question",
             "pending",
@@ -66,6 +67,14 @@ pub async fn turn_about(session: &Session, input: &Event) -> Result<Option<Turn>
         match event.fact() {
             Fact::TurnStarted(started) if started.batch.contains(&input.seq) => {
                 number = Some(started.turn);
+                found = Some(Turn {
+                    outcome: None,
+                    last: event.seq,
+                    answer: String::new(),
+                });
+            }
+            Fact::TurnSteered(steered) if steered.has(input.seq) => {
+                number = Some(steered.turn);
                 found = Some(Turn {
                     outcome: None,
                     last: event.seq,

@@ -42,6 +42,11 @@ impl Mark {
     }
 }
 
+/// Begins the tag with the word for an input's effect on a running turn.
+const POLICY: &str = "policy:";
+/// The word of an input that joins a running turn.
+pub const STEER: &str = "steer";
+
 /// A part of something said or perceived; the last part wakes the thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input<'a> {
@@ -55,6 +60,8 @@ pub struct Input<'a> {
     pub answers: Option<&'a str>,
     /// The mark of the door that it came through, if that is one of another protocol.
     pub mark: Option<Mark>,
+    /// Its effect on a running turn, in a word, where it has one of its own.
+    pub policy: Option<&'a str>,
     /// The content.
     pub content: Content<'a>,
 }
@@ -89,10 +96,15 @@ pub struct Trigger<'a> {
 }
 
 impl<'a> Input<'a> {
+    /// Returns whether it joins the turn that runs.
+    pub fn steers(&self) -> bool {
+        self.policy == Some(STEER)
+    }
+
     pub(super) fn specs() -> Vec<Spec> {
         vec![spec!(
             /// A client said something, or perceived something: one event a part, and the last part wakes the thread.
-            "input", ["input", "type:message|type:sensory", "part?", "door:<mark>?", "door-after:<mark>?", "door-id:<id>?", "answer?", "overrules?"];
+            "input", ["input", "type:message|type:sensory", "part?", "door:<mark>?", "door-after:<mark>?", "door-id:<id>?", "policy:<word>?", "answer?", "overrules?"];
             /// the words, if it has words
             "text?" => "string",
             /// SHA-256 of an image's or sound's bytes: GET /blobs/{blob}
@@ -137,6 +149,7 @@ impl<'a> Input<'a> {
             user: raw.text("user"),
             answers,
             mark,
+            policy: raw.value(POLICY),
             content,
         })
     }
@@ -164,6 +177,7 @@ impl<'a> Input<'a> {
             Some(mark) => draft.marked(mark),
             None => draft,
         };
+        let draft = draft.with_policy(self.policy);
         if answers {
             draft.tagged([tag::ANSWER, tag::OVERRULES])
         } else {
@@ -350,6 +364,7 @@ impl Draft {
                 user,
                 answers: None,
                 mark: None,
+                policy: None,
                 content,
             }
             .encode(thread)
@@ -370,6 +385,12 @@ impl Draft {
     pub fn marked(self, mark: &Mark) -> Self {
         self.tagged([mark.tag(), mark.shared_tag()])
             .tagged(mark.id_tag())
+    }
+
+    /// The same input with an effect of its own on a running turn, in a word.
+    #[must_use]
+    pub fn with_policy(self, policy: Option<&str>) -> Self {
+        self.tagged(policy.map(|word| format!("{POLICY}{word}")))
     }
 
     /// A named trigger. `payload` is the caller's; a `text` is added where it has none.
@@ -439,6 +460,13 @@ pub(super) fn examples(thread: &ThreadId, name: &Name) -> Vec<Draft> {
     let through = vec![Part::Text("Hello.".into())];
     let through = Draft::input(thread, InputKind::Message, through, None, Uuid::nil());
     drafts.extend(through.into_iter().map(|draft| draft.marked(&mark)));
+    let joins = vec![Part::Text("Shorter, please.".into())];
+    let joins = Draft::input(thread, InputKind::Message, joins, Some("ada"), Uuid::nil());
+    drafts.extend(
+        joins
+            .into_iter()
+            .map(|draft| draft.with_policy(Some(STEER))),
+    );
     let payload = Payload::from_iter([("day".to_owned(), "Monday".into())]);
     drafts.push(Draft::trigger(thread, name, payload.clone(), Some("ada")));
     drafts.push(Draft::scheduled(

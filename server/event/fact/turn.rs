@@ -35,6 +35,23 @@ pub struct Started<'a> {
     pub deadline_ms: Option<u64>,
 }
 
+/// A running turn takes in messages that were said to join it, before a round of its decision.
+#[derive(Debug, Clone, PartialEq, Eq, Fact)]
+#[fact(name = "turn-steered", tags("turn", "steered", "turn:<number>" = turn), plain,
+       visibility = State, role = Turn, changes_thread = true, label = "turn",
+       text = format!("turn {turn} took in {} before round {round}", names(inputs)))]
+pub struct Steered {
+    /// The turn.
+    pub turn: u64,
+    /// The round of the decision that is the first to see them, from 0.
+    pub round: u64,
+    /// The seqs of the first and the last part of each; the last one woke the thread.
+    #[fact(json, kind = "[number, number][]")]
+    pub inputs: Vec<(Seq, Seq)>,
+    /// The seq behind which the thread's mailbox begins when the turn ends.
+    pub handled: Seq,
+}
+
 /// A turn ends. Everything up to `handled` that woke the thread has had its turn.
 #[derive(Debug, Clone, PartialEq, Fact)]
 #[fact(name = "turn-ended", tags("turn", "ended", "turn:<number>" = turn), plain,
@@ -70,6 +87,19 @@ pub struct Ended {
 pub struct Cancel {
     /// The turn.
     pub turn: u64,
+}
+
+fn names(inputs: &[(Seq, Seq)]) -> String {
+    let names = inputs.iter().map(|(_, input)| format!("#{input}"));
+    Vec::from_iter(names).join(", ")
+}
+
+impl Steered {
+    /// Returns whether it took in the event at this seq.
+    pub fn has(&self, seq: Seq) -> bool {
+        let has = |(from, input): &(Seq, Seq)| (*from..=*input).contains(&seq);
+        self.inputs.iter().any(has)
+    }
 }
 
 fn word(outcome: Option<TurnOutcome>) -> &'static str {
@@ -127,6 +157,12 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         root: Some(41),
         deadline_ms: Some(20_000),
     };
+    let steered = Steered {
+        turn: 7,
+        round: 1,
+        inputs: vec![(44, 45), (49, 49)],
+        handled: 45,
+    };
     let wait = Waiting::for_anybody();
     let mood = Mood {
         sum: 80,
@@ -145,6 +181,7 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
     vec![
         Draft::turn_started(thread, 7, &[41, 42], &[]),
         started.encode(thread),
+        steered.encode(thread),
         Draft::turn_ended(thread, 7, TurnOutcome::Done, 42),
         ended.encode(thread),
         Draft::cancel(thread, 7),

@@ -162,6 +162,7 @@ impl ModelClient {
         let hides = Hides {
             scope,
             unshown: &unshown,
+            row: &row,
         };
         let leave_out = |entries: &mut [Arc<Entry>]| {
             history::leave_out(entries, &unshown, &untaken.kinds, &self.prompts)

@@ -2,6 +2,7 @@
 
 use thinkd_event::unshown::{LeftOut, Unshown};
 use thinkd_log::query::Show;
+use thinkd_log::thread_row::ThreadRow;
 use thinkd_thread::history::Entry;
 use thinkd_words::id::Seq;
 
@@ -54,11 +55,14 @@ pub(super) struct Hides<'a> {
     pub scope: Scope,
     /// The inputs that were taken back.
     pub unshown: &'a Unshown,
+    /// The thread's row: inputs that joined a turn have not come too late for it.
+    pub row: &'a ThreadRow,
 }
 
 impl Hides<'_> {
     /// Returns whether an entry is not for the call.
     pub fn hides(&self, entry: &Entry) -> bool {
-        self.scope.hides(entry) || entry.is_back(self.unshown)
+        let is_late = self.scope.hides(entry) && !self.row.is_steered(entry.seq);
+        is_late || entry.is_back(self.unshown)
     }
 }

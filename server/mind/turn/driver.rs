@@ -43,6 +43,9 @@ use thinkd_words::id::{Space, ThreadId};
 
 mod asking;
 mod recall;
+mod steering;
+
+pub use steering::Mail;
 
 /// The parts that all turns share.
 #[derive(Clone)]
@@ -96,6 +99,8 @@ pub struct Driver {
     pub mood: Mood,
     /// The points of all that happened to the thread so far, by which its mood moves.
     pub points: i64,
+    /// The part of the mailbox that was looked through for messages that join the turn.
+    pub mail: Mail,
 }
 
 impl Driver {
@@ -125,6 +130,7 @@ impl Driver {
                 Next::Listen(names) => self.listen(names).await?,
                 Next::Answer(name, question) => self.answer(&name, question).await?,
                 Next::Act(pending) => self.act_again(pending).await?,
+                Next::Decide { round, .. } if self.take_in(round).await? => None,
                 Next::Decide { round, repair } => self.decide(round, repair).await?,
                 Next::GiveUp(failure) => Some(self.give_up(&failure).await?),
                 Next::End(outcome) => Some(self.end(Vec::new(), outcome).await?),
@@ -193,6 +199,8 @@ impl Driver {
             tools: self.toolbox().await?,
             place: self.place.clone(),
             batch: self.turn.batch().to_vec(),
+            joined: self.turn.joined().to_vec(),
+            up_to: self.turn.up_to(),
             round,
             manner: self.manner(repair).await?,
             language: speaks.then(|| self.place.thread.label().to_owned()),
@@ -331,7 +339,7 @@ impl Driver {
         let ended = turn::Ended {
             turn: self.turn.number(),
             outcome: Some(outcome),
-            handled: Some(self.turn.last_of_batch()),
+            handled: Some(self.turn.up_to()),
             wait: waiting,
             seen: None,
             mood: self.mood_after(&drafts, outcome),

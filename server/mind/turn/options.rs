@@ -36,7 +36,7 @@ with_defaults! {
         /// Most tool calls of the decision in one turn, and of a voice each time it is asked. Of an answer with more the first call
         /// beyond is refused and the rest left out; one `failure`, `budget`, `core` says how many.
         pub max_tool_calls: u64 = 32,
-        /// The effect of new input while a turn runs: `enqueue`, `interrupt`, `reject`.
+        /// The effect of new input while a turn runs: `enqueue`, `steer`, `interrupt`, `reject`.
         pub policy: Policy = Policy::Enqueue,
         /// Plain words of a conversation's decision, without a tool call: `reply` (the words are the answer), `ask-again` (it is asked
         /// once more for a tool call, and a second answer in words fails the turn), or `refuse` (they fail the turn at once).

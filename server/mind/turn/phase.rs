@@ -18,13 +18,14 @@ use thinkd_words::failure::{Failure, FailureKind};
 use thinkd_words::id::{Name, Seq};
 
 /// The phase of a turn. A turn moves down this table and never up, but that `Deciding`, `Acting`
-/// and `Answering` come anew with each round of the decision:
+/// and `Answering` come anew with each round of the decision, and `Listening` with messages that
+/// join:
 ///
 /// | phase | the log has | next |
 /// | --- | --- | --- |
 /// | `Granted` | no answer of the decision; calls that people let run, without result | `Run`: run the first |
 /// | `Recalling` | no answer of the decision; no recall yet, where one is due | `Recall`: recall |
-/// | `Listening` | no answer of the decision; submodules that have neither answered nor failed | `Listen`: ask them |
+/// | `Listening` | no answer of the decision, or messages that joined; submodules that have neither answered nor failed | `Listen`: ask them |
 /// | `Deciding` | all that this round of the decision builds on | `Decide`: ask the decision |
 /// | `Acting` | the round's answer, with calls without result | `Act`: run these calls |
 /// | `Answering` | a question of the round without answer | `Answer`: ask that submodule |
@@ -195,12 +196,17 @@ impl Turn {
         if self.recalls {
             return Phase::Recalling;
         }
-        let is_silent = |name: &&Name| self.progress.get(*name).is_none_or(|it| !it.is_done);
-        let silent: Vec<Name> = self.submodules.iter().filter(is_silent).cloned().collect();
+        let silent = self.silent();
         match silent.is_empty() {
             true => self.deciding(false),
             false => Phase::Listening { silent },
         }
+    }
+
+    /// The submodules that have neither answered nor failed.
+    fn silent(&self) -> Vec<Name> {
+        let is_silent = |name: &&Name| self.progress.get(*name).is_none_or(|it| !it.is_done);
+        self.submodules.iter().filter(is_silent).cloned().collect()
     }
 
     fn after_round(&self, last: &Round, round: u64) -> Phase {
@@ -316,9 +322,16 @@ impl Turn {
         } else if self.tool_calls >= tool_calls && made > 0 {
             spent("tool calls", tool_calls, "turn.max_tool_calls")
         } else {
-            Phase::Deciding {
-                round: made,
-                repair,
+            let silent = match self.was_joined_at(made) {
+                true => self.silent(),
+                false => Vec::new(),
+            };
+            match silent.is_empty() {
+                true => Phase::Deciding {
+                    round: made,
+                    repair,
+                },
+                false => Phase::Listening { silent },
             }
         }
     }

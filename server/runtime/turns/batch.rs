@@ -198,8 +198,8 @@ impl Turns {
                 return true;
             }
             let is_input = event.fact().is_root();
-            let is_new = (event.wakes() || is_input || event.part().is_some())
-                && !row.is_withdrawn(event.seq);
+            let is_new =
+                (event.wakes() || is_input || event.part().is_some()) && !row.is_settled(event.seq);
             if !batch.is_cut && (is_new || !batch.events.is_empty()) {
                 if event.is_visible() {
                     shown += 1;

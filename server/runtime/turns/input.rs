@@ -8,7 +8,7 @@ use crate::refused::{Refused, too_many_threads};
 use crate::requests::{Reply, checked_answer, has_expired};
 use thinkd_event::condition::{Condition, RequestState};
 use thinkd_event::draft::{Draft, InputKind, Part};
-use thinkd_event::envelope::Payload;
+use thinkd_event::envelope::{Event, Payload};
 use thinkd_event::fact::Fact;
 use thinkd_event::fact::input::Mark;
 use thinkd_event::request::{Parked, Settled};
@@ -35,6 +35,8 @@ pub struct Input {
     pub user: Option<String>,
     /// The client's idempotency key: the id of the last (or only) event.
     pub event_id: Option<Key>,
+    /// Its effect on a running turn; none: as the thread says.
+    pub policy: Option<Policy>,
     /// The content.
     pub content: InputContent,
 }
@@ -129,7 +131,19 @@ impl Inbox {
         let settings = row
             .map(|row| Settings::of(&row.settings))
             .unwrap_or_default();
-        let policy = settings.policy.unwrap_or(self.0.options.turn.policy);
+        let of_thread = settings.policy.unwrap_or(self.0.options.turn.policy);
+        let policy = input.policy.unwrap_or(of_thread);
+        let joining;
+        let input = match input.policy {
+            None if policy == Policy::Steer => {
+                joining = Input {
+                    policy: Some(policy),
+                    ..input.clone()
+                };
+                &joining
+            }
+            _ => input,
+        };
         if let Err(refused) = self.admit(space, thread, row, busy, policy).await {
             // A repeated input is answered as the first time, whatever the thread has come to since.
             let known = match event_id {
@@ -249,14 +263,23 @@ impl Inbox {
 
     /// Returns the drafts of an input as its event was stored before, if it was.
     async fn as_stored(&self, input: &Input, id: Uuid) -> Result<Vec<Draft>, StoreError> {
-        let drafts = drafts_of(input, id);
         let stored = self.0.store.event(&input.space, id).await?;
-        let answered = stored.as_ref().and_then(|event| match event.fact() {
-            Fact::Input(input) => input.answers.map(str::to_owned),
+        let stored = match stored.as_ref().map(Event::fact) {
+            Some(Fact::Input(input)) => Some(input),
             _ => None,
-        });
+        };
+        let answered = stored.as_ref().and_then(|input| input.answers);
+        // The thread may have had another policy then.
+        let policy = stored.as_ref().and_then(|input| input.policy);
+        let drafts = drafts_of(
+            &Input {
+                policy: policy.and_then(Policy::parse),
+                ..input.clone()
+            },
+            id,
+        );
         Ok(match answered {
-            Some(question) => answering(drafts, &question),
+            Some(question) => answering(drafts, question),
             None => drafts,
         })
     }
@@ -326,18 +349,23 @@ pub(crate) fn drafts_of(
     Input {
         thread,
         user,
+        policy,
         content,
         ..
     }: &Input,
     id: Uuid,
 ) -> Vec<Draft> {
+    let with_policy = |draft: Draft| draft.with_policy(policy.map(Policy::as_str));
     match content.clone() {
-        InputContent::Parts(kind, parts) => Draft::input(thread, kind, parts, user.as_deref(), id),
+        InputContent::Parts(kind, parts) => {
+            let drafts = Draft::input(thread, kind, parts, user.as_deref(), id);
+            drafts.into_iter().map(with_policy).collect()
+        }
         InputContent::Marked(mark, parts) => {
             let drafts = Draft::input(thread, InputKind::Message, parts, user.as_deref(), id);
             drafts
                 .into_iter()
-                .map(|draft| draft.marked(&mark))
+                .map(|draft| with_policy(draft.marked(&mark)))
                 .collect()
         }
         InputContent::Trigger(name, payload) => {

@@ -9,6 +9,8 @@ use proptest::test_runner::{Config, TestRunner};
 use super::*;
 
 const THREADS: usize = 4;
+/// Messages to this one join its running turn.
+const STEERED: usize = 1;
 /// This one takes new input at once: it is interrupted.
 const INTERRUPTED: usize = 2;
 /// This one may be ended from outside.
@@ -106,10 +108,10 @@ impl Case {
 
     async fn create(&self, app: &App) {
         for number in 0..THREADS {
-            let policy = if number == INTERRUPTED {
-                "interrupt"
-            } else {
-                "enqueue"
+            let policy = match number {
+                STEERED => "steer",
+                INTERRUPTED => "interrupt",
+                _ => "enqueue",
             };
             app.process(&self.thread(number), json!({ "policy": policy }))
                 .await;
@@ -241,8 +243,8 @@ fn committed(own: &[Value]) -> usize {
     sends.map(recipients).sum()
 }
 
-/// Everything that woke a thread is in the batch of exactly one turn that was handled, in order; a turn that was interrupted leaves
-/// its batch to the next one.
+/// Everything that woke a thread is in the batch of exactly one turn that was handled, in order, or joined one; a turn that was
+/// interrupted leaves its batch to the next one.
 fn batches_hold_everything(own: &[Value], has_ended: bool) {
     const WAKING: [&str; 7] = [
         "input",
@@ -258,6 +260,7 @@ fn batches_hold_everything(own: &[Value], has_ended: bool) {
     };
     let woken: Vec<i64> = own.iter().filter(wakes).map(seq).collect();
     let (mut handled, mut left, mut running, mut turns) = (Vec::new(), Vec::new(), None, 0);
+    let (mut joined, mut joining): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
     for event in own.iter().filter(|e| has(e, "turn")) {
         let number = event["payload"]["turn"].as_i64();
         if has(event, "started") {
@@ -281,6 +284,10 @@ fn batches_hold_everything(own: &[Value], has_ended: bool) {
             );
             assert!(batch.iter().all(|at| *at < seq(event)), "{}", story(own));
             running = Some(batch);
+        } else if has(event, "steered") {
+            assert!(running.is_some() && number == Some(turns), "{}", story(own));
+            let inputs = event["payload"]["inputs"].as_array().unwrap().iter();
+            joining.extend(inputs.filter_map(|it| it[1].as_i64()));
         } else {
             let batch = running
                 .take()
@@ -291,10 +298,18 @@ fn batches_hold_everything(own: &[Value], has_ended: bool) {
                 false => {
                     left.clear();
                     handled.extend(batch);
+                    joined.append(&mut joining);
                 }
             }
+            joining.clear();
         }
     }
+    let once: HashSet<&i64> = handled.iter().chain(&joined).collect();
+    assert_eq!(once.len(), handled.len() + joined.len(), "{}", story(own));
+    let woken: Vec<i64> = woken
+        .into_iter()
+        .filter(|it| !joined.contains(it))
+        .collect();
     if has_ended {
         assert!(
             woken.starts_with(&handled),

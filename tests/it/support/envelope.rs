@@ -163,6 +163,11 @@ pub fn check_turns(log: &[Value], thread: &str) {
                 story(log)
             );
         }
+        if is("turn") && is("steered") {
+            assert_eq!(running, number, "no turn takes in:\n{}", story(log));
+            let inputs = event["payload"]["inputs"].as_array().unwrap().iter();
+            batch.extend(inputs.filter_map(|it| it[1].as_i64()));
+        }
         if is("turn") && is("ended") {
             assert_eq!(
                 running,

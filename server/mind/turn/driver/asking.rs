@@ -29,7 +29,7 @@ impl Driver {
         let deadline = begin + Duration::from_millis(options.submodule_timeout_ms);
         let late = options.late_timeout_ms.max(options.submodule_timeout_ms);
         let purpose = Purpose::New {
-            batch: self.turn.batch().to_vec(),
+            batch: self.turn.news().to_vec(),
         };
         let request = self.request(purpose, Until::ms(late)).await?;
         let mut asked = self.submodule_tasks(When::InTime);
@@ -105,7 +105,7 @@ impl Driver {
     /// ④ The submodules hear the decision beside the turn, and may add something.
     pub fn follow_up(&self) {
         let purpose = Purpose::FollowUp {
-            batch: self.turn.batch().to_vec(),
+            batch: self.turn.about(),
             decision: self.turn.decided().to_vec(),
         };
         let until = Until::ms(self.mind.options.submodule_timeout_ms);
@@ -173,10 +173,11 @@ impl Driver {
     }
 
     fn submodule(&self, name: &Name) -> Option<Submodule> {
-        let (own, rounds) = self.turn.earlier_calls(name);
+        let (own, rounds, before) = self.turn.earlier_calls(name);
         Some(Submodule {
             own,
             rounds,
+            before,
             ..self.submodule_anew(name)?
         })
     }
@@ -189,6 +190,7 @@ impl Driver {
             prompt: row.prompt.clone(),
             own: Vec::new(),
             rounds: 0,
+            before: 0,
         })
     }
 

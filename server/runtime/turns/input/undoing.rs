@@ -14,6 +14,7 @@ use thinkd_event::fact::told::News;
 use thinkd_event::unshown::BACK_MAX;
 use thinkd_log::error::StoreError;
 use thinkd_log::query::{Order, Query, Show};
+use thinkd_log::status::Status;
 use thinkd_log::thread_row::ThreadRow;
 use thinkd_thread::settings::Settings;
 use thinkd_tools::tool::Effect;
@@ -33,6 +34,8 @@ struct Turns {
     latest: u64,
     is_over: bool,
     is_behind: bool,
+    /// A running turn took it in.
+    has_joined: bool,
     /// An act that cannot be taken back, in words.
     done: Option<String>,
     /// The calls of tools with an effect outside that may have run: their tools by their ids.
@@ -52,6 +55,7 @@ impl Turns {
                 self.is_behind |= self.turns.is_some() && !started.batch.is_empty();
             }
         }
+        self.has_joined |= matches!(&fact, Fact::TurnSteered(steered) if steered.has(input));
         let Some((first, last)) = self.turns else {
             return;
         };
@@ -143,6 +147,10 @@ impl Inbox {
         let turns = self.read_turns(space, row, input, &tools).await?;
         if turns.is_behind {
             let text = "a later turn has begun: say what you mean now";
+            return Err(Refused::Taken(text.to_owned()));
+        }
+        if turns.turns.is_none() && turns.has_joined && row.status != Status::Thinking {
+            let text = "a running turn took it in, which is over: say what you mean now";
             return Err(Refused::Taken(text.to_owned()));
         }
         let Some(about) = turns.turns.filter(|_| turns.is_over) else {
