@@ -181,6 +181,9 @@ pub struct Cancel {
     /// The thread; `main` when absent.
     #[schema(example = "main")]
     pub thread: Option<String>,
+    /// And the turns of all threads below it.
+    #[serde(default)]
+    pub subtree: bool,
 }
 
 /// Ask for a `pong` with the cursor reached.

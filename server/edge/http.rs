@@ -197,6 +197,21 @@ impl<T: Body> FromRequest<Arc<Edge>> for Only<T> {
     }
 }
 
+/// The same, of a body that may be left out.
+pub struct MayOnly<T>(pub T);
+
+impl<T: Body + Default> FromRequest<Arc<Edge>> for MayOnly<T> {
+    type Rejection = Problem;
+    async fn from_request(request: Request, edge: &Arc<Edge>) -> Result<Self, Problem> {
+        Params::parse(request.uri().query().unwrap_or_default())?.end()?;
+        if axum::body::HttpBody::is_end_stream(request.body()) {
+            return Ok(Self(T::default()));
+        }
+        let Json(body) = Json::from_request(request, edge).await?;
+        Ok(Self(body))
+    }
+}
+
 /// The JSON answer of a handler.
 pub type Answer<T> = Result<axum::Json<T>, Problem>;
 

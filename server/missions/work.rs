@@ -206,7 +206,7 @@ impl Missions {
             biased;
             why = stop.stopped() => match why {
                 Why::Leave | Why::Interrupt => return looked(Err(Lost::Stale)),
-                Why::Cancel => RunOutcome::Cancelled,
+                Why::Cancel | Why::CancelWithAbove => RunOutcome::Cancelled,
             },
             lost = ledger.lost() => return looked(Err(lost)),
             stands = desk.rest.all_wait_for_people() => return park(&key, &desk, stands).await,

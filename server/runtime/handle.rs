@@ -13,6 +13,7 @@ use super::ends::Ends;
 use super::firing::Firing;
 use super::ground::{Ground, Wakes};
 use super::lease_loop::LeaseLoop;
+use super::mailbox;
 use super::options::Options;
 use super::prompt_view;
 use super::refused::Refused;
@@ -184,6 +185,41 @@ impl Runtime {
             .withdraw(space, thread, "the thread was cancelled")
             .await?;
         Ok(was_at_work || waited)
+    }
+
+    /// Cancels the same in a thread and in all below it. Returns the number of threads in which
+    /// there was something to cancel.
+    pub async fn cancel_subtree(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        user: Option<&str>,
+    ) -> Result<u64, Refused> {
+        // The thread itself first: it makes no more of them.
+        let mut count = u64::from(self.cancel(space, thread, user).await?);
+        let mut after = None;
+        loop {
+            let store = &self.0.ground.store;
+            let page = store
+                .descendants(space, thread, after.as_ref(), mailbox::PAGE)
+                .await?;
+            for row in &page {
+                let was_at_work = match self.0.lease_loop.kind_of(&row.thread) {
+                    Some(kind) => kind.cancel_with_above(space, row).await?,
+                    None => false,
+                };
+                let requests = &self.0.requests;
+                let why = "the thread was cancelled";
+                let waited = requests.withdraw(space, &row.thread, why).await?;
+                count += u64::from(was_at_work || waited);
+            }
+            match page.last() {
+                Some(last) if page.len() == mailbox::PAGE as usize => {
+                    after = Some(last.thread.clone());
+                }
+                _ => return Ok(count),
+            }
+        }
     }
 
     /// Returns the prompt view of the model call behind an event (the call's own record, or

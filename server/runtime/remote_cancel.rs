@@ -104,6 +104,12 @@ fn reason(event: &Event, row: &ThreadRow, policy: Policy) -> Option<Why> {
         return Some(Why::Leave);
     }
     let cancels_run = matches!(what, Some(RunNews::Cancel { .. }));
+    if let Fact::TurnCancel(cancel) = event.fact()
+        && cancel.with_above
+        && cancel.turn == row.turn_at_hand()
+    {
+        return Some(Why::CancelWithAbove);
+    }
     if cancels_run || event.cancels(row.turn_at_hand()) || event.ends_thread() {
         return Some(Why::Cancel);
     }

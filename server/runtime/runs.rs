@@ -339,7 +339,7 @@ impl Runs {
             biased;
             why = stop.stopped() => match why {
                 Why::Leave => Err(Lost::Stale),
-                Why::Cancel | Why::Interrupt => Ok(RunOutcome::Cancelled),
+                Why::Cancel | Why::CancelWithAbove | Why::Interrupt => Ok(RunOutcome::Cancelled),
             },
             lost = ledger.lost() => Err(lost),
             outcome = self.work(&key, input, &past, &ledger, &stop) => outcome,

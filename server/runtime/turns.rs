@@ -83,20 +83,11 @@ impl Work for Turns {
         row: &ThreadRow,
         _: Option<&str>,
     ) -> Result<bool, Refused> {
-        let Ground { store, running, .. } = &self.ground;
-        let key = (space.clone(), row.thread.clone());
-        if running.stop(&key, Why::Cancel) {
-            return Ok(true);
-        }
-        if row.woken <= row.handled || row.status.is_final() {
-            return Ok(false);
-        }
-        if !store.is_shared() {
-            return Ok(running.cancel(&key, row.head));
-        }
-        let cancel = Draft::cancel(&row.thread, row.turn_at_hand());
-        store.append(Append::free(space, vec![cancel])).await?;
-        Ok(true)
+        self.cancel_turn(space, row, Why::Cancel).await
+    }
+
+    async fn cancel_with_above(&self, space: &Space, row: &ThreadRow) -> Result<bool, Refused> {
+        self.cancel_turn(space, row, Why::CancelWithAbove).await
     }
 
     async fn work(&self, claim: Claim) -> Result<Looked, StoreError> {
@@ -113,6 +104,27 @@ impl Turns {
             schedule: Schedule::new(options.workers, options.space_share, options.scheduling),
             inbox: Inbox::new(ground),
         }
+    }
+
+    async fn cancel_turn(&self, space: &Space, row: &ThreadRow, why: Why) -> Result<bool, Refused> {
+        let Ground { store, running, .. } = &self.ground;
+        let key = (space.clone(), row.thread.clone());
+        if running.stop(&key, why) {
+            return Ok(true);
+        }
+        if row.woken <= row.handled || row.status.is_final() {
+            return Ok(false);
+        }
+        if !store.is_shared() {
+            return Ok(running.cancel(&key, row.head));
+        }
+        let turn = row.turn_at_hand();
+        let cancel = match why {
+            Why::CancelWithAbove => Draft::cancel_with_above(&row.thread, turn),
+            _ => Draft::cancel(&row.thread, turn),
+        };
+        store.append(Append::free(space, vec![cancel])).await?;
+        Ok(true)
     }
 
     /// Returns the outcomes of this server's calls of a submodule.

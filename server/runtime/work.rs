@@ -58,6 +58,11 @@ pub trait Work: Send + Sync + 'static {
         user: Option<&str>,
     ) -> Result<bool, Refused>;
 
+    /// Cancels the same together with the threads above it, which it does not wake then.
+    async fn cancel_with_above(&self, space: &Space, row: &ThreadRow) -> Result<bool, Refused> {
+        self.cancel(space, row, None).await
+    }
+
     /// Returns whether a thread is nothing but its work: then to end it is to cancel that.
     fn is_whole_thread(&self) -> bool {
         false

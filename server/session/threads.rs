@@ -80,6 +80,13 @@ impl Session {
         Ok(runtime.cancel(space, thread, None).await?)
     }
 
+    /// Cancels the turns of a thread and of all below it. Returns the number of threads in which
+    /// one ran, or was about to.
+    pub async fn cancel_subtree(&self, thread: &ThreadId) -> Result<u64, Error> {
+        let (runtime, space) = self.acting(Right::Speak)?;
+        Ok(runtime.cancel_subtree(space, thread, self.user()).await?)
+    }
+
     /// One thread.
     pub async fn thread(&self, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
         let (store, space) = self.reading()?;

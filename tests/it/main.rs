@@ -16,6 +16,7 @@ mod batches;
 mod boundary;
 mod browsers;
 mod busy;
+mod cancel;
 mod cheap;
 mod clock;
 mod code;

@@ -116,6 +116,11 @@ async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
         ),
         (speak, "fork", session.fork(NewFork::default()).await.err()),
         (speak, "cancel", session.cancel(&thread).await.err()),
+        (
+            speak,
+            "cancel_subtree",
+            session.cancel_subtree(&thread).await.err(),
+        ),
         (speak, "put_blob", session.put_blob(blob).await.err()),
         (
             speak,

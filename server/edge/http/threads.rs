@@ -9,12 +9,12 @@ use utoipa::ToSchema;
 use super::cursor::Part;
 use super::missions;
 use super::needs::{Needs, Read, Speak};
-use super::params::{NoParams, Params};
+use super::params::Params;
 use super::path::Path;
 use super::thread::{self, Thread, with_details};
 use super::thread_change::{self, TITLE_MAX};
 use super::thread_filter::{Filter, listed};
-use super::{Answer, Only, Page, bounds, made};
+use super::{Answer, MayOnly, Only, Page, bounds, made};
 use crate::json::Body;
 use crate::limits::Limits;
 use crate::problem::{Problem, Slug, Wrongs};
@@ -358,18 +358,37 @@ pub async fn create(
 pub struct Cancelled {
     /// False: none ran.
     pub cancelled: bool,
+    /// The number of threads in which one ran.
+    pub threads: u64,
 }
 
-/// Cancels the turn that runs.
+/// The extent of a cancellation.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CancelTurns {
+    /// True: this one and all below it, missions among them.
+    #[serde(default)]
+    pub subtree: bool,
+}
+
+impl Body for CancelTurns {}
+
+/// Cancels the turn that runs; with `subtree` those of all threads below, too. The body may be
+/// left out.
 #[utoipa::path(post, path = "/threads/{thread}/cancel", operation_id = "cancel_turn", tag = "threads", params(("thread" = String, Path, description = "its id")),
+    request_body = Option<CancelTurns>,
     responses((status = 200, body = Cancelled)))]
 pub async fn cancel(
     session: Needs<Speak>,
     Path(thread): Path<ThreadId>,
-    _: NoParams,
+    MayOnly(body): MayOnly<CancelTurns>,
 ) -> Answer<Cancelled> {
-    let cancelled = session.cancel(&thread).await?;
-    Ok(axum::Json(Cancelled { cancelled }))
+    let threads = match body.subtree {
+        true => session.cancel_subtree(&thread).await?,
+        false => u64::from(session.cancel(&thread).await?),
+    };
+    let cancelled = threads > 0;
+    Ok(axum::Json(Cancelled { cancelled, threads }))
 }
 
 /// Ends a thread, and all below it.

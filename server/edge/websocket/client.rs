@@ -286,7 +286,10 @@ impl Client {
             }
             ClientFrame::Cancel(cancel) => self.start(id, async move |_, session, id| {
                 let thread = ids::thread(cancel.thread.as_deref())?;
-                session.cancel(&thread).await?;
+                match cancel.subtree {
+                    true => drop(session.cancel_subtree(&thread).await?),
+                    false => drop(session.cancel(&thread).await?),
+                }
                 Ok(Done::Ack(Ack::ok(id)))
             }),
             ClientFrame::Unsubscribe(_) => {

@@ -167,7 +167,7 @@ impl Event {
 
     /// Returns true if it asks for the end of the turn of this number.
     pub fn cancels(&self, number: u64) -> bool {
-        matches!(self.fact(), Fact::TurnCancel(turn::Cancel { turn }) if turn == number)
+        matches!(self.fact(), Fact::TurnCancel(turn::Cancel { turn, .. }) if turn == number)
     }
 
     /// The status with which it ends its thread, if it does.

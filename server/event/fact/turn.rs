@@ -87,6 +87,9 @@ pub struct Ended {
 pub struct Cancel {
     /// The turn.
     pub turn: u64,
+    /// True if the threads above it are cancelled, too: these are told and not woken.
+    #[fact(optional)]
+    pub with_above: bool,
 }
 
 fn names(inputs: &[(Seq, Seq)]) -> String {
@@ -141,7 +144,14 @@ impl Draft {
 
     /// Asks for the end of a turn that another server runs.
     pub fn cancel(thread: &ThreadId, turn: u64) -> Self {
-        Cancel { turn }.encode(thread)
+        let with_above = false;
+        Cancel { turn, with_above }.encode(thread)
+    }
+
+    /// Asks for the same, and says that the threads above it are cancelled, too.
+    pub fn cancel_with_above(thread: &ThreadId, turn: u64) -> Self {
+        let with_above = true;
+        Cancel { turn, with_above }.encode(thread)
     }
 }
 
@@ -185,5 +195,6 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         Draft::turn_ended(thread, 7, TurnOutcome::Done, 42),
         ended.encode(thread),
         Draft::cancel(thread, 7),
+        Draft::cancel_with_above(thread, 7),
     ]
 }

@@ -32,6 +32,8 @@ pub(super) struct Closing<'a> {
     pub now: Timestamp,
     /// The thread above.
     pub parent: Option<&'a ThreadId>,
+    /// True if the threads above were cancelled, too.
+    pub with_above: bool,
 }
 
 /// The events that go with a turn's end, and for whom the thread waits then.
@@ -139,12 +141,29 @@ impl Closing<'_> {
     /// The events that tell others that the thread is stuck, for this reason, for which it waits.
     async fn stuck(&self, reason: String) -> Result<Closed, StoreError> {
         let TurnPlace { space, thread, .. } = self.place;
-        let drafts = stuck(self.store, space, thread, &reason).await?;
+        let mut drafts = stuck(self.store, space, thread, &reason).await?;
+        if self.with_above {
+            drafts = self.quietly(drafts).await?;
+        }
         let waiting = Waiting {
             reason: Some(reason),
             ..Waiting::for_anybody()
         };
         Ok((drafts, Some(waiting)))
+    }
+
+    /// Returns the same news, which wake only threads that wait for this one: of the others each
+    /// was cancelled, too.
+    async fn quietly(&self, drafts: Vec<Draft>) -> Result<Vec<Draft>, StoreError> {
+        let TurnPlace { space, thread, .. } = self.place;
+        let mut quiet = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            let holder = self.store.thread(space, &draft.thread).await?;
+            let waits = holder.is_some_and(|row| row.awaits() == Some(thread));
+            let is_silent = waits || draft.preview().part().is_some();
+            quiet.push(if is_silent { draft } else { draft.silent() });
+        }
+        Ok(quiet)
     }
 
     /// The next step, at once; or, when the thread has been on its own for too long, the failure that says so.

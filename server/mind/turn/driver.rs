@@ -380,6 +380,7 @@ impl Driver {
             budget: &self.mind.budget,
             now: thinkd_words::time::now(),
             parent: self.parent.as_ref(),
+            with_above: self.stop.why() == Some(Why::CancelWithAbove),
         };
         closing.drafts(ahead, outcome).await
     }

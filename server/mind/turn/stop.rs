@@ -12,6 +12,8 @@ use thinkd_event::envelope::TurnOutcome;
 pub enum Why {
     /// A caller asked for it.
     Cancel,
+    /// The same, together with the threads above it.
+    CancelWithAbove,
     /// Newer input replaces it.
     Interrupt,
     /// The server goes, or has lost the thread's lease: the turn is left for the server that takes
@@ -23,7 +25,7 @@ impl Why {
     /// The end of a turn that is stopped for this; none: it does not end.
     pub const fn outcome(self) -> Option<TurnOutcome> {
         match self {
-            Self::Cancel => Some(TurnOutcome::Cancelled),
+            Self::Cancel | Self::CancelWithAbove => Some(TurnOutcome::Cancelled),
             Self::Interrupt => Some(TurnOutcome::Interrupted),
             Self::Leave => None,
         }
