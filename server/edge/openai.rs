@@ -118,12 +118,18 @@ async fn completions(
     let limits = &edge.stream_limits;
     let permit = limits.take(session.principal());
     let permit = permit.map_err(|full| limits.refusal(full))?;
-    let place = place(&session, &edge, &chat, &asked).await?;
+    // Goes on if the client hangs up meanwhile: then nobody takes its result, and the turn stops.
+    let placing = placed(session.clone(), edge.clone(), (chat, asked));
+    let placed = edge.tasks.spawn(placing).await.map_err(|error| {
+        tracing::error!(%error, "a message was not placed");
+        defect()
+    });
+    let (chat, place, hung_up) = placed??;
     let reply = Reply::to(&session, &place.thread, place.seq, place.is_next).await?;
     let answering = Answering {
         head: Head::new(&chat, &place),
         stay: edge.stay(&session),
-        hung_up: HungUp::new(&session, &edge, &place),
+        hung_up,
         edge,
         reply,
         is_over: false,
@@ -136,9 +142,28 @@ async fn completions(
             let usage = options.and_then(|options| options.include_usage);
             answering.streamed(usage.unwrap_or(false))
         }
-        _ => answering.whole().await?,
+        _ => answering
+            .whole()
+            .await
+            .unwrap_or_else(IntoResponse::into_response),
     };
     Ok((thread, answer).into_response())
+}
+
+/// Says the new message in its place, for a client that may hang up.
+async fn placed(
+    session: Session,
+    edge: Arc<Edge>,
+    (chat, asked): (Chat, Asked),
+) -> Result<(Chat, Place, HungUp), Problem> {
+    let place = place(&session, &edge, &chat, &asked).await?;
+    let hung_up = HungUp::new(&session, &edge, &place);
+    Ok((chat, place, hung_up))
+}
+
+fn defect() -> Problem {
+    let detail = "this is a defect of the server; its log says more";
+    Problem::new(Slug::Internal, detail)
 }
 
 /// Returns the ids by which the conversation and the message are found again.
@@ -227,10 +252,7 @@ async fn side_call(session: &Session, edge: Arc<Edge>, chat: Chat) -> Result<Res
     });
     let answer = asked.await.map_err(|error| {
         tracing::error!(%error, "a side call was not answered");
-        Problem::new(
-            Slug::Internal,
-            "this is a defect of the server; its log says more",
-        )
+        defect()
     })??;
     let head = Head {
         id: id::fresh(),
