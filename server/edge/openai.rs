@@ -37,6 +37,7 @@ mod conversation;
 pub mod errors;
 mod hang_up;
 mod marks;
+mod named;
 mod reply;
 mod request;
 mod telling;
@@ -76,10 +77,12 @@ async fn models(_: Needs<Read>) -> Response {
 
 /// One model.
 async fn model(
-    _: Needs<Read>,
+    session: Needs<Read>,
     axum::extract::Path(name): axum::extract::Path<String>,
 ) -> Result<Response, Problem> {
-    thread_of(&name)?;
+    if let Some(thread) = thread_of(&name)? {
+        named::check(&session, &thread).await?;
+    }
     Ok(axum::Json(shown(&name)).into_response())
 }
 
@@ -113,6 +116,9 @@ async fn completions(
     edge.stays()?;
     if is_side_call(&edge, &headers, &chat) {
         return side_call(&session, edge, chat).await;
+    }
+    if let Some(thread) = &thread {
+        named::check(&session, thread).await?;
     }
     let asked = asked(&session, &edge, &headers, (&chat, thread));
     let limits = &edge.stream_limits;

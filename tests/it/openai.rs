@@ -293,7 +293,8 @@ on_both!(
         });
         let app = Setup::new(medium, &stub).voices(&[]).start().await;
         for stream in [false, true] {
-            let thread = format!("stop-{stream}");
+            let label = format!("stop-{stream}");
+            let thread = app.conversation(json!({ "label": label })).await;
             let client = Client::of(&thread).adds("user", "slow");
             let sent = client.request(&app, json!({ "stream": stream })).send();
             let asked = stub.all(decision).len();
