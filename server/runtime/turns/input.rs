@@ -318,6 +318,11 @@ impl Inbox {
         thread: &ThreadId,
         row: Option<&ThreadRow>,
     ) -> Result<(), Refused> {
+        if thread.mission().is_some() {
+            return Err(Refused::Unprocessable(format!(
+                "{thread} is a mission's, which takes no messages: answer its questions, or change its tasks (docs/missions.md)"
+            )));
+        }
         if thread.is_of_runs() {
             return Err(Refused::Unprocessable(format!(
                 "{thread} is kept for runs of pipelines, which take no messages"
