@@ -40,6 +40,7 @@ mod marks;
 mod named;
 mod reply;
 mod request;
+mod steering;
 mod telling;
 mod turns;
 
@@ -120,7 +121,11 @@ async fn completions(
     if let Some(thread) = &thread {
         named::check(&session, thread).await?;
     }
-    let asked = asked(&session, &edge, &headers, (&chat, thread));
+    let policy = steering::policy(&chat)?;
+    let asked = Asked {
+        policy,
+        ..asked(&session, &edge, &headers, (&chat, thread))
+    };
     let limits = &edge.stream_limits;
     let permit = limits.take(session.principal());
     let permit = permit.map_err(|full| limits.refusal(full))?;
@@ -208,6 +213,7 @@ fn asked(
         event_id,
         is_retry: retries.is_some_and(|count| count.trim() != "0"),
         thread,
+        policy: None,
     }
 }
 

@@ -17,6 +17,11 @@ impl Waiters {
         *self.0.lock().entry(message).or_default() += 1;
     }
 
+    /// Returns whether a client waits for the answer to a message.
+    pub fn wait_for(&self, message: Uuid) -> bool {
+        self.0.lock().contains_key(&message)
+    }
+
     /// A client waits no more. Returns true if it was the last one.
     pub fn leave(&self, message: Uuid) -> bool {
         let mut all = self.0.lock();

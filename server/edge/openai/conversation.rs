@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::marks::{Scope, marks};
 use super::request::{Chat, Exchange};
+use super::steering;
 use super::telling::parts;
 use super::turns::{Turn, turn_about};
 use crate::context::Edge;
@@ -19,7 +20,7 @@ use thinkd_runtime::fork::NewFork;
 use thinkd_runtime::turns::input::{InputContent, Received};
 use thinkd_session::handle::Session;
 use thinkd_thread::new_thread::NewThread;
-use thinkd_thread::settings::Settings;
+use thinkd_thread::settings::{Policy, Settings};
 use thinkd_words::id::{Key, Seq, ThreadId};
 
 /// Inputs with one mark that are looked at.
@@ -55,6 +56,8 @@ pub struct Asked {
     pub is_retry: bool,
     /// The thread that the model's name names.
     pub thread: Option<ThreadId>,
+    /// Its effect on a running turn; none: that of the thread.
+    pub policy: Option<Policy>,
 }
 
 /// The place in which a message is said.
@@ -63,6 +66,8 @@ enum Where {
     New,
     /// In this thread.
     In(ThreadId),
+    /// In this thread, the turn of which has so many of its pieces.
+    Joins(ThreadId, usize),
     /// Behind the first of these turns, in a thread that has not gone on: several people may have had the
     /// same conversation so far.
     Behind(Vec<Behind>),
@@ -104,7 +109,7 @@ pub async fn place(
     let thread = match &found {
         Where::Said(event) => return Ok(said_before(event)),
         Where::New => None,
-        Where::In(thread) => Some(thread),
+        Where::In(thread) | Where::Joins(thread, _) => Some(thread),
         Where::Behind(turns) => turns.first().map(|turn| &turn.thread),
         Where::Fork(fork) => Some(&fork.thread),
     };
@@ -112,16 +117,22 @@ pub async fn place(
         None => None,
         Some(thread) => looking.instructions(thread).await?,
     };
-    let parts = parts(session, edge, (chat, told, &chat.before[known..])).await?;
+    let had = match &found {
+        Where::Joins(_, pieces) => *pieces,
+        _ => 0,
+    };
+    let (before, said) = (&chat.before[known..], &chat.said[had..]);
+    let parts = parts(session, edge, (chat, told, before, said)).await?;
     let saying = Saying {
         session,
+        asked,
         mark,
         parts,
     };
     match found {
         Where::Said(event) => Ok(said_before(&event)),
         Where::Fork(fork) => saying.forked(fork).await,
-        Where::In(thread) => saying.within(thread, None).await,
+        Where::In(thread) | Where::Joins(thread, _) => saying.within(thread, None).await,
         Where::New => {
             let instructions = Some(chat.instructions.clone());
             let settings = Settings {
@@ -160,6 +171,7 @@ fn said_before(event: &Event) -> Place {
 /// A message on its way into a thread.
 struct Saying<'a> {
     session: &'a Session,
+    asked: &'a Asked,
     mark: Mark,
     parts: Vec<Part>,
 }
@@ -170,7 +182,7 @@ impl Saying<'_> {
     }
 
     async fn within(&self, thread: ThreadId, key: Option<Key>) -> Result<Place, Problem> {
-        let said = self.session.submit(thread.clone(), key, self.content(), None);
+        let said = (self.session).submit(thread.clone(), key, self.content(), self.asked.policy);
         let (received, placed) = said.await?;
         placed_in(thread, &placed, received)
     }
@@ -256,6 +268,10 @@ impl Looking<'_> {
         let is_same = |event: &&Event| event.meta.tags.contains(&tag);
         if let Some(event) = found.iter().find(is_same) {
             return Ok((self.once_more(event.clone(), self.asked.is_retry).await?, n));
+        }
+        let asks = (self.chat, self.asked);
+        if let Some((thread, had)) = steering::joins(self.session, asks, all).await? {
+            return Ok((Where::Joins(thread, had), n));
         }
         let Some(last) = self.chat.before.last() else {
             let there = self.asked.thread.clone();

@@ -2,13 +2,18 @@
 
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::conversation::Place;
 use crate::context::Edge;
+use thinkd_event::envelope::{Event, tag};
+use thinkd_event::fact::Fact;
+use thinkd_log::query::{Query, Show};
 use thinkd_session::handle::{Error, Session};
 use thinkd_words::id::ThreadId;
+
+/// Most joins of a turn that are looked at.
+const JOINED: u32 = 64;
 
 /// Stops the turn of a client that hangs up: dropped before the answer is over, and by the last
 /// client that waits for it, it takes the message back, or cancels the turn that has it.
@@ -41,7 +46,7 @@ impl Drop for HungUp {
         }
         let tasks = edge.tasks.clone();
         tasks.spawn(async move {
-            if let Err(error) = stop(&session, &edge.drain, &thread, message).await {
+            if let Err(error) = stop(&session, &edge, &thread, message).await {
                 tracing::warn!(%error, %thread, "the turn of a client that hung up goes on");
             }
         });
@@ -51,7 +56,7 @@ impl Drop for HungUp {
 /// Takes a message back that waits, or cancels the turn that has it.
 async fn stop(
     session: &Session,
-    drain: &CancellationToken,
+    edge: &Edge,
     thread: &ThreadId,
     event_id: Uuid,
 ) -> Result<(), Error> {
@@ -60,11 +65,46 @@ async fn stop(
     };
     let row = session.thread(thread).await?;
     let is_over = row.is_some_and(|row| row.handled >= event.seq || row.has_had(event.seq));
-    if is_over || drain.is_cancelled() {
+    if is_over || edge.drain.is_cancelled() {
         return Ok(());
     }
     match session.withdraw(thread, event_id).await {
         Ok(()) => Ok(()),
+        Err(_) if is_awaited(session, edge, &event).await? => Ok(()),
         Err(_) => session.cancel(thread).await.map(drop),
     }
+}
+
+/// Returns whether the turn with this message has another one, for which a client waits: one of
+/// them joined the turn of the other.
+async fn is_awaited(session: &Session, edge: &Edge, message: &Event) -> Result<bool, Error> {
+    let query = Query {
+        thread: Some(message.thread.clone()),
+        tags: vec![tag::TURN.to_owned()],
+        show: Show::All,
+        limit: JOINED,
+        ..Query::default()
+    };
+    let mut about = Vec::new();
+    for event in session.events(&query).await? {
+        match event.fact() {
+            Fact::TurnSteered(steered) => about.extend(steered.inputs.iter().map(|(_, it)| *it)),
+            Fact::TurnStarted(started) => {
+                about.extend(started.batch);
+                break;
+            }
+            _ => break,
+        }
+    }
+    if !about.contains(&message.seq) {
+        return Ok(false);
+    }
+    about.retain(|seq| *seq != message.seq);
+    for seq in about {
+        let other = session.events(&Query::at(seq)).await?;
+        if other.iter().any(|it| edge.waiters.wait_for(it.event_id)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -12,7 +12,7 @@ use thinkd_session::handle::Session;
 pub async fn parts(
     session: &Session,
     edge: &Edge,
-    (chat, instructions, before): (&Chat, Option<&str>, &[Exchange]),
+    (chat, instructions, before, pieces): (&Chat, Option<&str>, &[Exchange], &[Piece]),
 ) -> Result<Vec<Part>, Problem> {
     let mut texts = Vec::new();
     let mut said = Said::default();
@@ -23,7 +23,7 @@ pub async fn parts(
         let most = edge.limits.text_bytes / 2;
         texts.push(transcript(before, most));
     }
-    for piece in &chat.said {
+    for piece in pieces {
         match piece {
             Piece::Text(text) => texts.push(text.clone()),
             Piece::Image(image) => said.images.push(image.clone()),
