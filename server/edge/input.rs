@@ -75,6 +75,7 @@ pub async fn fork(
         thread,
         at: fork.at,
         instead_of: replaced.transpose()?,
+        of_ended: false,
         id: wanted.map_err(ids::at("/thread"))?,
         message,
         event_id,

@@ -30,6 +30,8 @@ pub struct NewFork {
     pub at: Option<Seq>,
     /// The input that the fork's first message takes the place of: its past is without that.
     pub instead_of: Option<Uuid>,
+    /// True if the thread may have ended: the fork goes on from there.
+    pub of_ended: bool,
     /// The id of the fork; none: the server draws one.
     pub id: Option<ThreadId>,
     /// The first message of the fork.
@@ -61,7 +63,7 @@ impl Runtime {
             return Ok(made);
         }
         let row = self.0.ground.known_thread(space, &wish.thread).await?;
-        check(&row)?;
+        check(&row, wish.of_ended)?;
         let replaced = match wish.instead_of {
             Some(id) => Some(self.input(space, &row, id).await?),
             None => None,
@@ -294,9 +296,9 @@ impl Runtime {
 }
 
 /// Refuses threads that have no turns of their own to go on from.
-fn check(row: &ThreadRow) -> Result<(), Refused> {
+fn check(row: &ThreadRow, may_have_ended: bool) -> Result<(), Refused> {
     let thread = &row.thread;
-    let why_not = if row.status.is_final() {
+    let why_not = if row.status.is_final() && !may_have_ended {
         return Err(Refused::Ended(thread.clone()));
     } else if thread.is_of_mission() {
         "it is a mission's; ask for the mission again (POST /threads)"

@@ -7,6 +7,8 @@ use thinkd::words::id::fresh;
 use crate::support::one as only;
 use crate::support::*;
 
+mod door;
+
 /// Says something with an effect of its own on the running turn; its id and its seq.
 async fn say_as(app: &App, policy: &str, text: &str) -> (String, i64) {
     let id = fresh().to_string();

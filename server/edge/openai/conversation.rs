@@ -190,6 +190,8 @@ impl Saying<'_> {
     async fn forked(&self, fork: NewFork) -> Result<Place, Problem> {
         let wish = NewFork {
             message: Some(self.content()),
+            // Who has not named the thread need not know that it has ended.
+            of_ended: self.asked.thread.is_none(),
             ..fork
         };
         let made = self.session.fork(wish).await?;
@@ -210,6 +212,8 @@ impl Saying<'_> {
                 Ok(place) if !place.was_said || self.mark.id.is_some() => return Ok(place),
                 Ok(_) => {}
                 Err(problem) if problem.slug() == Slug::EventConflict => {}
+                Err(problem)
+                    if problem.slug() == Slug::ThreadEnded && self.asked.thread.is_none() => {}
                 Err(problem) => return Err(problem),
             }
         }

@@ -1,0 +1,179 @@
+//! Clients of OpenAI's protocol with messages that join the running turn, and the refusals of that door.
+
+use super::*;
+
+const PATH: &str = "/v1/chat/completions";
+
+fn user(words: &str) -> Value {
+    json!({ "role": "user", "content": words })
+}
+
+fn assistant(words: &str) -> Value {
+    json!({ "role": "assistant", "content": words })
+}
+
+fn joins(model: &str, messages: &[Value]) -> Value {
+    json!({ "model": model, "messages": messages, "metadata": { "thinkd_policy": "steer" } })
+}
+
+async fn inputs(app: &App, many: usize) -> Vec<Value> {
+    within("the messages", async {
+        loop {
+            let log = app.public_log().await;
+            let inputs = with(&log, &["input"]);
+            if inputs.len() >= many {
+                break inputs.into_iter().cloned().collect();
+            }
+            tokio::time::sleep(ms(5)).await;
+        }
+    })
+    .await
+}
+
+/// Two messages of a client of this model, the second one for the turn of the first.
+async fn talks(medium: Medium, model: &str) {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    stub.script(decision, [look().held(&gate), reply("Both."), reply("On.")]);
+    let app = Setup::new(medium, &stub).voices(&[]).start().await;
+    let one = json!({ "model": model, "messages": [user("one")] });
+    let two = joins(model, &[user("one"), user("two")]);
+    let says = async {
+        stub.request(decision).await;
+        let opens = async {
+            let inputs = inputs(&app, 2).await;
+            assert_eq!(said(&inputs[1]), "two");
+            gate.open();
+        };
+        tokio::join!(app.post(PATH, two), opens).0
+    };
+    let (first, second) = tokio::join!(app.post(PATH, one), says);
+    let thread = first.header("x-thinkd-thread").to_owned();
+    assert_eq!(second.header("x-thinkd-thread"), thread);
+    for answer in [first, second] {
+        let body = answer.expect(200);
+        assert_eq!(body["choices"][0]["message"]["content"], "Both.", "{body}");
+    }
+    let three = [user("one"), user("two"), assistant("Both."), user("three")];
+    let on = json!({ "model": model, "messages": three });
+    let on = app.post(PATH, on).await;
+    assert_eq!(on.header("x-thinkd-thread"), thread);
+    on.expect(200);
+    let log = app.log().await;
+    only(&log, &["turn", "steered"]);
+    assert_eq!(batches(&log).len(), 2, "{}", story(&log));
+    let told: Vec<&str> = with(&log, &["input"]).into_iter().map(said).collect();
+    assert_eq!(told, ["one", "two", "three"]);
+}
+
+on_both!(
+    a_message_of_such_a_client_joins_the_turn_of_the_one_before,
+    |medium| {
+        talks(medium, "thinkd").await;
+    }
+);
+
+on_both!(in_a_named_thread_too, |medium| {
+    talks(medium, "thinkd/main").await;
+});
+
+on_both!(the_last_client_that_waits_for_a_turn_stops_it, |medium| {
+    let (stub, gates) = (Stub::start().await, [Gate::new(), Gate::new()]);
+    stub.script(
+        decision,
+        [look().held(&gates[0]), reply("Both.").held(&gates[1])],
+    );
+    let app = Setup::new(medium, &stub).voices(&[]).start().await;
+    let one = json!({ "model": "thinkd/main", "messages": [user("one")] });
+    let two = joins("thinkd/main", &[user("one"), user("two")]);
+    let send = |body: &Value| tokio::spawn(app.request("POST", PATH).json(body).send());
+    let first = send(&one);
+    stub.request(decision).await;
+    let second = send(&two);
+    inputs(&app, 2).await;
+    gates[0].open();
+    let asked = stub.nth(1, decision).await;
+    second.abort();
+    // The first one waits still.
+    tokio::time::sleep(ms(200)).await;
+    assert!(with(&app.log().await, &["turn", "ended"]).is_empty());
+    first.abort();
+    asked.closed().await;
+    within("the end", async {
+        while with(&app.log().await, &["turn", "ended"]).is_empty() {
+            tokio::time::sleep(ms(5)).await;
+        }
+    })
+    .await;
+    assert_eq!(
+        only(&app.log().await, &["turn", "ended"])["payload"]["outcome"],
+        "cancelled"
+    );
+});
+
+on_both!(
+    a_conversation_whose_thread_has_ended_goes_on_in_a_fork,
+    |medium| {
+        let stub = Stub::start().await;
+        stub.on_each(decision, |request| {
+            reply(&format!("ok: {}", request.last_user()))
+        });
+        let app = Setup::new(medium, &stub).voices(&[]).start().await;
+        let one = json!({ "model": "thinkd", "messages": [user("one")] });
+        let thread = app
+            .post(PATH, one)
+            .await
+            .header("x-thinkd-thread")
+            .to_owned();
+        app.post(&format!("/threads/{thread}/end"), json!({}))
+            .await
+            .expect(200);
+        let two = [user("one"), assistant("ok: one"), user("two")];
+        let said =
+            |model: &str, messages: &[Value]| json!({ "model": model, "messages": messages });
+        let on = app.post(PATH, said("thinkd", &two)).await;
+        let fork = on.header("x-thinkd-thread").to_owned();
+        assert_ne!(fork, thread);
+        on.expect(200);
+        assert!(stub.nth(1, decision).await.says("ok: one"));
+        let three = [&two[..], &[assistant("ok: two"), user("three")]].concat();
+        let on = app.post(PATH, said("thinkd", &three)).await;
+        assert_eq!(on.header("x-thinkd-thread"), fork);
+        // Who names the thread is told.
+        let named = app
+            .post(PATH, said(&format!("thinkd/{thread}"), &[user("x")]))
+            .await;
+        assert_eq!(
+            (named.status, named.expect(409)["error"]["code"].clone()),
+            (409, json!("thread-ended"))
+        );
+    }
+);
+
+on_both!(refusals_name_what_is_wrong_and_make_no_thread, |medium| {
+    let stub = Stub::start().await;
+    stub.script(decision, [status(401)]);
+    let app = Setup::new(medium, &stub).voices(&[]).start().await;
+    app.post("/threads", json!({ "label": "research" }))
+        .await
+        .expect(201);
+    let said = |model: &str| json!({ "model": model, "messages": [user("x")] });
+    let slip = app.post(PATH, said("thinkd/reserach")).await;
+    let error = slip.expect(404)["error"].clone();
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("there is thinkd/research"),
+        "{error}"
+    );
+    assert_eq!(error["param"], "model");
+    app.get("/v1/models/thinkd/reserach").await.expect(404);
+    app.get("/threads/reserach").await.expect(404);
+    let wrong = json!({ "model": "thinkd", "messages": [user("x")], "metadata": { "thinkd_policy": "hurry" } });
+    let error = app.post(PATH, wrong).await.expect(400)["error"].clone();
+    assert_eq!(error["param"], "metadata.thinkd_policy", "{error}");
+    // A turn that failed is told with its thread.
+    let failed = app.post(PATH, said("thinkd")).await;
+    assert!(!failed.header("x-thinkd-thread").is_empty());
+    failed.expect(424);
+});
