@@ -185,9 +185,9 @@ export class Client {
     return this.api.answerQuestion(question, { text });
   }
 
-  /** Cancels the turn that runs in a thread. */
-  cancel(thread: string): Promise<Cancelled> {
-    return this.api.cancelTurn(thread);
+  /** Cancels the turn that runs in a thread; with `subtree` those of all threads below it, too. */
+  cancel(thread: string, { subtree, ...options }: Options & { subtree?: boolean } = {}): Promise<Cancelled> {
+    return this.api.cancelTurn(thread, subtree ? { subtree } : undefined, options);
   }
 
   /** Makes a thread with the past of this one, up to the end of a turn: the last one, or that of `at`. With `message` the fork begins to think about it. */

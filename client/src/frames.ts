@@ -91,4 +91,6 @@ export interface Said {
   audio?: Media[];
   /** An idempotency key (a UUID); made by the client when absent. */
   event_id?: string;
+  /** Its effect while a turn runs, in place of the thread's own: `enqueue` waits for the next turn, `steer` joins this one before its next call of the decision, `interrupt` starts over with it, `reject` refuses it. */
+  policy?: "enqueue" | "steer" | "interrupt" | "reject";
 }

@@ -4,7 +4,7 @@ import asyncio
 import unittest
 
 from support import Case, background, until
-from thinkd import AsyncThinkd, Closed, Delta, EpochChanged, NotFound, ProblemError, Thinkd, TurnFailed, TurnTimeout, Unreachable, events
+from thinkd import AsyncThinkd, Closed, Conflict, Delta, EpochChanged, NotFound, ProblemError, Thinkd, TurnFailed, TurnTimeout, Unreachable, events
 
 
 def kinds(items):
@@ -277,6 +277,23 @@ class Interrupted(Case):
         seen = list(first)
         self.assertEqual([event.outcome for event in seen if isinstance(event, events.TurnEnded)], ["interrupted", "done"])
         self.assertEqual(seen[-1], list(second)[-1])
+
+
+class Policies(Case):
+    def test_a_message_has_an_effect_of_its_own_on_a_running_turn(self):
+        self.hold()
+        thread = self.client().thread("main")
+        first = thread.say("hold the first")
+        self.model.held.acquire()
+        with self.assertRaises(Conflict) as caught:
+            thread.send("not now", policy="reject")
+        self.assertEqual(caught.exception.slug, "busy")
+        # No call follows this one: it has the next turn.
+        joins = thread.say("the second", policy="steer")
+        self.model.go.set()
+        self.assertEqual(first.outcome or list(first)[-1].outcome, "done")
+        self.assertEqual(list(joins)[-1].outcome, "done")
+        self.assertFalse(thread.cancel(subtree=True))
 
 
 class Guarded(Case):

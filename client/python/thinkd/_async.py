@@ -19,6 +19,7 @@ from .errors import Closed, TurnFailed, Unavailable, Unreachable
 from .events import Event, event_of
 
 Media = bytes | Mapping[str, Any]
+Policy = Literal["enqueue", "steer", "interrupt", "reject"]
 """An image or a sound: its bytes, or `{"blob": …}` of one that was uploaded."""
 
 _Opened = TypeVar("_Opened", bound="_Items[Any]")
@@ -174,14 +175,16 @@ class AsyncThread:
 
     @overload
     def say(self, text: str | None = None, *, images: Iterable[Media] = (), audio: Iterable[Media] = (), deltas: Literal[False] = False,
-            timeout: float | None = None, event_id: str | None = None) -> AsyncTurn[Event]: ...
+            timeout: float | None = None, event_id: str | None = None, policy: Policy | None = None) -> AsyncTurn[Event]: ...
     @overload
     def say(self, text: str | None = None, *, images: Iterable[Media] = (), audio: Iterable[Media] = (), deltas: bool,
-            timeout: float | None = None, event_id: str | None = None) -> AsyncTurn[Event | Delta]: ...
+            timeout: float | None = None, event_id: str | None = None, policy: Policy | None = None) -> AsyncTurn[Event | Delta]: ...
     def say(self, text: str | None = None, *, images: Iterable[Media] = (), audio: Iterable[Media] = (), deltas: bool = False,
-            timeout: float | None = None, event_id: str | None = None) -> AsyncTurn[Any]:
-        """Says something, at once. Iterate over the turn for the events that answer it; await it to know that the message is stored."""
-        said = _said(text, images, audio, event_id)
+            timeout: float | None = None, event_id: str | None = None, policy: Policy | None = None) -> AsyncTurn[Any]:
+        """Says something, at once. Iterate over the turn for the events that answer it; await it to know that the message is stored.
+
+        `policy` says what happens while a turn runs, in place of the thread's own: `enqueue`, `steer` (it joins that turn), `interrupt`, `reject`."""
+        said = _said(text, images, audio, event_id, policy)
         message = {"type": "message", "thread": self.id, **said, "id": "m"}
         return self._turn(said["event_id"], None, message, deltas, timeout)
 
@@ -195,18 +198,19 @@ class AsyncThread:
         return self.client._kept(AsyncTurn(self, stream, said, deltas, timeout))
 
     async def ask(self, text: str | None = None, *, images: Iterable[Media] = (), audio: Iterable[Media] = (),
-                  timeout: float | None = None, event_id: str | None = None) -> str:
+                  timeout: float | None = None, event_id: str | None = None, policy: Policy | None = None) -> str:
         """Says something, and returns the text of the reply; empty where the mind is done without one. A turn that fails is `TurnFailed`."""
-        turn = self.say(text, images=images, audio=audio, timeout=timeout, event_id=event_id)
+        turn = self.say(text, images=images, audio=audio, timeout=timeout, event_id=event_id, policy=policy)
         async for _ in turn:
             pass
         if turn.outcome != "done":
             raise TurnFailed(str(turn.outcome), turn.failures)
         return turn.text
 
-    async def send(self, text: str | None = None, *, images: Iterable[Media] = (), audio: Iterable[Media] = (), event_id: str | None = None) -> int:
+    async def send(self, text: str | None = None, *, images: Iterable[Media] = (), audio: Iterable[Media] = (),
+                   event_id: str | None = None, policy: Policy | None = None) -> int:
         """Says something, and returns its `seq` once it is stored, without waiting for the turn."""
-        said = _said(text, images, audio, event_id)
+        said = _said(text, images, audio, event_id, policy)
         ack = await self.client._stubborn(f"{self._path}/messages", said, said["event_id"])
         return int(ack["events"][-1]["seq"])
 
@@ -230,9 +234,10 @@ class AsyncThread:
         messages: list[dict[str, Any]] = await self.client.get("/messages", thread=self.id, n=n)
         return messages
 
-    async def cancel(self) -> bool:
-        """Cancels the turn that runs. False: none ran."""
-        return bool((await self.client.post(f"{self._path}/cancel"))["cancelled"])
+    async def cancel(self, *, subtree: bool = False) -> bool:
+        """Cancels the turn that runs; with `subtree` those of all threads below, too. False: none ran."""
+        body = {"subtree": True} if subtree else None
+        return bool((await self.client.post(f"{self._path}/cancel", body))["cancelled"])
 
     async def fork(self, at: int | None = None, *, thread: str | None = None) -> AsyncThread:
         """A thread with the past of this one up to the end of a turn: the last one, or that of `at`."""
@@ -263,7 +268,8 @@ class AsyncThread:
         return await self.client.questions(self.id)
 
 
-def _said(text: str | None, images: Iterable[Media], audio: Iterable[Media], event_id: str | None) -> dict[str, Any]:
+def _said(text: str | None, images: Iterable[Media], audio: Iterable[Media], event_id: str | None,
+          policy: Policy | None = None) -> dict[str, Any]:
     """The members of a message."""
     said: dict[str, Any] = {"event_id": event_id or str(uuid.uuid4())}
     if text is not None:
@@ -271,4 +277,6 @@ def _said(text: str | None, images: Iterable[Media], audio: Iterable[Media], eve
     for name, media in (("images", images), ("audio", audio)):
         if listed := [{"data": base64.b64encode(one).decode()} if isinstance(one, bytes) else dict(one) for one in media]:
             said[name] = listed
+    if policy is not None:
+        said["policy"] = policy
     return said

@@ -142,6 +142,7 @@ class AsyncTurn(_Items[Item]):
         self._own = {self.seq}
         self._turn: int | None = None
         self._goes_on = False
+        self._joined: int | None = None  # the running turn that took the message in
         self._running = False  # the turn that runs is about the message; its start may be stored later than its pieces come
         self._other: list[Event] = []  # of a turn that began before the message, and may answer it
         self._end = None if timeout is None else asyncio.get_running_loop().time() + timeout
@@ -211,6 +212,11 @@ class AsyncTurn(_Items[Item]):
         elif kind == ("turn", "started") and (self._goes_on or seq in payload.get("batch", ())):
             self._turn, self._goes_on, self._running = payload.get("turn"), False, True
             self._hand(event)
+        elif kind == ("turn", "steered") and any(seq == last for _, last in payload.get("inputs", ())):
+            self._turn = self._joined = payload.get("turn")
+            self._running = True
+            self._other.clear()  # said before the message was seen
+            self._hand(event)
         elif kind == ("turn", "ended"):
             self._ended(event)
         elif kind[:1] == ("withdrawn",) and payload.get("input") == seq:
@@ -224,6 +230,7 @@ class AsyncTurn(_Items[Item]):
 
     def _ended(self, event: Event) -> None:
         outcome, handled = str(event.payload.get("outcome")), event.payload.get("handled", 0) >= (self.seq or 0)
+        handled |= self._joined is not None and self._joined == event.payload.get("turn")
         if self._turn is None and not handled:
             self._other.clear()
             return

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping
 from typing import Any, Generic, Literal, TypeVar, overload
 
-from ._async import AsyncThinkd, AsyncThread, Media
+from ._async import AsyncThinkd, AsyncThread, Media, Policy
 from ._drafts import Delta
 from ._http import Token
 from ._items import AsyncEvents, AsyncTurn, Item, _Items
@@ -280,15 +280,15 @@ class Thread:
 
     @overload
     def say(self, text: str | None = None, *, images: Iterable[Media] = (), audio: Iterable[Media] = (), deltas: Literal[False] = False,
-            timeout: float | None = None, event_id: str | None = None) -> Turn[Event]: ...
+            timeout: float | None = None, event_id: str | None = None, policy: Policy | None = None) -> Turn[Event]: ...
     @overload
     def say(self, text: str | None = None, *, images: Iterable[Media] = (), audio: Iterable[Media] = (), deltas: bool,
-            timeout: float | None = None, event_id: str | None = None) -> Turn[Event | Delta]: ...
+            timeout: float | None = None, event_id: str | None = None, policy: Policy | None = None) -> Turn[Event | Delta]: ...
     def say(self, text: str | None = None, *, images: Iterable[Media] = (), audio: Iterable[Media] = (), deltas: bool = False,
-            timeout: float | None = None, event_id: str | None = None) -> Turn[Any]:
-        """Says something; returns once it is stored. Iterate over the turn for the events that answer it."""
+            timeout: float | None = None, event_id: str | None = None, policy: Policy | None = None) -> Turn[Any]:
+        """Says something; returns once it is stored. Iterate over the turn for the events that answer it. `policy` as `AsyncThread.say` has it."""
         turn: AsyncTurn[Any] = self._run(
-            _call(self._thread.say, text, images=images, audio=audio, deltas=deltas, timeout=timeout, event_id=event_id))
+            _call(self._thread.say, text, images=images, audio=audio, deltas=deltas, timeout=timeout, event_id=event_id, policy=policy))
         return Turn(self, self._run(_await(turn)))
 
     def follow(self, input: int | Event, *, deltas: bool = False, timeout: float | None = None) -> Turn[Any]:
@@ -296,13 +296,14 @@ class Thread:
         return Turn(self, self._run(_call(self._thread.follow, input, deltas=deltas, timeout=timeout)))
 
     def ask(self, text: str | None = None, *, images: Iterable[Media] = (), audio: Iterable[Media] = (),
-            timeout: float | None = None, event_id: str | None = None) -> str:
+            timeout: float | None = None, event_id: str | None = None, policy: Policy | None = None) -> str:
         """Says something, and returns the text of the reply; empty where the mind is done without one. A turn that fails is `TurnFailed`."""
-        return self._run(self._thread.ask(text, images=images, audio=audio, timeout=timeout, event_id=event_id))
+        return self._run(self._thread.ask(text, images=images, audio=audio, timeout=timeout, event_id=event_id, policy=policy))
 
-    def send(self, text: str | None = None, *, images: Iterable[Media] = (), audio: Iterable[Media] = (), event_id: str | None = None) -> int:
+    def send(self, text: str | None = None, *, images: Iterable[Media] = (), audio: Iterable[Media] = (),
+             event_id: str | None = None, policy: Policy | None = None) -> int:
         """Says something, and returns its `seq` once it is stored, without waiting for the turn."""
-        return self._run(self._thread.send(text, images=images, audio=audio, event_id=event_id))
+        return self._run(self._thread.send(text, images=images, audio=audio, event_id=event_id, policy=policy))
 
     @overload
     def events(self, *, deltas: Literal[False] = False, after: int | None = None, epoch: str | None = None, follow: bool = True,
@@ -323,9 +324,9 @@ class Thread:
         """The last messages of the chat, the oldest first."""
         return self._run(self._thread.messages(n))
 
-    def cancel(self) -> bool:
-        """Cancels the turn that runs. False: none ran."""
-        return self._run(self._thread.cancel())
+    def cancel(self, *, subtree: bool = False) -> bool:
+        """Cancels the turn that runs; with `subtree` those of all threads below, too. False: none ran."""
+        return self._run(self._thread.cancel(subtree=subtree))
 
     def fork(self, at: int | None = None, *, thread: str | None = None) -> Thread:
         """A thread with the past of this one up to the end of a turn: the last one, or that of `at`."""
