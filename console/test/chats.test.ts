@@ -76,10 +76,14 @@ test("the columns of a table stand as their dashes say", () => {
 test("the policy of a thread is known by how it was made, or by what became of a turn, else it is not", () => {
   const made = (policy: unknown) => event(["state", "set:thread"], { kind: "thread", key: "main", change: { settings: { policy } } });
   assert.equal(policyOf([made("reject")]), "reject");
+  assert.equal(policyOf([made("steer")]), "steer");
   assert.equal(policyOf([made("nonsense")]), undefined);
   assert.equal(policyOf([event(["turn", "ended", "turn:1"], { turn: 1, outcome: "interrupted" })]), "interrupt");
   assert.equal(policyOf([event(["turn", "ended", "turn:1"], { turn: 1, outcome: "cancelled" })]), undefined);
   assert.equal(new Set([policyWords("enqueue", false), policyWords("interrupt", false), policyWords("reject", false), policyWords("enqueue", true)]).size, 4);
   assert.equal(policyWords(undefined, false), policyWords("enqueue", false));
+  assert.equal(policyWords("enqueue", false, true), policyWords("steer", false));
+  assert.match(policyWords("reject", false, true), /joins this turn/);
+  assert.equal(policyWords("steer", true), policyWords("enqueue", true));
   assert.equal(policyWords("interrupt", true), policyWords("interrupt", false));
 });

@@ -115,6 +115,16 @@ test("the parts of one message stand together, and what no turn has taken up wai
   assert.equal(waiting(events, turns).length, 1);
 });
 
+test("a message that joined the turn at work waits no more, and one before it does", () => {
+  const past = story();
+  const [first, joins] = [event(["input", "type:message"], { text: "first" }, 6_000), event(["input", "type:message", "policy:steer"], { text: "joins" }, 6_100)];
+  const steered = event(["turn", "steered", "turn:1"], { turn: 1, round: 1, inputs: [[joins.seq, joins.seq]], handled: 1 }, 6_200);
+  const events = [...past, first, joins, steered];
+  const turns = turnsOf(events);
+  assert.deepEqual(waiting(events, turns).map((one) => one.payload.text), ["first"]);
+  assert.equal(turns.get(keyOf("main", 1))!.inputs.at(-1), joins);
+});
+
 test("what was taken back does not wait any more, and its line says so", () => {
   const input = event(["input", "type:message"], { text: "look" }, 6_000);
   const events = [...story(), input, event(["input", "type:message"], { text: "wait" }, 6_100), event(["withdrawn"], { input: input.seq }, 6_200)];

@@ -1,7 +1,7 @@
 // A conversation as lines: words of people and of the mind, what it asks of people, missions that it began, turns without a reply, each with its turn.
 import { type AnyEvent, tagged, textOf } from "./events.ts";
 import { type Settled, isWhole, missionBegun, requestId, requestOf, settledOf } from "./outcomes.ts";
-import { type Turn, keyOf } from "./turns.ts";
+import { type Turn, joined, keyOf } from "./turns.ts";
 
 /** What people said at once: words, images, sounds. */
 export interface Line {
@@ -65,6 +65,7 @@ function placesOf(events: readonly AnyEvent[], back: ReadonlySet<number>): { beg
     }
     if (event.meta.tags[0] !== "turn") continue;
     if (tagged(event, "ended")) [end, first] = [event.seq, undefined];
+    for (const seq of tagged(event, "steered") ? joined(event) : []) begun.add(seq);
     if (!Array.isArray(event.payload.batch)) continue;
     const batch = event.payload.batch.map(Number);
     const last = batch.findLast((seq) => inputs.has(seq));
@@ -114,11 +115,13 @@ function takenBack(events: readonly AnyEvent[]): Set<number> {
 /** Inputs that no turn has taken up yet, and nobody took back. */
 export function waiting(events: readonly AnyEvent[], turns: ReadonlyMap<string, Turn>): AnyEvent[] {
   let handled = 0;
-  for (const turn of turns.values()) for (const input of turn.inputs) handled = Math.max(handled, input.seq);
+  // What joins a turn may have come behind what waits.
+  const had = new Set(events.flatMap((event) => (event.meta.tags[0] === "turn" && tagged(event, "steered") ? joined(event) : [])));
+  for (const turn of turns.values()) for (const input of turn.inputs) if (!had.has(input.seq)) handled = Math.max(handled, input.seq);
   // Also of a turn whose inputs are not here any more.
   for (const { meta, payload } of events) if (meta.tags[0] === "turn" && Array.isArray(payload.batch)) handled = Math.max(handled, ...payload.batch.map(Number));
   const back = takenBack(events);
-  return events.filter((event) => !back.has(event.seq) && event.seq > handled && tagged(event, "input") && !tagged(event, "part"));
+  return events.filter((event) => !back.has(event.seq) && !had.has(event.seq) && event.seq > handled && tagged(event, "input") && !tagged(event, "part"));
 }
 
 /** One entry of the list of thoughts: an event with its action, a voice that passed, or the deadline. */

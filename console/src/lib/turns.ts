@@ -169,10 +169,20 @@ function take(turn: Turn, event: AnyEvent, bySeq: Map<number, AnyEvent>): void {
   else if (voice !== undefined) voiceOf(turn, voice, tagged(event, "follow-up")).said.push(event);
 }
 
+/** The seqs of the events that joined a turn, by the event that says so. */
+export function joined(event: AnyEvent): number[] {
+  const inputs = Array.isArray(event.payload.inputs) ? (event.payload.inputs as [number, number][]) : [];
+  return inputs.flatMap(([from, input]) => Array.from({ length: input - from + 1 }, (_, part) => from + part));
+}
+
 function takeTurn(turn: Turn, event: AnyEvent, bySeq: Map<number, AnyEvent>): void {
   if (tagged(event, "ended")) {
     turn.end = at(event.ts);
     turn.outcome = textOf(event, "outcome");
+    return;
+  }
+  if (tagged(event, "steered")) {
+    turn.inputs = [...turn.inputs, ...joined(event).flatMap((seq) => bySeq.get(seq) ?? [])];
     return;
   }
   turn.start = at(event.ts);
