@@ -8,6 +8,7 @@ use super::problem::{Problem, Wrongs};
 use super::{ids, media};
 use thinkd_event::draft::{InputKind, Part};
 use thinkd_event::envelope::Modality;
+use thinkd_event::request::FromClient;
 use thinkd_runtime::fork::NewFork;
 use thinkd_runtime::turns::input::InputContent;
 use thinkd_session::handle::Session;
@@ -80,6 +81,7 @@ pub async fn fork(
         message,
         event_id,
         user: None,
+        client: FromClient::default(),
     };
     let made = session.fork(wish).await?;
     Ok(Forked {

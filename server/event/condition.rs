@@ -167,6 +167,8 @@ words! {
         Started = "started",
         /// A question is open.
         Question = "question",
+        /// A call of a client's tool waits for the client.
+        Client = "client",
     }
 }
 

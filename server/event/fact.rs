@@ -13,6 +13,7 @@ use super::raw::Raw;
 use super::spec::Spec;
 use approval::{Pending, Started, Verdict};
 use calls::{Action, Outcome, Record, Reply};
+use client::{ClientCall, ClientResults};
 use corrected::Corrected;
 use entity::EntityFact;
 use failed::{ClientFailed, Failed};
@@ -36,6 +37,7 @@ use withdrawn::Withdrawn;
 mod answers;
 pub mod approval;
 pub mod calls;
+pub mod client;
 pub mod corrected;
 pub mod entity;
 pub mod failed;
@@ -139,6 +141,10 @@ families! {
     ApprovalVerdict(Verdict<'a>),
     /// A granted call starts.
     ApprovalStarted(Started<'a>),
+    /// A call of a client's tool waits for the client.
+    ClientCall(ClientCall<'a>),
+    /// The results of such calls came.
+    ClientResults(ClientResults<'a>),
     /// A question to a person.
     Question(Question<'a>),
     /// The outcome of it.
@@ -229,6 +235,8 @@ fn read(raw: Raw<'_>) -> Option<Fact<'_>> {
             tag::STARTED => Started::decode(raw).map(Fact::ApprovalStarted),
             _ => Verdict::decode(raw).map(Fact::ApprovalVerdict),
         },
+        client::CALL => ClientCall::decode(raw).map(Fact::ClientCall),
+        client::RESULTS => ClientResults::decode(raw).map(Fact::ClientResults),
         tag::QUESTION if tag(1) == Some("user") => Question::decode(raw).map(Fact::Question),
         tag::ANSWER => Answer::decode(raw).map(Fact::Answer),
         schedule::TAG => Unrun::decode(raw).map(Fact::Unrun),
@@ -268,6 +276,7 @@ pub fn examples() -> Vec<Draft> {
         failed::examples(&thread, &submodule, &failure),
         run::examples(&failure),
         approval::examples(&thread),
+        client::examples(&thread),
         question::examples(&thread),
         schedule::examples(&thread, &set::firing(&name)),
         recalled::examples(&thread),

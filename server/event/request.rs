@@ -10,6 +10,7 @@ use super::draft::Draft;
 use super::fact::Fact;
 use super::fact::approval::{Ruling, Verdict};
 use super::fact::calls::Call;
+use super::fact::client::Offered;
 use super::fact::question::{Answer, Answered};
 use super::fact::statement::Trials;
 use super::statement::OfTrial;
@@ -34,6 +35,9 @@ pub struct Parked {
     /// The server of tools that asks while it works on the call: the answer is not the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
+    /// The mark of the client that runs the call itself: it gives the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     /// The turn that made the call.
     pub turn: u64,
     /// The trial that asks: the answer is a reading.
@@ -50,6 +54,29 @@ pub enum Said {
     Reject,
     /// The call does not run: this is its result.
     Respond(String),
+}
+
+/// The result that a client gives of a call that it ran.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Given {
+    /// The id of the event that asked it.
+    pub request: String,
+    /// The result.
+    pub output: Value,
+}
+
+/// The part of a client's words that is about tools that it runs itself.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FromClient {
+    /// The mark of the client: it ends no calls of others.
+    pub client: String,
+    /// The tools that it offers from here on.
+    pub offered: Option<Offered>,
+    /// The calls that it was asked to run and has not answered, by the ids of the events that asked
+    /// it: these end with its words.
+    pub calls: Vec<String>,
+    /// The results that it gives of some of them.
+    pub given: Vec<Given>,
 }
 
 /// The end of a request without a run of its call.
@@ -94,6 +121,7 @@ impl Parked {
             call_id: text("call_id")?,
             tool: text("tool"),
             server: text("server"),
+            client: text("client"),
             turn: asked.get("turn")?.as_u64()?,
             trial: OfTrial::deserialize(asked).ok(),
         })
@@ -127,6 +155,9 @@ impl Parked {
     /// Returns the word of this end, and the result of its call, unless that goes on; only if it is
     /// open.
     pub fn settled(&self, thread: &ThreadId, how: Settled<'_>) -> Vec<Draft> {
+        if self.client.is_some() {
+            return vec![self.of_client(thread, how)];
+        }
         let (word, result) = match (&self.tool, &self.server, &self.trial) {
             (Some(tool), _, _) => (
                 self.verdict(thread, tool, how),
@@ -146,6 +177,47 @@ impl Parked {
             state,
         });
         [word].into_iter().chain(result).collect()
+    }
+
+    /// Returns the result of a call that its client runs; only if it is open. The word of it stands
+    /// behind the results of all calls of the turn.
+    fn of_client(&self, thread: &ThreadId, how: Settled<'_>) -> Draft {
+        let tool = self.tool.as_deref().unwrap_or_default();
+        let (kind, word, text) = match how {
+            Settled::Answered { text, value, .. } => {
+                let output = value.map_or_else(|| text.into(), Value::clone);
+                return self.closing(Draft::result(thread, &self.call(), output, 0));
+            }
+            Settled::Expired => (
+                FailureKind::Timeout,
+                "expired",
+                format!("the client gave no result of {tool} in time"),
+            ),
+            Settled::Denied { reason, .. } => (
+                FailureKind::Tool,
+                "no_result",
+                format!("{reason}: there is no result of {tool}"),
+            ),
+            Settled::Withdrawn { reason } => (
+                FailureKind::Tool,
+                "withdrawn",
+                format!("{reason}: there is no result of {tool}"),
+            ),
+            Settled::Away => (
+                FailureKind::Tool,
+                AWAY,
+                format!("the client is away: there is no result of {tool}"),
+            ),
+        };
+        self.closing(self.failed(thread, kind, word, &text))
+    }
+
+    fn closing(&self, result: Draft) -> Draft {
+        let open = Condition::Request {
+            id: self.id.clone(),
+            state: RequestState::Client,
+        };
+        result.of_approval(&self.id).only_if(open)
     }
 
     /// Returns the reading for the trial that asked, which goes on.

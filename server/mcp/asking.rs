@@ -195,6 +195,7 @@ impl Asker {
             call_id: call_id.clone(),
             tool: None,
             server: Some(self.server.clone()),
+            client: None,
             turn: *turn,
             trial: None,
         };

@@ -111,6 +111,7 @@ pub(super) async fn expire(on: &mut OnTrial<'_>, prediction: usize) -> Result<()
         call_id: on.row.id.clone(),
         tool: None,
         server: None,
+        client: None,
         turn: 0,
         trial: Some(trial),
     };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::OptionFuture;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -274,7 +274,7 @@ impl ModelClient {
             "own": question.own.iter().map(|event| event.seq).collect::<Vec<_>>(),
             "tools": tools,
             "schemas": FORM,
-            "only": match &question.choice { ToolChoice::Only(name) => Some(name), ToolChoice::Auto => None },
+            "only": only(&question.choice),
             "tier": if question.tier == Tier::High { "high" } else { "low" },
         });
         let Slice { skip, upto } = view.slice;
@@ -427,5 +427,16 @@ impl ModelClient {
             }
         }
         Ok(contents)
+    }
+}
+
+/// The tools of which a model must call one, as the record of a call names them.
+fn only(choice: &ToolChoice) -> Value {
+    match choice {
+        ToolChoice::Auto => Value::Null,
+        ToolChoice::Only(names) => match names.as_slice() {
+            [name] => name.as_str().into(),
+            names => json!(names),
+        },
     }
 }

@@ -52,6 +52,8 @@ pub struct Deciding {
     pub tier: Tier,
     /// So many calls of its answer may run: of replies beyond them nothing is shown.
     pub calls: u64,
+    /// The tools of which it calls one; none: it does as it sees fit.
+    pub must: Vec<String>,
     /// Plain words would be its answer.
     pub words_answer: bool,
     /// When it must have answered.
@@ -190,9 +192,12 @@ fn question(deciding: &Deciding, view: &PromptView) -> Question {
         prompt: deciding.prompt.clone(),
         own: Vec::new(),
         tools,
-        choice: match must_reply {
-            true => ToolChoice::Only(REPLY.to_owned()),
-            false => ToolChoice::Auto,
+        choice: if must_reply {
+            ToolChoice::Only(vec![REPLY.to_owned()])
+        } else if deciding.must.is_empty() || speaks {
+            ToolChoice::Auto
+        } else {
+            ToolChoice::Only(deciding.must.clone())
         },
         tier: deciding.tier,
     }

@@ -291,6 +291,11 @@ impl Turn {
         self.rounds.last().filter(are_words)?.text.as_deref()
     }
 
+    /// Returns true if its client is to run calls: the next turn has their results.
+    pub fn waits_for_client(&self) -> bool {
+        self.rounds.iter().any(Round::waits)
+    }
+
     /// The number of answers that the decision has given.
     pub fn rounds_made(&self) -> u64 {
         self.rounds.len() as u64
@@ -462,6 +467,7 @@ impl Turn {
             }
             fact => {
                 call.done = true;
+                call.waits |= matches!(fact, Fact::ClientCall(_));
                 let Fact::Result(Outcome {
                     came: Came::Failed(problem),
                     ..

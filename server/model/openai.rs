@@ -172,12 +172,12 @@ struct Function<'a> {
     strict: Option<bool>,
 }
 
-/// The tools a request may call. One that must call a certain tool is shown no other. Then servers
+/// The tools a request may call. One that must call certain tools is shown no others. Then servers
 /// that know no more than `"tool_choice": "required"`, or nothing of it, still do the right thing.
 fn offered(request: &Request) -> impl Iterator<Item = &ToolSpec> {
     request.tools.iter().filter(|tool| match &request.choice {
         ToolChoice::Auto => true,
-        ToolChoice::Only(name) => tool.name == *name,
+        ToolChoice::Only(names) => names.contains(&tool.name),
     })
 }
 

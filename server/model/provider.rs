@@ -89,8 +89,8 @@ pub enum ToolChoice {
     /// As it sees fit.
     #[default]
     Auto,
-    /// This one.
-    Only(String),
+    /// One of these.
+    Only(Vec<String>),
 }
 
 /// The manner in which the schemas of tools are sent.
@@ -128,7 +128,7 @@ pub struct Request {
     pub messages: Vec<Message>,
     /// The tools that it may call.
     pub tools: Arc<[ToolSpec]>,
-    /// The tool that it must call, if there is one.
+    /// The tools of which it must call one, if there are any.
     pub choice: ToolChoice,
     /// The manner in which their schemas are sent.
     pub schemas: Schemas,

@@ -11,6 +11,7 @@ use super::turns::input::{Inbox, Input, InputContent};
 use thinkd_event::condition::Condition;
 use thinkd_event::draft::Draft;
 use thinkd_event::fact::set::Change;
+use thinkd_event::request::FromClient;
 use thinkd_event::schedule::{self, Overlap, Schedule};
 use thinkd_log::appended::Append;
 use thinkd_log::error::StoreError;
@@ -109,6 +110,7 @@ impl Firing {
                 user: None,
                 event_id: None,
                 content: InputContent::Made(drafts),
+                client: FromClient::default(),
             };
             match self.inbox.submit(input).await {
                 Ok(_) => return Ok(()),

@@ -10,6 +10,7 @@ use thinkd_event::condition::Condition;
 use thinkd_event::draft::Draft;
 use thinkd_event::envelope::tag;
 use thinkd_event::fact::Fact;
+use thinkd_event::request::FromClient;
 use thinkd_log::appended::{Append, Appended, Placed};
 use thinkd_log::error::StoreError;
 use thinkd_log::past::Past;
@@ -40,6 +41,8 @@ pub struct NewFork {
     pub user: Option<String>,
     /// The client's idempotency key of the message.
     pub event_id: Option<Key>,
+    /// The part of the message that is about tools that the client runs itself.
+    pub client: FromClient,
 }
 
 /// A fork as it was made.
@@ -324,6 +327,7 @@ fn said(space: &Space, thread: &ThreadId, wish: &NewFork) -> Vec<Draft> {
         user: wish.user.clone(),
         event_id: wish.event_id,
         content: content.clone(),
+        client: wish.client.clone(),
     };
     let id = wish.event_id.map(Key::id);
     let mut drafts = drafts_of(&input, id.unwrap_or_else(id::fresh));

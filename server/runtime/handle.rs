@@ -72,6 +72,7 @@ impl Runtime {
             store: store.clone(),
             tools: mind.tools.clone(),
             on_stored: on_stored.clone(),
+            output_bytes: options.tool_limits.output_bytes,
             all: all.clone(),
         };
         let waits = Waits {
@@ -315,6 +316,11 @@ impl Inner {
                 Left::Away => requests.answer_away(&space).await,
                 Left::Asked => requests.answer_if_away(&space, &thread).await,
                 Left::Over => requests.tidy(&space, &thread).await,
+                Left::Failed(turn) => match requests.tidy(&space, &thread).await {
+                    Ok(()) => requests.give_up(&space, &thread, turn).await,
+                    failed => failed,
+                },
+                Left::Interrupted(turn) => requests.give_up(&space, &thread, turn).await,
                 Left::Cancelled => requests.cancelled(&space, &thread).await,
             };
             if let Err(error) = settled {
@@ -341,7 +347,11 @@ fn sets_a_time(fact: &Fact<'_>) -> bool {
             ..
         })
     );
-    is_set || matches!(fact, Fact::ApprovalPending(_) | Fact::Question(_))
+    let waits = matches!(
+        fact,
+        Fact::ApprovalPending(_) | Fact::ClientCall(_) | Fact::Question(_)
+    );
+    is_set || waits
 }
 
 /// Requests that an event may leave behind, and that no turn comes to.
@@ -350,8 +360,13 @@ enum Left {
     Away,
     /// A question that was asked, or a call that was parked, while people went or its thread ended.
     Asked,
-    /// Requests of a thread that ended, and granted calls of a turn that failed.
+    /// Requests of a thread that ended.
     Over,
+    /// Granted calls of a turn that failed, and its calls that wait for a client: the client was told
+    /// of none.
+    Failed(u64),
+    /// The calls of a turn that was interrupted that wait for a client.
+    Interrupted(u64),
     /// All requests of a thread that was cancelled.
     Cancelled,
 }
@@ -360,7 +375,8 @@ fn left_of_requests(event: &Event) -> Option<Left> {
     match event.fact() {
         Fact::TurnEnded(ended) => match ended.outcome {
             Some(TurnOutcome::Cancelled) => Some(Left::Cancelled),
-            Some(TurnOutcome::Failed) => Some(Left::Over),
+            Some(TurnOutcome::Failed) => Some(Left::Failed(ended.turn)),
+            Some(TurnOutcome::Interrupted) => Some(Left::Interrupted(ended.turn)),
             _ => None,
         },
         Fact::ApprovalPending(_) | Fact::Question(_) => Some(Left::Asked),

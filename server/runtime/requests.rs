@@ -35,6 +35,7 @@ use thinkd_tools::toolbox::Tools;
 use thinkd_words::id::{Space, ThreadId};
 use thinkd_words::time::{self, Timestamp};
 
+pub mod client;
 mod tidying;
 
 /// Deepest answer: it is stored inside of two events.
@@ -49,6 +50,8 @@ pub struct Requests {
     pub tools: Arc<Tools>,
     /// Is told of every stored event.
     pub on_stored: OnStored,
+    /// Most bytes of a result that a client gives.
+    pub output_bytes: usize,
     /// Cancelled: the server goes.
     pub all: CancellationToken,
 }
@@ -333,7 +336,7 @@ impl Requests {
     ) -> Result<bool, StoreError> {
         let mut any = false;
         for row in self.store.requests_of(space, thread).await? {
-            if matches!(row.state, RequestState::Approval | RequestState::Question)
+            if !matches!(row.state, RequestState::Granted | RequestState::Started)
                 && !row.is_of_trial()
             {
                 let withdrawn = Settled::Withdrawn { reason };

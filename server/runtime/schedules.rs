@@ -9,6 +9,7 @@ use super::turns::input::{Input, InputContent, Received};
 use thinkd_event::condition::Condition;
 use thinkd_event::draft::Draft;
 use thinkd_event::envelope::Event;
+use thinkd_event::request::FromClient;
 use thinkd_event::schedule::{Schedule, ScheduleChange, at_once};
 use thinkd_log::appended::Placed;
 use thinkd_log::error::StoreError;
@@ -144,6 +145,7 @@ impl Runtime {
                 user: None,
                 event_id: None,
                 content: InputContent::Made(vec![draft]),
+                client: FromClient::default(),
             };
             match self.0.inbox.submit(input).await {
                 Err(Refused::Store(StoreError::Unmet(Condition::ScheduleStands { .. }))) => {}

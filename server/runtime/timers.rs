@@ -3,7 +3,7 @@
 //! stands: of several servers one stores it. Spaces are fired beside one another: one that fails,
 //! or has very many, keeps no other's timer late.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::ahead;
 use super::append::append_told;
 use super::firing::Firing;
+use super::requests::client::ended_by_time;
 use thinkd_event::draft::Draft;
 use thinkd_event::fact::set::Change;
 use thinkd_event::request::{Parked, Settled};
@@ -25,7 +26,7 @@ use thinkd_log::projections::timers::TimerRow;
 use thinkd_log::unserved::Work;
 use thinkd_mind::turn::driver::OnStored;
 use thinkd_mind::turn::taken;
-use thinkd_words::id::Space;
+use thinkd_words::id::{Space, ThreadId};
 use thinkd_words::time::{self, SKEW, Timestamp};
 
 /// Most timers that become events in one append, and most schedules that are fired at once.
@@ -193,7 +194,17 @@ impl Timers {
 
     async fn fire(&self, space: &Space, timers: &[TimerRow]) -> Result<(), StoreError> {
         let now = time::now();
-        let draft = |timer: &TimerRow| -> Vec<Draft> {
+        let (of_clients, timers) = of_clients(timers);
+        let mut ended = Vec::new();
+        for ((thread, turn), name) in of_clients {
+            let drafts = ended_by_time(&*self.store, space, thread, turn).await?;
+            match drafts.is_empty() {
+                // It would be due for ever.
+                true => ended.push(Draft::set(thread, name, Change::Timer(None))),
+                false => ended.extend(drafts),
+            }
+        }
+        let draft = |timer: &&TimerRow| -> Vec<Draft> {
             let overrules = match Purpose::of(&timer.name) {
                 Purpose::Request(_) => {
                     return match Parked::of_note(&timer.note) {
@@ -223,9 +234,28 @@ impl Timers {
                 false => vec![draft],
             }
         };
-        let drafts = timers.iter().flat_map(draft).collect();
+        let drafts = timers.iter().flat_map(draft).chain(ended).collect();
         append_told(&*self.store, &self.on_stored, space, drafts)
             .await
             .map(drop)
     }
+}
+
+/// The calls of a turn that wait for a client, and the name of the timer of one of them.
+type OfClients<'a> = BTreeMap<(&'a ThreadId, u64), &'a str>;
+
+/// Returns the turns with overdue calls of clients, and the timers of all else.
+fn of_clients(timers: &[TimerRow]) -> (OfClients<'_>, Vec<&TimerRow>) {
+    let (mut calls, mut others) = (OfClients::new(), Vec::new());
+    for timer in timers {
+        let parked = match Purpose::of(&timer.name) {
+            Purpose::Request(_) => Parked::of_note(&timer.note),
+            _ => None,
+        };
+        match parked.filter(|parked| parked.client.is_some()) {
+            Some(parked) => drop(calls.insert((&timer.thread, parked.turn), &timer.name)),
+            None => others.push(timer),
+        }
+    }
+    (calls, others)
 }

@@ -12,6 +12,7 @@ use crate::refused::Refused;
 use crate::schedule::Schedule;
 use crate::work::{Claim, Looked, Prepared, Work, looked};
 use batch::{is_unused, opening, root};
+use client::{goes_on, offered};
 use failing::{End, broke_down, given_up, talks_to_itself};
 use input::Inbox;
 use settling::Settled;
@@ -37,10 +38,12 @@ use thinkd_mind::turn::stop::Why;
 use thinkd_mind::turn_writer::{Lost, TurnWriter};
 use thinkd_tasks::share::Place;
 use thinkd_thread::settings::Settings;
+use thinkd_words::failure::Who;
 use thinkd_words::id::{Name, Seq, Space, ThreadId};
 use thinkd_words::time::now;
 
 mod batch;
+mod client;
 mod failing;
 pub mod input;
 mod settling;
@@ -204,10 +207,11 @@ impl Turns {
             ..
         } = &self.ground;
         let (options, budget) = (&options.turn, &options.budget);
-        let (mut turn, opening, batch, purse) =
+        let (mut turn, offered, opening, batch, purse) =
             match self.open_turn(&fence.space, row, &settings).await? {
-                Some(turn) => (
+                Some((turn, offered)) => (
                     turn,
+                    offered,
                     None,
                     Vec::new(),
                     quotas.open(&space, &thread, row.state.root, false),
@@ -216,6 +220,9 @@ impl Turns {
                 None => {
                     let number = row.turn + 1;
                     let batch = self.batch(&fence.space, row, number).await?;
+                    if goes_on(&batch.events) {
+                        submodules.clear();
+                    }
                     let names = submodules.iter().map(|submodule| submodule.name.clone());
                     let names: Vec<Name> = names.collect();
                     let seqs: Vec<Seq> = batch.events.iter().map(|event| event.seq).collect();
@@ -237,7 +244,8 @@ impl Turns {
                     let turn = turn.granting(granted).recalling(recalls);
                     let mut turn = turn.of_thought(of_thought);
                     batch.cancel.iter().for_each(|event| turn.apply(event));
-                    (turn, Some(opening), batch.events, purse)
+                    let offered = batch.events.iter().rev().find_map(offered);
+                    (turn, offered, Some(opening), batch.events, purse)
                 }
             };
         let place = TurnPlace {
@@ -291,6 +299,13 @@ impl Turns {
                 .drafts
                 .extend(Draft::resumed(&place.thread, row.parent().as_ref()));
         }
+        let client = self.client_tools(&place.space, offered, &settings).await?;
+        let client = client.unwrap_or_else(|failure| {
+            let (thread, turn) = (&place.thread, Some(place.turn));
+            let told = Draft::failure(thread, turn, &Who::Core, &failure);
+            settled.drafts.push(told);
+            None
+        });
         if !settled.drafts.is_empty() {
             // Before a model is asked: it is to be told.
             match writer.write(settled.drafts).await {
@@ -309,6 +324,7 @@ impl Turns {
             turn,
             submodules,
             settings,
+            client,
             parent: row.parent(),
             stop,
             status: Status::Idle,

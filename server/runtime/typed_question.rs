@@ -49,7 +49,7 @@ impl Form {
             prompt: None,
             own: Vec::new(),
             tools: tool_taking::<T>(name),
-            choice: ToolChoice::Only(name.into()),
+            choice: ToolChoice::Only(vec![name.into()]),
             tier,
         }
     }

@@ -2,6 +2,7 @@
 
 pub mod audit;
 mod beside;
+pub mod client_tools;
 pub mod entities;
 pub mod features;
 pub mod follow;

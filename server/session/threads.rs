@@ -5,6 +5,7 @@ use uuid::Uuid;
 use super::handle::{Error, Session};
 use super::right::Right;
 use thinkd_event::fact::set::Submodule;
+use thinkd_event::request::FromClient;
 use thinkd_log::appended::Placed;
 use thinkd_log::change::Spent;
 use thinkd_log::projections::contacts::ContactRow;
@@ -50,6 +51,18 @@ impl Session {
         content: InputContent,
         policy: Option<Policy>,
     ) -> Result<(Received, Vec<Placed>), Error> {
+        let client = FromClient::default();
+        self.submit_from(thread, event_id, content, client).await
+    }
+
+    /// The same, of a client that offers tools or was asked to run some.
+    pub async fn submit_from(
+        &self,
+        thread: ThreadId,
+        event_id: Option<Key>,
+        content: InputContent,
+        client: FromClient,
+    ) -> Result<(Received, Vec<Placed>), Error> {
         let turns = &self.kinds(Right::Speak)?.turns;
         let input = Input {
             space: self.space().clone(),
@@ -58,6 +71,7 @@ impl Session {
             event_id,
             policy,
             content,
+            client,
         };
         Ok(turns.inbox.submit(input).await?)
     }

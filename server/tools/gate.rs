@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 
 use super::approval::{Grant, Rules, hash_of};
 use super::tool::{CallSite, Effect, Output, Spec, Tool, refused};
+use thinkd_event::condition::RequestState;
 use thinkd_event::draft::without_nul;
 use thinkd_event::fact::Fact;
 use thinkd_event::fact::approval::Pending;
 use thinkd_log::kernel::Store;
+use thinkd_log::projections::requests::RequestRow;
 use thinkd_words::failure::{Failure, FailureKind, Who};
 use thinkd_words::id;
 use thinkd_words::text::sha256;
@@ -113,7 +115,9 @@ impl Gate {
 
 /// Refuses where the thread has as many requests to people open as it may.
 pub async fn open_places(store: &dyn Store, most: u64, site: &CallSite) -> Result<(), Failure> {
-    let open = store.requests_of(&site.space, &site.thread).await?.len() as u64;
+    let rows = store.requests_of(&site.space, &site.thread).await?;
+    let of_people = |row: &&RequestRow| row.state != RequestState::Client;
+    let open = rows.iter().filter(of_people).count() as u64;
     if open < most {
         return Ok(());
     }

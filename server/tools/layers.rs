@@ -71,30 +71,30 @@ impl Tool for Limited {
         if output.failure.is_none()
             && let Some(value) = output.value.take()
         {
-            output.value = Some(self.bounded(value, &site.space).await);
+            output.value = Some(bounded(&*self.store, &site.space, value, self.bytes).await);
         }
         Ok(output)
     }
 }
 
-impl Limited {
-    async fn bounded(&self, value: Value, space: &Space) -> Value {
-        let text = match &value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        if text.len() <= self.bytes {
-            return value;
-        }
-        let begin = text[..text.floor_char_boundary(self.bytes)].to_owned();
-        let bytes = text.len();
-        let blob = Blob {
-            mime: "text/plain; charset=utf-8".to_owned(),
-            bytes: text.into(),
-        };
-        match self.store.put_blob(space, blob).await {
-            Ok(sha256) => json!({ "truncated": begin, "blob": sha256, "bytes": bytes }),
-            Err(error) => json!({ "truncated": begin, "bytes": bytes, "lost": error.to_string() }),
-        }
+/// Returns the output of a tool, small enough for an event: of one with more than `most` bytes the
+/// beginning, and the blob that has the whole.
+pub async fn bounded(store: &dyn Store, space: &Space, value: Value, most: usize) -> Value {
+    let text = match &value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    if text.len() <= most {
+        return value;
+    }
+    let begin = text[..text.floor_char_boundary(most)].to_owned();
+    let bytes = text.len();
+    let blob = Blob {
+        mime: "text/plain; charset=utf-8".to_owned(),
+        bytes: text.into(),
+    };
+    match store.put_blob(space, blob).await {
+        Ok(sha256) => json!({ "truncated": begin, "blob": sha256, "bytes": bytes }),
+        Err(error) => json!({ "truncated": begin, "bytes": bytes, "lost": error.to_string() }),
     }
 }

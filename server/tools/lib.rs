@@ -9,7 +9,7 @@ pub mod crowd;
 pub mod fitting;
 pub mod gate;
 pub mod knowledge;
-mod layers;
+pub mod layers;
 pub mod quote;
 pub mod schema;
 pub mod secret_file;

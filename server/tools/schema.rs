@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use thinkd_model::prompt::{Error, ToolWords};
 use thinkd_words::decode::WRONGS_MAX;
 
+pub mod fit;
 pub mod known;
 
 /// Returns the schema of `T` as strict function calling wants it: every property required, nothing

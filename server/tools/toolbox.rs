@@ -21,6 +21,8 @@ use thinkd_thread::settings::{Kind, Settings};
 use thinkd_words::failure::{Failure, Who};
 use thinkd_words::id::Space;
 
+pub mod client;
+mod offering;
 mod opening;
 pub mod said;
 

@@ -310,7 +310,7 @@ fn a_request_says_what_is_configured() {
 
     // Only one tool: no other is shown, and one must be called.
     let only = Request {
-        choice: ToolChoice::Only("reply".to_owned()),
+        choice: ToolChoice::Only(vec!["reply".to_owned()]),
         ..request("hello")
     };
     let only = body(options.clone(), &only);

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use thinkd::event::draft::{InputKind, Part};
+use thinkd::event::draft::{Draft, InputKind, Part};
 use thinkd::event::fact::set::Submodule;
+use thinkd::event::request::FromClient;
 use thinkd::log::blob::Blob;
 use thinkd::log::options::Options;
 use thinkd::log::query::Query;
@@ -18,7 +19,9 @@ use thinkd::recall::options;
 use thinkd::runtime::fork::NewFork;
 use thinkd::runtime::ground::Ground;
 use thinkd::runtime::handle::Runtime;
+use thinkd::runtime::requests::client::Asked;
 use thinkd::runtime::turns::input::InputContent;
+use thinkd::session::client_tools::ClientCall;
 use thinkd::session::handle::{Error, Session, Sessions};
 use thinkd::session::kinds::Kinds;
 use thinkd::session::right::{Right, may};
@@ -26,6 +29,7 @@ use thinkd::thread::history;
 use thinkd::thread::new_thread::NewThread;
 use thinkd::tools::catalogue::{self, Chosen};
 use thinkd::tools::supplies::Supplies;
+use thinkd::tools::toolbox::client::Offer;
 use thinkd::words::id::{self, Name, Space, ThreadId};
 use thinkd::words::principal::{Credential, Principal, Role};
 
@@ -35,6 +39,21 @@ use crate::support::*;
 async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
     let (thread, name) = (ThreadId::default(), Name::parse("nobody").unwrap());
     let said = InputContent::Parts(InputKind::Message, vec![Part::Text("hi".to_owned())]);
+    let again = said.clone();
+    let offer = Offer {
+        tools: Vec::new(),
+        must: Vec::new(),
+        one_at_a_time: false,
+        wait_ms: 1,
+    };
+    let call = ClientCall(Asked {
+        request: id::fresh(),
+        thread: thread.clone(),
+        seq: 1,
+        turn: 1,
+        is_open: true,
+    });
+    let results = Draft::cancel(&thread, 1).preview();
     let blob = Blob {
         mime: "image/png".to_owned(),
         bytes: Bytes::from_static(b"bytes"),
@@ -93,6 +112,45 @@ async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
             speak,
             "submit",
             session.submit(thread.clone(), None, said, None).await.err(),
+        ),
+        (
+            speak,
+            "submit_from",
+            session
+                .submit_from(thread.clone(), None, again, FromClient::default())
+                .await
+                .err(),
+        ),
+        (
+            speak,
+            "offer",
+            session.offer(&offer, "client".into(), None).await.err(),
+        ),
+        (
+            speak,
+            "client_call",
+            session.client_call(id::fresh(), "client").await.err(),
+        ),
+        (
+            speak,
+            "client_results",
+            session.client_results(&call).await.err(),
+        ),
+        (
+            speak,
+            "give_results",
+            session
+                .give_results(&call, &FromClient::default())
+                .await
+                .err(),
+        ),
+        (
+            speak,
+            "give_again",
+            session
+                .give_again(&results, &FromClient::default())
+                .await
+                .err(),
         ),
         (
             read,
@@ -207,9 +265,9 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
     let space = Space::default();
     for (role, acts_allowed) in [
         (Role::Viewer, 20),
-        (Role::Member, 32),
-        (Role::Operator, 35),
-        (Role::Admin, 37),
+        (Role::Member, 38),
+        (Role::Operator, 41),
+        (Role::Admin, 43),
     ] {
         let session = sessions.open(Principal {
             space: space.clone(),

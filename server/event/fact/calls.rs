@@ -94,7 +94,8 @@ pub struct Outcome<'a> {
     pub intent: Option<&'a Value>,
     /// The number of messages it sent.
     pub sent: u64,
-    /// The approval without which it would not have run.
+    /// The approval without which it would not have run; of a client's tool the event that asked the
+    /// client.
     pub approval: Option<&'a str>,
     /// The statements that it returned, of a recall.
     pub recalled: Vec<&'a str>,
@@ -319,7 +320,8 @@ impl<'a> Outcome<'a> {
             "intent?" => "object",
             /// the number of messages it sent
             "sent?" => "number",
-            /// the approval without which it would not have run
+            /// the approval without which it would not have run; of a client's tool the event that
+            /// asked the client
             "approval_id?" => "string",
         );
         let mut failed = spec!(

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::client::Offered;
 use super::family::{Byline, Declared, Family, Piece, Plain, Role};
 use super::set;
 use crate::draft::{Draft, InputKind, Part, tags};
@@ -62,6 +63,8 @@ pub struct Input<'a> {
     pub mark: Option<Mark>,
     /// Its effect on a running turn, in a word, where it has one of its own.
     pub policy: Option<&'a str>,
+    /// The tools that the client offers with it.
+    pub offered: Option<Offered>,
     /// The content.
     pub content: Content<'a>,
 }
@@ -117,6 +120,10 @@ impl<'a> Input<'a> {
             "user?" => "string",
             /// the question that it answers
             "question_id?" => "string",
+            /// SHA-256 of the tools that the client offers with it: GET /blobs/{client_tools}
+            "client_tools?" => "string",
+            /// the mark of that client
+            "client?" => "string",
         )]
     }
 
@@ -150,6 +157,13 @@ impl<'a> Input<'a> {
             answers,
             mark,
             policy: raw.value(POLICY),
+            offered: raw
+                .text("client_tools")
+                .zip(raw.text("client"))
+                .map(|(tools, client)| Offered {
+                    tools: tools.to_owned(),
+                    client: client.to_owned(),
+                }),
             content,
         })
     }
@@ -178,6 +192,7 @@ impl<'a> Input<'a> {
             None => draft,
         };
         let draft = draft.with_policy(self.policy);
+        let draft = draft.offering(self.offered.as_ref());
         if answers {
             draft.tagged([tag::ANSWER, tag::OVERRULES])
         } else {
@@ -365,6 +380,7 @@ impl Draft {
                 answers: None,
                 mark: None,
                 policy: None,
+                offered: None,
                 content,
             }
             .encode(thread)
@@ -391,6 +407,13 @@ impl Draft {
     #[must_use]
     pub fn with_policy(self, policy: Option<&str>) -> Self {
         self.tagged(policy.map(|word| format!("{POLICY}{word}")))
+    }
+
+    /// The same input with the tools that its client offers, if it offers any.
+    #[must_use]
+    pub fn offering(self, offered: Option<&Offered>) -> Self {
+        self.payload_some("client_tools", offered.map(|it| it.tools.as_str()))
+            .payload_some("client", offered.map(|it| it.client.as_str()))
     }
 
     /// A named trigger. `payload` is the caller's; a `text` is added where it has none.
@@ -467,6 +490,14 @@ pub(super) fn examples(thread: &ThreadId, name: &Name) -> Vec<Draft> {
             .into_iter()
             .map(|draft| draft.with_policy(Some(STEER))),
     );
+    let offered = Offered {
+        tools: "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a".into(),
+        client: "0f1e2d3c4b5a69788796a5b4c3d2e1f0".into(),
+    };
+    let with_tools = vec![Part::Text("Is it cold in Bern?".into())];
+    let with_tools = Draft::input(thread, InputKind::Message, with_tools, None, Uuid::nil());
+    let offering = |draft: Draft| draft.offering(Some(&offered));
+    drafts.extend(with_tools.into_iter().map(offering));
     let payload = Payload::from_iter([("day".to_owned(), "Monday".into())]);
     drafts.push(Draft::trigger(thread, name, payload.clone(), Some("ada")));
     drafts.push(Draft::scheduled(

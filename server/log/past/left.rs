@@ -53,13 +53,14 @@ impl dyn Store + '_ {
         let is_its = |it: &TimerRow| matches!(Purpose::of(&it.name), Purpose::Own(_));
         let requests = self.requests_of(space, &row.thread).await?;
         let is_question = |it: &RequestRow| it.state == RequestState::Question;
+        let is_approval = |it: &RequestRow| !is_question(it) && it.state != RequestState::Client;
         let state = &row.state;
         let has = [
             timers.iter().any(is_its),
             !state.watches.is_empty(),
             !state.gathers.is_empty(),
             requests.iter().any(is_question),
-            requests.iter().any(|it| !is_question(it)),
+            requests.iter().any(is_approval),
             state.subthreads > 0,
         ];
         let kinds = LEFT.into_iter().zip(has).filter(|(_, has)| *has);

@@ -1,5 +1,6 @@
 //! Requests to people: tool calls that wait for a verdict, those that were granted and have no
-//! result yet, and questions that are open. A settled request has no row; the log has it.
+//! result yet, and questions that are open; and the calls that wait for their client. A settled
+//! request has no row; the log has it.
 
 use serde_json::Value;
 
@@ -106,6 +107,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
             String::new(),
         ),
         Fact::Result(it) => over(it.approval?),
+        Fact::ClientCall(it) => put(it.request, event.seq, RequestState::Client, asked()),
         Fact::Question(it) => put(it.question, event.seq, RequestState::Question, asked()),
         Fact::Answer(it) => over(it.question),
         Fact::Input(it) => over(it.answers?),

@@ -65,6 +65,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         call_id: call_id.to_owned(),
         tool: None,
         server: None,
+        client: None,
         turn,
         trial: None,
     };
@@ -87,6 +88,15 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
             until(it.expires, parked)
         }
         Fact::ApprovalVerdict(it) => over(it.approval),
+        Fact::ClientCall(it) => {
+            let parked = Parked {
+                tool: Some(it.tool.to_owned()),
+                client: Some(it.client.to_owned()),
+                ..parked(it.request, it.call_id, it.turn)
+            };
+            until(it.expires, parked)
+        }
+        Fact::Result(it) => over(it.approval?),
         Fact::Question(it) => {
             let parked = Parked {
                 server: it.server.map(str::to_owned),

@@ -82,7 +82,7 @@ impl ModelClient {
 
 /// Keeps a tool although it was refused: without it there is no answer.
 fn is_kept(choice: &ToolChoice, tool: &str) -> bool {
-    tool == REPLY || matches!(choice, ToolChoice::Only(only) if only == tool)
+    tool == REPLY || matches!(choice, ToolChoice::Only(only) if only.iter().any(|it| it == tool))
 }
 
 /// The tools of a question without those that a failure names, and those; none where it names none that can be left out.

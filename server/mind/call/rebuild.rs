@@ -213,7 +213,10 @@ impl ModelClient {
         let has_prompt = view.get("prompt").is_some_and(|prompt| !prompt.is_null());
         let tools: Vec<ToolSpec> =
             serde_json::from_str(&self.kept(space, view, "tools").await?).unwrap_or_default();
-        let only = text(view, "only");
+        let only: Vec<String> = match &view["only"] {
+            Value::String(name) => vec![name.clone()],
+            names => serde_json::from_value(names.clone()).unwrap_or_default(),
+        };
         Ok(Question {
             who: who(record, view),
             purpose: "",
@@ -227,7 +230,10 @@ impl ModelClient {
             },
             own: self.own_events(space, record, view).await?,
             tools: ToolSpecs::new(tools),
-            choice: only.map_or(ToolChoice::Auto, |name| ToolChoice::Only(name.to_owned())),
+            choice: match only.is_empty() {
+                true => ToolChoice::Auto,
+                false => ToolChoice::Only(only),
+            },
             tier: match text(view, "tier") {
                 Some("high") => Tier::High,
                 _ => Tier::Low,

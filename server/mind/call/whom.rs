@@ -20,8 +20,9 @@ impl Question {
     pub(super) fn offered(&self) -> Arc<[ToolSpec]> {
         match &self.choice {
             ToolChoice::Auto => self.tools.list.clone(),
-            ToolChoice::Only(name) => {
-                let only = self.tools.list.iter().filter(|tool| tool.name == *name);
+            ToolChoice::Only(names) => {
+                let tools = self.tools.list.iter();
+                let only = tools.filter(|tool| names.contains(&tool.name));
                 only.cloned().collect()
             }
         }

@@ -36,6 +36,7 @@ use thinkd_model::provider::Tier;
 use thinkd_tasks::share::Processors;
 use thinkd_thread::history;
 use thinkd_thread::settings::{Language, Settings};
+use thinkd_tools::toolbox::client::ClientTools;
 use thinkd_tools::toolbox::{Toolbox, Tools};
 use thinkd_words::budget::Budget;
 use thinkd_words::failure::{Failure, FailureKind, Who};
@@ -89,6 +90,8 @@ pub struct Driver {
     pub submodules: Vec<SubmoduleRow>,
     /// The settings that the thread was created with.
     pub settings: Settings,
+    /// The tools that the client offered with the batch.
+    pub client: Option<ClientTools>,
     /// The thread above.
     pub parent: Option<ThreadId>,
     /// Stops it.
@@ -194,9 +197,11 @@ impl Driver {
             // A process goes on by words alone: those say nothing of what it can.
             Language::Auto => !self.settings.is_process() && (repair || self.turn.calls_no_tools()),
         };
+        let tools = self.toolbox().await?;
         let deciding = Deciding {
             client: self.mind.client.clone(),
-            tools: self.toolbox().await?,
+            must: self.must(round, &tools),
+            tools,
             place: self.place.clone(),
             batch: self.turn.batch().to_vec(),
             joined: self.turn.joined().to_vec(),
@@ -280,7 +285,17 @@ impl Driver {
             self.write(told).await?;
         }
         let most = self.mind.client.tools_most(&Who::Decision, self.tier());
+        if let Some(client) = &self.client {
+            return Ok(shelf.offering(&space, most, client));
+        }
         Ok(most.map_or_else(|| shelf.now(&space), |most| shelf.within(&space, most)))
+    }
+
+    /// Returns the tools of which the client wants one called, as the model is told of them: by the
+    /// first answer of the turn.
+    fn must(&self, round: u64, tools: &Toolbox) -> Vec<String> {
+        let client = self.client.as_ref().filter(|_| round == 0);
+        client.map_or_else(Vec::new, |client| tools.told_as(&client.offer.must))
     }
 
     /// ③ ④ Ends the turn with its consequences; beside it the submodules hear the decision.
@@ -350,7 +365,8 @@ impl Driver {
         self.stored(&stored);
         metrics::counter!("thinkd_turns_total", "outcome" => outcome.as_str()).increment(1);
         let follows_up = self.mind.options.follow_up && !self.submodules.is_empty();
-        if outcome == TurnOutcome::Done && follows_up {
+        // The submodules hear what came of the calls of the client, too.
+        if outcome == TurnOutcome::Done && follows_up && !ahead.waits_for_client() {
             self.follow_up();
         }
         Ok(outcome)

@@ -75,6 +75,7 @@ impl Granted {
             call_id: grant.call_id,
             tool: Some(grant.tool),
             server: None,
+            client: None,
             turn,
             trial: None,
         }

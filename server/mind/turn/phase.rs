@@ -221,6 +221,11 @@ impl Turn {
                 question: *question,
             };
         }
+        // The client has its part to do: the results begin the next turn, in which the decision
+        // sees all that this round brings back.
+        if last.waits() {
+            return closing(TurnOutcome::Done);
+        }
         // It says and does once more what it has said and done: nothing new comes of it.
         let earlier = &self.rounds[..self.rounds.len() - 1];
         if last.replies() && earlier.iter().any(|round| round.is_like(last)) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
 use thinkd_recall::finder::Recall;
 
 /// The settings of recalls in turns.
@@ -26,7 +27,8 @@ impl Recalling {
 }
 
 /// Returns true if an event of a batch asks for something that could be held: words of a thread to
-/// itself, to go on, do not.
+/// itself, to go on, do not, and results of calls that a client ran do not.
 pub fn asks(event: &Event) -> bool {
-    event.is_visible() && !event.is_thought() && !event.text().trim().is_empty()
+    let goes_on = event.is_thought() || matches!(event.fact(), Fact::ClientResults(_));
+    event.is_visible() && !goes_on && !event.text().trim().is_empty()
 }

@@ -35,6 +35,8 @@ pub(super) struct Call {
     pub done: bool,
     /// The decision should read its result.
     pub back: bool,
+    /// True if it waits for the client, which runs it.
+    pub waits: bool,
     /// True if it failed by unreadable arguments, or by the name of no tool.
     pub unread: bool,
 }
@@ -64,6 +66,7 @@ impl Round {
             },
             done: false,
             back: call.brings_back,
+            waits: false,
             unread: false,
         };
         Self {
@@ -82,6 +85,11 @@ impl Round {
     pub fn replies(&self) -> bool {
         let is_reply = |call: &Call| call.pending.tool == REPLY && !call.back;
         self.calls.iter().any(is_reply)
+    }
+
+    /// True if one of its calls waits for the client.
+    pub fn waits(&self) -> bool {
+        self.calls.iter().any(|call| call.waits)
     }
 
     /// True if it made the same calls.

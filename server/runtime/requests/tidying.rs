@@ -30,7 +30,7 @@ impl Requests {
         let has_ended = owner.status.is_final();
         for row in rows {
             match row.state {
-                RequestState::Approval | RequestState::Question
+                RequestState::Approval | RequestState::Question | RequestState::Client
                     if has_ended && !row.is_of_trial() =>
                 {
                     let withdrawn = Settled::Withdrawn {
@@ -49,6 +49,7 @@ impl Requests {
                 }
                 RequestState::Approval
                 | RequestState::Question
+                | RequestState::Client
                 | RequestState::Granted
                 | RequestState::Started => {}
             }

@@ -2,12 +2,14 @@
 //! and the turn's beginning or resumption.
 
 use super::Turns;
+use super::client::offered;
 use crate::ground::Ground;
 use crate::mailbox::each_after;
 use thinkd_event::condition::{Condition, RequestState};
 use thinkd_event::draft::Draft;
 use thinkd_event::envelope::Event;
 use thinkd_event::fact::Fact;
+use thinkd_event::fact::client::Offered;
 use thinkd_event::fact::turn::Started;
 use thinkd_event::timer::Purpose;
 use thinkd_log::error::StoreError;
@@ -86,14 +88,14 @@ pub(super) struct Batch {
 }
 
 impl Turns {
-    /// Returns the turn that was begun and not ended, as far as it came; cancelled, if its thread
-    /// has ended.
+    /// Returns the turn that was begun and not ended, as far as it came, and the tools that a client
+    /// offered with its batch; cancelled, if its thread has ended.
     pub(super) async fn open_turn(
         &self,
         space: &Space,
         row: &ThreadRow,
         settings: &Settings,
-    ) -> Result<Option<Turn>, StoreError> {
+    ) -> Result<Option<(Turn, Option<Offered>)>, StoreError> {
         if row.status != Status::Thinking && !row.is_cut_off() {
             return Ok(None);
         }
@@ -104,13 +106,14 @@ impl Turns {
             ..
         } = &self.ground;
         let mut turn: Option<Turn> = None;
-        let (mut granted, mut thoughts) = (Vec::new(), Vec::new());
+        let (mut granted, mut thoughts, mut offers) = (Vec::new(), Vec::new(), Vec::new());
         // Cancels between the messages and the beginning of their turn.
         let mut cancels = Vec::new();
         let number = row.turn;
         each_after(&**store, space, row, Show::All, |event| {
             granted.extend(Granted::by(&event));
             thoughts.extend(event.is_thought().then_some(event.seq));
+            offers.extend(offered(&event).map(|it| (event.seq, it)));
             match &mut turn {
                 Some(turn) => turn.apply(&event),
                 None => {
@@ -134,10 +137,11 @@ impl Turns {
         }
         granted.retain(|it| turn.batch().contains(&it.verdict));
         let of_thought = turn.batch().first().is_some_and(|it| thoughts.contains(it));
-        Ok(Some(
-            turn.of_thought(of_thought)
-                .granting(self.not_run(space, row, granted).await?),
-        ))
+        offers.retain(|(seq, _)| turn.batch().contains(seq));
+        let turn = turn
+            .of_thought(of_thought)
+            .granting(self.not_run(space, row, granted).await?);
+        Ok(Some((turn, offers.pop().map(|(_, offered)| offered))))
     }
 
     /// Returns the granted calls that have no result yet: an interrupted turn leaves its batch to

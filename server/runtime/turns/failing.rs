@@ -91,7 +91,7 @@ impl Turns {
             return Ok(Vec::new());
         };
         let settings = Settings::of(&row.settings);
-        let Some(turn) = self.open_turn(space, &row, &settings).await? else {
+        let Some((turn, _)) = self.open_turn(space, &row, &settings).await? else {
             return Ok(Vec::new());
         };
         let tools = self.ground.mind.tools.of(&settings);

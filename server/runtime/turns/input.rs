@@ -5,13 +5,14 @@ use uuid::Uuid;
 
 use crate::ground::Ground;
 use crate::refused::{Refused, too_many_threads};
+use crate::requests::client::ended_by_words;
 use crate::requests::{Reply, checked_answer, has_expired};
 use thinkd_event::condition::{Condition, RequestState};
 use thinkd_event::draft::{Draft, InputKind, Part};
 use thinkd_event::envelope::{Event, Payload};
 use thinkd_event::fact::Fact;
 use thinkd_event::fact::input::Mark;
-use thinkd_event::request::{Parked, Settled};
+use thinkd_event::request::{FromClient, Parked, Settled};
 use thinkd_log::appended::{Append, Appended, Placed};
 use thinkd_log::error::StoreError;
 use thinkd_log::thread_row::ThreadRow;
@@ -39,6 +40,8 @@ pub struct Input {
     pub policy: Option<Policy>,
     /// The content.
     pub content: InputContent,
+    /// The part of it that is about tools that the client runs itself.
+    pub client: FromClient,
 }
 
 /// The content of an input.
@@ -161,6 +164,12 @@ impl Inbox {
             drafts = answering(drafts, &parked.id);
             drafts.push(result_of(&parked, thread, &reply, user.as_deref()));
         }
+        let ground = (
+            &*self.0.store,
+            space,
+            self.0.options.tool_limits.output_bytes,
+        );
+        drafts.extend(ended_by_words(ground, thread, &input.client).await?);
         if event_id.is_none() {
             // Nobody asked for these ids, so the store need not look whether it has them.
             drafts.iter_mut().for_each(|draft| draft.event_id = None);
@@ -356,12 +365,13 @@ pub(crate) fn drafts_of(
         user,
         policy,
         content,
+        client,
         ..
     }: &Input,
     id: Uuid,
 ) -> Vec<Draft> {
     let with_policy = |draft: Draft| draft.with_policy(policy.map(Policy::as_str));
-    match content.clone() {
+    let mut drafts: Vec<Draft> = match content.clone() {
         InputContent::Parts(kind, parts) => {
             let drafts = Draft::input(thread, kind, parts, user.as_deref(), id);
             drafts.into_iter().map(with_policy).collect()
@@ -377,7 +387,11 @@ pub(crate) fn drafts_of(
             vec![Draft::trigger(thread, &name, payload, user.as_deref()).with_id(id)]
         }
         InputContent::Made(drafts) => drafts,
+    };
+    if let Some(last) = drafts.pop() {
+        drafts.push(last.offering(client.offered.as_ref()));
     }
+    drafts
 }
 
 /// Returns an input with its last part, which wakes the thread, as the answer to a question.

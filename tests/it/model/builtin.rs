@@ -55,7 +55,7 @@ async fn the_offline_model_says_what_it_is_and_what_it_heard() {
     );
     // Restricted to `reply`, and without tools.
     let only = Request {
-        choice: ToolChoice::Only("reply".to_owned()),
+        choice: ToolChoice::Only(vec!["reply".to_owned()]),
         ..request("#1 [x] user: hi")
     };
     assert_eq!(ask(&Offline::new(), &only).await.1.unwrap().calls.len(), 1);

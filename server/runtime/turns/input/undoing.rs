@@ -79,6 +79,9 @@ impl Turns {
             Fact::ApprovalPending(pending) if is_own(pending.turn) => {
                 Some(format!("a call of {} was proposed to people", pending.tool))
             }
+            Fact::ClientCall(call) if is_own(call.turn) => {
+                Some(format!("the client was asked to run {}", call.tool))
+            }
             Fact::Result(result) if is_own(result.turn) && result.sent > 0 => {
                 Some("it has sent messages to other threads".to_owned())
             }
