@@ -22,6 +22,9 @@ with_defaults! {
         /// Headers that mark a small question beside the conversation: a title, tags, a completion
         /// of a line that is being typed.
         pub side_call_headers: Vec<String> = vec!["x-openwebui-task".into()],
+        /// Longest time that a call of a client's own tool waits for its result, in milliseconds:
+        /// then it fails, and the turn goes on.
+        pub client_tool_ms: u64 = 3_600_000,
         /// Beginnings of a last message that mark the same.
         pub side_calls: Vec<String> = vec!["### Task:".into()],
     }

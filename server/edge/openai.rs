@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderMap, HeaderName};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::stream;
@@ -23,10 +23,11 @@ use super::limits::ms;
 use super::problem::{Problem, Slug};
 use super::stay::{Notice, Stay};
 use super::stream_limits::StreamPermit;
-use conversation::{Asked, Place, place};
+use form::{DONE, Head, Whole, sse};
 use hang_up::HungUp;
 use marks::Scope;
-use reply::{Next, Reply, Used};
+use place::{Asked, Place};
+use reply::{End, Next, Reply};
 use request::{Chat, Piece};
 use thinkd_session::handle::Session;
 use thinkd_words::id::{self, ThreadId};
@@ -35,13 +36,17 @@ use thinkd_words::time;
 
 mod conversation;
 pub mod errors;
+mod form;
 mod hang_up;
 mod marks;
 mod named;
+mod place;
 mod reply;
 mod request;
+mod results;
 mod steering;
 mod telling;
+mod tools;
 mod turns;
 
 /// The model of conversations of their own; before a `/`, of a thread.
@@ -50,8 +55,6 @@ const MODEL: &str = "thinkd";
 pub const THREAD: HeaderName = HeaderName::from_static("x-thinkd-thread");
 /// The number of tries of OpenAI's own clients before this one.
 const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
-/// A proxy that compresses a stream holds it back until there is enough.
-const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// Bytes of an id that a client gives.
 const ID_MAX: usize = 512;
 /// Members of `metadata` that name a conversation.
@@ -167,7 +170,10 @@ async fn placed(
     edge: Arc<Edge>,
     (chat, asked): (Chat, Asked),
 ) -> Result<(Chat, Place, HungUp), Problem> {
-    let place = place(&session, &edge, &chat, &asked).await?;
+    let place = match chat.said.is_empty() {
+        true => results::place(&session, &chat, &asked).await?,
+        false => conversation::place(&session, &edge, &chat, &asked).await?,
+    };
     let hung_up = HungUp::new(&session, &edge, &place);
     Ok((chat, place, hung_up))
 }
@@ -279,78 +285,11 @@ async fn side_call(session: &Session, edge: Arc<Edge>, chat: Chat) -> Result<Res
         ];
         return Ok(sse(Body::from(text.concat())));
     }
-    Ok(axum::Json(head.whole(json!(answer), None, (Used::default(), true))).into_response())
-}
-
-/// Returns the reason for which an answer ended: its end, or that of its turn.
-const fn finish(is_whole: bool) -> &'static str {
-    match is_whole {
-        true => "stop",
-        false => "length",
-    }
-}
-
-/// The end of a stream.
-const DONE: &str = "data: [DONE]\n\n";
-
-/// The members that all pieces of an answer have.
-struct Head {
-    id: Uuid,
-    created: i64,
-    model: String,
-}
-
-impl Head {
-    fn new(chat: &Chat, place: &Place) -> Self {
-        Self {
-            id: place.event_id,
-            created: time::now().seconds(),
-            model: chat.request.model.clone(),
-        }
-    }
-
-    fn id(&self) -> String {
-        format!("chatcmpl-{}", self.id.simple())
-    }
-
-    fn whole(&self, content: Value, remarks: Option<String>, end: (Used, bool)) -> Value {
-        let (used, is_whole) = end;
-        let mut message = json!({ "role": "assistant", "content": content, "refusal": null });
-        if let Some(remarks) = remarks {
-            message["reasoning_content"] = remarks.into();
-        }
-        let choice = json!({ "index": 0, "message": message, "logprobs": null, "finish_reason": finish(is_whole) });
-        json!({
-            "id": self.id(), "object": "chat.completion", "created": self.created, "model": self.model,
-            "choices": [choice], "usage": used.shown(),
-        })
-    }
-
-    fn piece(&self, delta: Value, finish: Option<&str>) -> String {
-        let choice =
-            json!({ "index": 0, "delta": delta, "logprobs": null, "finish_reason": finish });
-        self.line(json!([choice]), None)
-    }
-
-    fn line(&self, choices: Value, usage: Option<Value>) -> String {
-        let mut chunk = json!({
-            "id": self.id(), "object": "chat.completion.chunk", "created": self.created, "model": self.model,
-            "choices": choices,
-        });
-        if let Some(usage) = usage {
-            chunk["usage"] = usage;
-        }
-        format!("data: {chunk}\n\n")
-    }
-}
-
-fn sse(body: Body) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, "text/event-stream"),
-        (header::CACHE_CONTROL, "no-store, no-transform"),
-        (UNBUFFERED, "no"),
-    ];
-    (headers, body).into_response()
+    let whole = Whole {
+        content: answer,
+        ..Whole::default()
+    };
+    Ok(axum::Json(head.whole(whole, End::default())).into_response())
 }
 
 /// An answer on its way.
@@ -389,12 +328,13 @@ impl Answering {
     /// Returns the answer as a whole.
     async fn whole(mut self) -> Result<Response, Problem> {
         let limit_ms = self.edge.limits.wait_ms;
-        let (mut content, mut remarks) = (String::new(), String::new());
+        let (mut answer, mut remarks) = (Whole::default(), String::new());
         let read = async {
             loop {
                 match self.next().await? {
-                    Next::Words(words) => content.push_str(&words),
+                    Next::Words(words) => answer.content.push_str(&words),
                     Next::Remark(remark) => remarks.push_str(&remark),
+                    Next::Call(_, call) => answer.calls.push(call),
                     Next::Over(how) => {
                         self.hung_up.is_over();
                         return how;
@@ -402,18 +342,18 @@ impl Answering {
                 }
             }
         };
-        let used = tokio::time::timeout(ms(limit_ms), read).await;
-        let Ok(used) = used else {
+        let end = tokio::time::timeout(ms(limit_ms), read).await;
+        let Ok(end) = end else {
             self.hung_up.is_over();
             let detail = format!(
                 "the turn takes longer than {limit_ms} ms (limits.wait_ms) and goes on: ask for a stream, or read its answer in the log"
             );
             return Err(Problem::new(Slug::TurnFailed, detail));
         };
-        let used = used?;
+        let end = end?;
         let remarks = self.edge.doors.remarks.then_some(remarks);
-        let remarks = remarks.filter(|text| !text.is_empty());
-        let whole = self.head.whole(json!(content), remarks, used);
+        answer.remarks = remarks.filter(|text| !text.is_empty());
+        let whole = self.head.whole(answer, end);
         Ok(axum::Json(whole).into_response())
     }
 
@@ -453,10 +393,11 @@ impl Answering {
         Some(match next {
             Ok(Next::Words(words)) => self.head.piece(json!({ "content": words }), None),
             Ok(Next::Remark(text)) => self.head.piece(json!({ "reasoning_content": text }), None),
-            Ok(Next::Over(Ok((used, is_whole)))) => {
+            Ok(Next::Call(index, call)) => self.head.call(index, &call),
+            Ok(Next::Over(Ok(end))) => {
                 self.end();
-                let usage = usage.then(|| self.head.line(json!([]), Some(used.shown())));
-                let last = self.head.piece(json!({}), Some(finish(is_whole)));
+                let usage = usage.then(|| self.head.line(json!([]), Some(end.used.shown())));
+                let last = self.head.piece(json!({}), Some(end.finish.as_str()));
                 format!("{last}{}{DONE}", usage.unwrap_or_default())
             }
             Ok(Next::Over(Err(problem))) => {

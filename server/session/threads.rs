@@ -51,8 +51,8 @@ impl Session {
         content: InputContent,
         policy: Option<Policy>,
     ) -> Result<(Received, Vec<Placed>), Error> {
-        let client = FromClient::default();
-        self.submit_from(thread, event_id, content, client).await
+        let manner = (policy, FromClient::default());
+        self.submit_from(thread, event_id, content, manner).await
     }
 
     /// The same, of a client that offers tools or was asked to run some.
@@ -61,7 +61,7 @@ impl Session {
         thread: ThreadId,
         event_id: Option<Key>,
         content: InputContent,
-        client: FromClient,
+        (policy, client): (Option<Policy>, FromClient),
     ) -> Result<(Received, Vec<Placed>), Error> {
         let turns = &self.kinds(Right::Speak)?.turns;
         let input = Input {

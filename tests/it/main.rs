@@ -18,6 +18,7 @@ mod browsers;
 mod busy;
 mod cancel;
 mod cheap;
+mod client_tools;
 mod clock;
 mod code;
 mod command;

@@ -12,11 +12,11 @@ const PATH: &str = "/v1/chat/completions";
 
 /// A client's side of a conversation.
 #[derive(Clone)]
-struct Client {
-    model: String,
-    messages: Vec<Value>,
+pub struct Client {
+    pub model: String,
+    pub messages: Vec<Value>,
     headers: Vec<(&'static str, String)>,
-    user: Option<&'static str>,
+    pub user: Option<&'static str>,
 }
 
 /// An answer, and the thread it came from.
@@ -28,7 +28,7 @@ struct Said {
 }
 
 impl Client {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             model: "thinkd".into(),
             messages: Vec::new(),
@@ -37,7 +37,7 @@ impl Client {
         }
     }
 
-    fn of(thread: &str) -> Self {
+    pub fn of(thread: &str) -> Self {
         let model = format!("thinkd/{thread}");
         Self {
             model,
@@ -45,19 +45,19 @@ impl Client {
         }
     }
 
-    fn header(mut self, name: &'static str, value: &str) -> Self {
+    pub fn header(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.to_owned()));
         self
     }
 
-    fn adds(mut self, role: &str, content: impl Into<Value>) -> Self {
+    pub fn adds(mut self, role: &str, content: impl Into<Value>) -> Self {
         let content = content.into();
         self.messages
             .push(json!({ "role": role, "content": content }));
         self
     }
 
-    fn request(&self, app: &App, more: Value) -> reqwest::RequestBuilder {
+    pub fn request(&self, app: &App, more: Value) -> reqwest::RequestBuilder {
         let mut body = json!({ "model": self.model, "messages": self.messages });
         if let Some(user) = self.user {
             body["user"] = user.into();
@@ -71,7 +71,7 @@ impl Client {
         })
     }
 
-    async fn send(&self, app: &App, more: Value) -> (u16, Value, String) {
+    pub async fn send(&self, app: &App, more: Value) -> (u16, Value, String) {
         let sent = self.request(app, more).send();
         let response = within("the answer of the door", sent).await.unwrap();
         let thread = response.headers().get("x-thinkd-thread");
@@ -99,7 +99,7 @@ impl Client {
         said
     }
 
-    async fn is_refused(&self, app: &App, more: Value, status: u16) -> Value {
+    pub async fn is_refused(&self, app: &App, more: Value, status: u16) -> Value {
         let (got, body, _) = self.send(app, more).await;
         assert_eq!(got, status, "{body}");
         let error = &body["error"];
@@ -112,7 +112,7 @@ impl Client {
 }
 
 /// The pieces of a streamed answer, and its last line.
-async fn pieces(response: reqwest::Response) -> (Vec<Value>, bool) {
+pub async fn pieces(response: reqwest::Response) -> (Vec<Value>, bool) {
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     let text = within("the stream", response.text()).await.unwrap();
     let lines = text.lines().filter_map(|line| line.strip_prefix("data: "));
@@ -126,7 +126,7 @@ async fn pieces(response: reqwest::Response) -> (Vec<Value>, bool) {
     )
 }
 
-fn words_of(pieces: &[Value]) -> String {
+pub fn words_of(pieces: &[Value]) -> String {
     let words = pieces
         .iter()
         .filter_map(|it| it["choices"][0]["delta"]["content"].as_str());
@@ -589,12 +589,13 @@ on_both!(
         (Client::new().adds("user", "  "), none.clone(), 400, "empty-input", "messages[0]"),
         (hi().adds("assistant", "ho"), none.clone(), 400, "empty-input", "messages[1]"),
         (hi().adds("king", "ho"), none.clone(), 400, "invalid-frame", "messages[1].role"),
-        (hi().adds("tool", "4"), none.clone(), 422, "unprocessable", "messages[1]"),
+        (hi().adds("tool", "4"), none.clone(), 400, "invalid-frame", "messages[1].tool_call_id"),
         (hi().adds("user", json!(4)), none.clone(), 400, "invalid-frame", "messages[1].content"),
         (hi(), json!({ "messages": 4 }), 400, "invalid-frame", "messages"),
         (hi(), json!({ "n": 2 }), 422, "unprocessable", "n"),
         (hi(), json!({ "stream": "yes" }), 400, "invalid-frame", "stream"),
-        (hi(), json!({ "tools": [{ "type": "function", "function": { "name": "f" } }] }), 422, "unprocessable", "tools"),
+        (hi(), json!({ "functions": [{ "name": "f" }] }), 422, "unprocessable", "functions"),
+        (hi(), json!({ "tools": [{ "type": "custom", "custom": { "name": "f" } }] }), 422, "unprocessable", "tools[0].type"),
         (hi(), json!({ "response_format": { "type": "yaml" } }), 400, "invalid-frame", "response_format"),
         (Client::new().adds("user", json!([{ "type": "image_url", "image_url": { "url": "http://10.0.0.1/x.png" } }])), none.clone(), 400, "invalid-frame", "messages[0].content[0]"),
         (Client::new().adds("user", "x".repeat(70_000)), none.clone(), 400, "text-too-large", "messages"),

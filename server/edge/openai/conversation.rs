@@ -4,16 +4,19 @@
 
 use uuid::Uuid;
 
-use super::marks::{Scope, marks};
+use super::marks::{marks, of_client};
+use super::place::{Asked, Place, said_before};
 use super::request::{Chat, Exchange};
 use super::steering;
-use super::telling::parts;
-use super::turns::{Turn, turn_about};
+use super::telling::{from_client, parts};
+use super::tools::request_of;
+use super::turns::{Turn, Until, turn_about};
 use crate::context::Edge;
 use crate::problem::{Problem, Slug};
 use thinkd_event::draft::Part;
 use thinkd_event::envelope::{Event, TurnOutcome, tag};
 use thinkd_event::fact::input::Mark;
+use thinkd_event::request::FromClient;
 use thinkd_log::appended::Placed;
 use thinkd_log::query::Query;
 use thinkd_runtime::fork::NewFork;
@@ -29,36 +32,6 @@ const SAME: u32 = 64;
 const BACK: usize = 32;
 /// Replies of a named thread among which the client's last answer is looked for.
 const NEWEST: u32 = 50;
-
-/// A message in its place.
-#[derive(Debug)]
-pub struct Place {
-    /// The thread.
-    pub thread: ThreadId,
-    /// The id of the message's last event.
-    pub event_id: Uuid,
-    /// Its position.
-    pub seq: Seq,
-    /// True if no other turn runs before the one about it.
-    pub is_next: bool,
-    /// True if an earlier request said it.
-    pub was_said: bool,
-}
-
-/// The client's ids, and its word that it asks again.
-#[derive(Debug)]
-pub struct Asked {
-    /// The clients that can find the conversation.
-    pub scope: Scope,
-    /// The id that the message is to have.
-    pub event_id: Option<Uuid>,
-    /// True: an earlier request like this got no answer.
-    pub is_retry: bool,
-    /// The thread that the model's name names.
-    pub thread: Option<ThreadId>,
-    /// Its effect on a running turn; none: that of the thread.
-    pub policy: Option<Policy>,
-}
 
 /// The place in which a message is said.
 enum Where {
@@ -128,6 +101,7 @@ pub async fn place(
         asked,
         mark,
         parts,
+        from: from_client(session, chat, asked).await?,
     };
     match found {
         Where::Said(event) => Ok(said_before(&event)),
@@ -158,22 +132,13 @@ pub async fn place(
     }
 }
 
-fn said_before(event: &Event) -> Place {
-    Place {
-        thread: event.thread.clone(),
-        event_id: event.event_id,
-        seq: event.seq,
-        is_next: false,
-        was_said: true,
-    }
-}
-
 /// A message on its way into a thread.
 struct Saying<'a> {
     session: &'a Session,
     asked: &'a Asked,
     mark: Mark,
     parts: Vec<Part>,
+    from: FromClient,
 }
 
 impl Saying<'_> {
@@ -182,7 +147,8 @@ impl Saying<'_> {
     }
 
     async fn within(&self, thread: ThreadId, key: Option<Key>) -> Result<Place, Problem> {
-        let said = (self.session).submit(thread.clone(), key, self.content(), self.asked.policy);
+        let manner = (self.asked.policy, self.from.clone());
+        let said = (self.session).submit_from(thread.clone(), key, self.content(), manner);
         let (received, placed) = said.await?;
         placed_in(thread, &placed, received)
     }
@@ -192,6 +158,7 @@ impl Saying<'_> {
             message: Some(self.content()),
             // Who has not named the thread need not know that it has ended.
             of_ended: self.asked.thread.is_none(),
+            client: self.from.clone(),
             ..fork
         };
         let made = self.session.fork(wish).await?;
@@ -282,7 +249,12 @@ impl Looking<'_> {
             return Ok((there.map_or(Where::New, Where::In), 0));
         };
         let answered = |turn: &Turn| turn.is_answered(&last.answer);
-        let behind = self.behind(&found, answered).await?;
+        let mut behind = self.behind(&found, answered).await?;
+        // Of conversations that are alike so far, the one that made the client's calls is its own.
+        let own = self.called_in().await?;
+        if behind.iter().any(|turn| Some(&turn.thread) == own.as_ref()) {
+            behind.retain(|turn| Some(&turn.thread) == own.as_ref());
+        }
         if !behind.is_empty() {
             return Ok((Where::Behind(self.apart(behind, mark).await?), n));
         }
@@ -305,7 +277,7 @@ impl Looking<'_> {
     ) -> Result<Vec<Behind>, Problem> {
         let mut behind = Vec::new();
         for event in inputs {
-            let turn = turn_about(self.session, event).await?;
+            let turn = turn_about(self.session, event, Until::Exchange).await?;
             if let Some(turn) = turn.filter(&fits) {
                 behind.push(Behind {
                     thread: event.thread.clone(),
@@ -316,6 +288,16 @@ impl Looking<'_> {
             }
         }
         Ok(behind)
+    }
+
+    /// Returns the thread that made the calls of the client's last answer.
+    async fn called_in(&self) -> Result<Option<ThreadId>, Problem> {
+        let Some(request) = self.chat.calls.first().and_then(|id| request_of(id)) else {
+            return Ok(None);
+        };
+        let client = of_client(&self.asked.scope);
+        let call = self.session.client_call(request, &client).await?;
+        Ok(call.map(|call| call.thread().clone()))
     }
 
     /// Returns the same turns, in the order in which the message looks for a free thread. Several
@@ -361,7 +343,7 @@ impl Looking<'_> {
     /// While its turn runs it is not said again; neither is it for a client that asks for the same
     /// answer (`is_retry`), unless that was cut off.
     async fn once_more(&self, event: Event, is_retry: bool) -> Result<Where, Problem> {
-        let turn = turn_about(self.session, &event).await?;
+        let turn = turn_about(self.session, &event, Until::Turn).await?;
         let outcome = turn.and_then(|turn| turn.outcome);
         Ok(match outcome {
             None => Where::Said(event),
@@ -384,7 +366,7 @@ impl Looking<'_> {
             let tag = mark.tag();
             for event in found.iter().filter(|it| it.meta.tags.contains(&tag)) {
                 let exchange = &self.chat.before[first + index];
-                let turn = turn_about(self.session, event).await?;
+                let turn = turn_about(self.session, event, Until::Exchange).await?;
                 let Some(turn) = turn.filter(|turn| turn.is_answered(&exchange.answer)) else {
                     continue;
                 };

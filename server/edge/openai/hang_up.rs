@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::conversation::Place;
+use super::place::Place;
 use crate::context::Edge;
 use thinkd_event::envelope::{Event, tag};
 use thinkd_event::fact::Fact;
@@ -17,36 +17,50 @@ const JOINED: u32 = 64;
 
 /// Stops the turn of a client that hangs up: dropped before the answer is over, and by the last
 /// client that waits for it, it takes the message back, or cancels the turn that has it.
-pub struct HungUp(Option<(Session, Arc<Edge>, ThreadId, Uuid)>);
+pub struct HungUp(Option<(Session, Arc<Edge>, Waiting)>);
+
+/// A message with an answer that a client waits for.
+#[derive(Debug, Clone)]
+struct Waiting {
+    thread: ThreadId,
+    event_id: Uuid,
+    /// True if no other turn ran before the one about it.
+    is_next: bool,
+}
 
 impl HungUp {
     /// A client waits for the answer to a message.
     pub fn new(session: &Session, edge: &Arc<Edge>, place: &Place) -> Self {
-        let (thread, id) = (place.thread.clone(), place.event_id);
-        edge.waiters.join(id);
-        Self(Some((session.clone(), edge.clone(), thread, id)))
+        edge.waiters.join(place.event_id);
+        let waiting = Waiting {
+            thread: place.thread.clone(),
+            event_id: place.event_id,
+            is_next: place.is_next,
+        };
+        Self(Some((session.clone(), edge.clone(), waiting)))
     }
 
     /// The client has its answer.
     pub fn is_over(&mut self) {
-        if let Some((_, edge, _, message)) = self.0.take() {
-            edge.waiters.leave(message);
+        if let Some((_, edge, waiting)) = self.0.take() {
+            edge.waiters.leave(waiting.event_id);
         }
     }
 }
 
 impl Drop for HungUp {
     fn drop(&mut self) {
-        let Some((session, edge, thread, message)) = self.0.take() else {
+        let Some((session, edge, waiting)) = self.0.take() else {
             return;
         };
         // A server that goes leaves the turn to the next one.
-        if !edge.waiters.leave(message) || edge.drain.is_cancelled() {
+        if !edge.waiters.leave(waiting.event_id) || edge.drain.is_cancelled() {
             return;
         }
         let tasks = edge.tasks.clone();
         tasks.spawn(async move {
-            if let Err(error) = stop(&session, &edge, &thread, message).await {
+            if let Err(error) = stop(&session, &edge, &waiting).await {
+                let thread = &waiting.thread;
                 tracing::warn!(%error, %thread, "the turn of a client that hung up goes on");
             }
         });
@@ -57,10 +71,13 @@ impl Drop for HungUp {
 async fn stop(
     session: &Session,
     edge: &Edge,
-    thread: &ThreadId,
-    event_id: Uuid,
+    Waiting {
+        thread,
+        event_id,
+        is_next,
+    }: &Waiting,
 ) -> Result<(), Error> {
-    let Some(event) = session.event(event_id).await? else {
+    let Some(event) = session.event(*event_id).await? else {
         return Ok(());
     };
     let row = session.thread(thread).await?;
@@ -68,7 +85,14 @@ async fn stop(
     if is_over || edge.drain.is_cancelled() {
         return Ok(());
     }
-    match session.withdraw(thread, event_id).await {
+    // Results are not taken back: behind another turn they wait for their own.
+    if matches!(event.fact(), Fact::ClientResults(_)) {
+        return match is_next {
+            true => session.cancel(thread).await.map(drop),
+            false => Ok(()),
+        };
+    }
+    match session.withdraw(thread, *event_id).await {
         Ok(()) => Ok(()),
         Err(_) if is_awaited(session, edge, &event).await? => Ok(()),
         Err(_) => session.cancel(thread).await.map(drop),

@@ -44,6 +44,18 @@ pub fn of_secret(secret: &str) -> String {
     hex(&hash(&[b"thinkd-door", secret.as_bytes()]))
 }
 
+/// The mark of a client for calls that it runs itself: the holder of the key and its `user`, in any
+/// conversation.
+pub fn of_client(scope: &Scope) -> String {
+    let user = scope.user.as_deref();
+    hex(&hash(&[
+        b"thinkd-client",
+        scope.holder.as_bytes(),
+        user.map_or(&b"-"[..], |_| b"+"),
+        user.unwrap_or_default().as_bytes(),
+    ]))
+}
+
 fn of_pieces(pieces: &[Piece]) -> [u8; 32] {
     let each = pieces.iter().map(|piece| match piece {
         Piece::Text(text) => hash(&[b"text", text.as_bytes()]),
@@ -108,6 +120,7 @@ mod tests {
         Exchange {
             said: text(said),
             answer: answer.into(),
+            acts: Vec::new(),
         }
     }
 

@@ -6,9 +6,11 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::tools::shown_id;
 use crate::problem::{Problem, Slug};
 use thinkd_event::envelope::{Event, TurnOutcome};
 use thinkd_event::fact::Fact;
+use thinkd_event::fact::client::ClientCall;
 use thinkd_event::fact::withdrawn::Withdrawn;
 use thinkd_log::hint::{DeltaOutcome, Hint};
 use thinkd_log::query::{Query, Show};
@@ -29,6 +31,67 @@ pub struct Used {
     cached: u64,
 }
 
+/// The end of an answer.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct End {
+    /// The tokens of its calls.
+    pub used: Used,
+    /// Why it ended.
+    pub finish: Finish,
+}
+
+/// The reason for which an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Finish {
+    /// The answer is whole.
+    #[default]
+    Whole,
+    /// The answer was cut off.
+    CutOff,
+    /// The client is to run calls.
+    Calls,
+}
+
+impl Finish {
+    /// The word of this protocol.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Whole => "stop",
+            Self::CutOff => "length",
+            Self::Calls => "tool_calls",
+        }
+    }
+}
+
+/// A call that the client is to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its id, as the client is told of it.
+    pub id: String,
+    /// The client's name of the tool.
+    pub name: String,
+    /// The arguments, as JSON.
+    pub arguments: String,
+}
+
+impl Wanted {
+    fn of(call: &ClientCall<'_>) -> Self {
+        Self {
+            id: shown_id(call.request),
+            name: call.client_name().to_owned(),
+            arguments: call.arguments.to_string(),
+        }
+    }
+
+    /// Returns the call as this protocol says it, with so much of its arguments.
+    pub fn shown(&self, arguments: &str) -> Value {
+        json!({
+            "id": self.id, "type": "function",
+            "function": { "name": self.name, "arguments": arguments },
+        })
+    }
+}
+
 /// The next thing of an answer.
 #[derive(Debug)]
 pub enum Next {
@@ -36,8 +99,10 @@ pub enum Next {
     Words(String),
     /// A comment of a submodule.
     Remark(String),
-    /// The turn is over; `true`: as a whole, and not cut off.
-    Over(Result<(Used, bool), Problem>),
+    /// A call that the client is to run, and its number.
+    Call(usize, Wanted),
+    /// The turn is over.
+    Over(Result<End, Problem>),
 }
 
 /// An answer as it comes.
@@ -54,6 +119,8 @@ pub struct Reply {
     has_said: bool,
     /// The reply that is streamed, and the characters of it that were sent.
     open: Option<(Uuid, usize)>,
+    /// The calls that the client is to run.
+    calls: Vec<Wanted>,
     used: Used,
     failure: Option<String>,
     /// Read, and not handed on yet.
@@ -125,6 +192,7 @@ impl Reply {
             is_next,
             has_said: false,
             open: None,
+            calls: Vec::new(),
             used: Used::default(),
             failure: None,
             ready: std::collections::VecDeque::new(),
@@ -211,6 +279,9 @@ impl Reply {
                 (self.turn, self.is_next) = (Some(steered.turn), true);
             }
             Fact::Call(record) if self.is_ours(event) => self.used.add(&record),
+            Fact::ClientCall(call) if Some(call.turn) == self.turn => {
+                self.calls.push(Wanted::of(&call));
+            }
             Fact::Remark(remark) if Some(remark.turn) == self.turn => {
                 let text = format!("{}: {}\n", remark.submodule, remark.text);
                 self.ready.push_back(Next::Remark(text));
@@ -225,7 +296,10 @@ impl Reply {
                 let handled = is_ours || ended.handled.is_some_and(|handled| handled >= self.seq);
                 match ended.outcome {
                     // What was interrupted is gone on with by the next turn.
-                    Some(TurnOutcome::Interrupted) => self.is_next = true,
+                    Some(TurnOutcome::Interrupted) => {
+                        self.calls.clear();
+                        self.is_next = true;
+                    }
                     outcome if handled => self.end(outcome),
                     _ => self.is_next = true,
                 }
@@ -249,27 +323,36 @@ impl Reply {
     fn end(&mut self, outcome: Option<TurnOutcome>) {
         match outcome {
             Some(TurnOutcome::Failed) => {}
-            Some(TurnOutcome::Cancelled) if self.has_said => {
-                return self.over(Ok((self.used, false)));
-            }
+            Some(TurnOutcome::Cancelled) if self.has_said => return self.ended(Finish::CutOff),
             Some(TurnOutcome::Cancelled) => {
                 let detail = "the turn about the message was cancelled before it replied";
                 return self.over(Err(Problem::new(Slug::TurnFailed, detail)));
             }
-            _ => return self.over(Ok((self.used, true))),
+            _ if self.calls.is_empty() => return self.ended(Finish::Whole),
+            _ => {
+                let calls = std::mem::take(&mut self.calls).into_iter().enumerate();
+                self.ready
+                    .extend(calls.map(|(index, call)| Next::Call(index, call)));
+                return self.ended(Finish::Calls);
+            }
         }
         let why = self.failure.take();
         let why = why.unwrap_or_else(|| "the log says why (GET /events)".into());
         if self.has_said {
             self.begin();
             self.say(format!("(The turn failed: {why})"));
-            return self.over(Ok((self.used, false)));
+            return self.ended(Finish::CutOff);
         }
         let detail = format!("the turn about the message failed: {why}");
         self.over(Err(Problem::new(Slug::TurnFailed, detail)));
     }
 
-    fn over(&mut self, how: Result<(Used, bool), Problem>) {
+    fn ended(&mut self, finish: Finish) {
+        let used = self.used;
+        self.over(Ok(End { used, finish }));
+    }
+
+    fn over(&mut self, how: Result<End, Problem>) {
         self.ready.push_back(Next::Over(how));
     }
 }

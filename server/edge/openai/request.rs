@@ -5,12 +5,14 @@ use axum::extract::Request;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::tools::offer;
 use crate::context::Edge;
 use crate::frame::Media;
 use crate::http::{body, check_json};
 use crate::json::{self, Body};
 use crate::limits::Limits;
 use crate::problem::{Problem, Slug, Wrongs};
+use thinkd_tools::toolbox::client::Offer;
 
 /// Most messages of a request.
 const MESSAGES_MAX: usize = 10_000;
@@ -43,9 +45,13 @@ pub struct ChatRequest {
     #[serde(default)]
     tools: Option<Vec<Value>>,
     #[serde(default)]
+    tool_choice: Option<Value>,
+    #[serde(default)]
+    parallel_tool_calls: Option<bool>,
+    #[serde(default)]
     functions: Option<Vec<Value>>,
     #[serde(default)]
-    tool_choice: Option<Value>,
+    function_call: Option<Value>,
     #[serde(default)]
     response_format: Option<ResponseFormat>,
     #[serde(default)]
@@ -74,6 +80,10 @@ pub struct ChatMessage {
     role: String,
     #[serde(default)]
     content: Value,
+    #[serde(default)]
+    tool_calls: Option<Vec<Value>>,
+    #[serde(default)]
+    tool_call_id: Option<String>,
 }
 
 /// A part of a message.
@@ -94,6 +104,19 @@ pub struct Exchange {
     pub said: Vec<Piece>,
     /// The answer.
     pub answer: String,
+    /// The calls that the client ran in between, and their results, a line each.
+    pub acts: Vec<String>,
+}
+
+/// A result that the client gives of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolResult {
+    /// The index of its message.
+    pub index: usize,
+    /// The id of the call.
+    pub call: String,
+    /// The words.
+    pub text: String,
 }
 
 /// A request, read.
@@ -103,8 +126,14 @@ pub struct Chat {
     pub instructions: String,
     /// The exchanges before, oldest first.
     pub before: Vec<Exchange>,
-    /// The new message.
+    /// The new message; empty: the client only gives results.
     pub said: Vec<Piece>,
+    /// The calls of the last answer, by the client's ids.
+    pub calls: Vec<String>,
+    /// The results behind the last answer.
+    pub results: Vec<ToolResult>,
+    /// The tools that the client offers.
+    pub offer: Option<Offer>,
     /// The form that the client wants the answer in, in words.
     pub form: Option<String>,
     /// The members of the request that choose the conversation and the form of the response.
@@ -122,14 +151,12 @@ impl Body for ChatRequest {
         if self.logprobs == Some(true) {
             refuse("/logprobs", "there are no logprobs of a turn: leave it out");
         }
-        let is_offered = |tools: &Option<Vec<Value>>| tools.iter().any(|tools| !tools.is_empty());
-        let is_none = self.tool_choice.as_ref().is_some_and(|it| it == "none");
-        for (place, tools) in [("/tools", &self.tools), ("/functions", &self.functions)] {
-            if is_offered(tools) && !is_none {
-                let detail = "tools of the client are not offered to the decision: leave them out; \
-                              tools are added to the server (docs/add-a-tool.md, docs/mcp.md)";
-                refuse(place, detail);
-            }
+        let detail = "functions are the old form of tools: send tools and tool_choice";
+        if self.functions.iter().any(|it| !it.is_empty()) {
+            refuse("/functions", detail);
+        }
+        if self.function_call.is_some() {
+            refuse("/function_call", detail);
         }
     }
 }
@@ -151,10 +178,16 @@ pub async fn read(request: Request, edge: &Edge) -> Result<Chat, Problem> {
     let members = json::members(text, &wide, &mut wrongs)?;
     let parsed = json::body::<ChatRequest>(members, &mut wrongs);
     let request = wrongs.or(parsed)?;
-    chat(request, limits.text_bytes)
+    chat(request, limits.text_bytes, edge.doors.client_tool_ms)
 }
 
-fn chat(mut request: ChatRequest, text_bytes: usize) -> Result<Chat, Problem> {
+fn chat(mut request: ChatRequest, text_bytes: usize, client_tool_ms: u64) -> Result<Chat, Problem> {
+    let offer = offer(
+        request.tools.take().unwrap_or_default(),
+        request.tool_choice.take(),
+        request.parallel_tool_calls == Some(false),
+        client_tool_ms,
+    )?;
     let form = form(request.response_format.take())?;
     let messages = std::mem::take(&mut request.messages);
     if messages.is_empty() {
@@ -163,10 +196,11 @@ fn chat(mut request: ChatRequest, text_bytes: usize) -> Result<Chat, Problem> {
     }
     let last = messages.len() - 1;
     let (mut instructions, mut before) = (Vec::new(), Vec::<Exchange>::new());
-    let mut said = Vec::new();
+    let (mut said, mut calls, mut results) = (Vec::new(), Vec::new(), Vec::new());
     for (index, message) in messages.into_iter().enumerate() {
         let place = format!("/messages/{index}");
         let pieces = pieces(message.content, &format!("{place}/content"))?;
+        let made = message.tool_calls.unwrap_or_default();
         match &*message.role {
             "system" | "developer" => instructions.extend(words(pieces)),
             "user" => said.extend(pieces),
@@ -176,25 +210,36 @@ fn chat(mut request: ChatRequest, text_bytes: usize) -> Result<Chat, Problem> {
             }
             "assistant" => {
                 let answer = Vec::from_iter(words(pieces)).join("\n\n");
-                match before.last_mut().filter(|_| said.is_empty()) {
-                    Some(exchange) => {
-                        exchange.answer.push_str("\n\n");
-                        exchange.answer.push_str(&answer);
-                    }
-                    None => before.push(Exchange {
+                if !said.is_empty() || before.is_empty() {
+                    before.push(Exchange {
                         said: std::mem::take(&mut said),
-                        answer,
-                    }),
+                        ..Exchange::default()
+                    });
                 }
+                if let Some(exchange) = before.last_mut() {
+                    exchange.adds(&answer, made.iter().filter_map(act));
+                }
+                let id = |call: &Value| Some(call.get("id")?.as_str()?.to_owned());
+                calls = made.iter().filter_map(id).collect();
+                results.clear();
             }
-            "tool" | "function" => {
-                let detail = "no call of a client's tool waits for a result";
-                return Err(Problem::at(Slug::Unprocessable, place, detail));
+            "tool" => {
+                let text = Vec::from_iter(words(pieces)).join("\n\n");
+                let Some(call) = message.tool_call_id else {
+                    let detail = "a message of the role tool names its call: tool_call_id";
+                    let place = format!("{place}/tool_call_id");
+                    return Err(Problem::at(Slug::InvalidFrame, place, detail));
+                };
+                if let Some(exchange) = before.last_mut() {
+                    exchange.acts.push(format!("tool: {text}"));
+                }
+                results.push(ToolResult { index, call, text });
             }
             other => {
                 let other: String = other.chars().take(40).collect();
-                let detail =
-                    format!("role {other:?} is not known: system, developer, user or assistant");
+                let detail = format!(
+                    "role {other:?} is not known: system, developer, user, assistant or tool"
+                );
                 return Err(Problem::at(
                     Slug::InvalidFrame,
                     format!("{place}/role"),
@@ -207,7 +252,7 @@ fn chat(mut request: ChatRequest, text_bytes: usize) -> Result<Chat, Problem> {
         Piece::Text(text) => !text.trim().is_empty(),
         Piece::Image(_) | Piece::Audio(_) => true,
     });
-    if !is_said {
+    if !is_said && results.is_empty() {
         let detail = "nothing is said: the last message has no words and no media";
         return Err(Problem::at(
             Slug::EmptyInput,
@@ -236,7 +281,10 @@ fn chat(mut request: ChatRequest, text_bytes: usize) -> Result<Chat, Problem> {
     Ok(Chat {
         instructions,
         before,
-        said,
+        said: if is_said { said } else { Vec::new() },
+        calls,
+        results,
+        offer,
         form,
         request,
     })
@@ -267,6 +315,28 @@ fn form(wanted: Option<ResponseFormat>) -> Result<Option<String>, Problem> {
             Err(Problem::at(Slug::InvalidFrame, "/response_format", detail))
         }
     }
+}
+
+impl Exchange {
+    /// Takes in more of the answer, and calls that it made.
+    fn adds(&mut self, answer: &str, acts: impl Iterator<Item = String>) {
+        if !self.answer.is_empty() && !answer.is_empty() {
+            self.answer.push_str("\n\n");
+        }
+        self.answer.push_str(answer);
+        self.acts.extend(acts);
+    }
+}
+
+/// Returns a call in words: `calls weather: {"city":"Bern"}`.
+fn act(call: &Value) -> Option<String> {
+    let function = call.get("function")?;
+    let text = |key: &str| function.get(key).and_then(Value::as_str);
+    Some(format!(
+        "calls {}: {}",
+        text("name")?,
+        text("arguments").unwrap_or_default()
+    ))
 }
 
 /// Returns the parts of a message: its content is a text, a list of parts, or nothing.
@@ -337,7 +407,7 @@ mod tests {
 
     fn read(messages: Value) -> Result<Chat, Problem> {
         let body = json!({ "model": "thinkd", "messages": messages });
-        chat(serde_json::from_value(body).unwrap(), 1000)
+        chat(serde_json::from_value(body).unwrap(), 1000, 1000)
     }
 
     #[test]
@@ -353,9 +423,56 @@ mod tests {
         assert_eq!(chat.instructions, "Be brief.");
         let said = vec![Piece::Text("one".into())];
         let answer = "uno".to_owned();
-        assert_eq!(chat.before, [Exchange { said, answer }]);
+        let one = Exchange {
+            said,
+            answer,
+            ..Exchange::default()
+        };
+        assert_eq!(chat.before, [one]);
         let texts = ["two", "three"].map(|text| Piece::Text(text.into()));
         assert_eq!(chat.said, texts);
+    }
+
+    #[test]
+    fn results_behind_the_last_answer_are_of_its_calls_and_others_are_past() {
+        let called = |id: &str| {
+            json!({ "role": "assistant", "content": null, "tool_calls": [
+                { "id": id, "type": "function", "function": { "name": "add", "arguments": "{}" } },
+            ] })
+        };
+        let result =
+            |id: &str, text: &str| json!({ "role": "tool", "tool_call_id": id, "content": text });
+        let messages = json!([
+            { "role": "user", "content": "one" },
+            called("a"),
+            result("a", "1"),
+            called("b"),
+            result("b", "2"),
+        ]);
+        let chat = read(messages.clone()).unwrap();
+        assert!(chat.said.is_empty());
+        assert_eq!(chat.calls, ["b"]);
+        assert_eq!(chat.results.len(), 1);
+        assert_eq!(
+            (
+                &*chat.results[0].call,
+                &*chat.results[0].text,
+                chat.results[0].index
+            ),
+            ("b", "2", 4)
+        );
+        assert_eq!(chat.before.len(), 1, "it is one exchange");
+        assert_eq!(chat.before[0].answer, "");
+        assert_eq!(
+            chat.before[0].acts,
+            ["calls add: {}", "tool: 1", "calls add: {}", "tool: 2"]
+        );
+        let mut later = messages.as_array().unwrap().clone();
+        later.push(json!({ "role": "assistant", "content": "two" }));
+        later.push(json!({ "role": "user", "content": "three" }));
+        let chat = read(later.into()).unwrap();
+        assert_eq!(chat.before[0].answer, "two");
+        assert!(chat.results.is_empty() && chat.calls.is_empty());
     }
 
     #[test]
@@ -373,8 +490,8 @@ mod tests {
                 "/messages/0/role",
             ),
             (
-                json!([{ "role": "tool", "content": "4", "tool_call_id": "x" }]),
-                "/messages/0",
+                json!([{ "role": "tool", "content": "4" }]),
+                "/messages/0/tool_call_id",
             ),
             (
                 json!([{ "role": "user", "content": 4 }]),

@@ -1,10 +1,10 @@
 //! Messages for the turn that runs: a client says so by `metadata`, and the turn is that of the
 //! message before, as the client has it.
 
-use super::conversation::Asked;
 use super::marks::marks;
+use super::place::Asked;
 use super::request::Chat;
-use super::turns::turn_about;
+use super::turns::{Until, turn_about};
 use crate::problem::{Problem, Slug};
 use thinkd_event::fact::input::Mark;
 use thinkd_log::query::Query;
@@ -60,7 +60,7 @@ pub async fn joins(
     let mut running = Vec::new();
     let found = session.events(&query).await?;
     for event in found.iter().filter(|event| event.wakes()) {
-        let turn = turn_about(session, event).await?;
+        let turn = turn_about(session, event, Until::Turn).await?;
         if turn.is_some_and(|turn| turn.outcome.is_none()) {
             let has = |(tag, _): &&(String, usize)| event.meta.tags.contains(tag);
             let pieces = known.iter().find(has).map_or(0, |(_, pieces)| *pieces);

@@ -1,11 +1,15 @@
 //! The words of a message: before the client's own stands all that the log does not have.
 
-use super::request::{Chat, Exchange, Piece};
+use super::marks;
+use super::place::Asked;
+use super::request::{Chat, Exchange, Piece, ToolResult};
+use super::tools::request_of;
 use crate::context::Edge;
 use crate::frame::Said;
 use crate::input;
 use crate::problem::Problem;
 use thinkd_event::draft::Part;
+use thinkd_event::request::{FromClient, Given};
 use thinkd_session::handle::Session;
 
 /// Returns the parts of the message: the exchanges that the log does not have are told before it.
@@ -33,6 +37,34 @@ pub async fn parts(
     texts.extend(chat.form.iter().map(|form| format!("({form})")));
     said.text = Some(texts.join("\n\n"));
     input::parts(session, &edge.limits, said).await
+}
+
+/// Returns the part of a request that is about tools of the client.
+pub async fn from_client(
+    session: &Session,
+    chat: &Chat,
+    asked: &Asked,
+) -> Result<FromClient, Problem> {
+    let client = marks::of_client(&asked.scope);
+    let thread = asked.thread.as_ref();
+    let offered = match &chat.offer {
+        Some(offer) => Some(session.offer(offer, client.clone(), thread).await?),
+        None => None,
+    };
+    let id = |call: &String| Some(request_of(call)?.to_string());
+    let given = |result: &ToolResult| {
+        Some(Given {
+            request: id(&result.call)?,
+            output: result.text.as_str().into(),
+        })
+    };
+    let named = chat.results.iter().map(|result| &result.call);
+    Ok(FromClient {
+        client,
+        offered,
+        calls: chat.calls.iter().chain(named).filter_map(id).collect(),
+        given: chat.results.iter().filter_map(given).collect(),
+    })
 }
 
 /// Returns a conversation that the log does not have, in the client's words: its newest exchanges,
@@ -65,7 +97,13 @@ fn line(exchange: &Exchange) -> String {
     });
     let said = words.collect::<Vec<_>>().join("\n");
     let mut line = String::new();
-    for (who, words) in [("user", said.as_str()), ("assistant", &exchange.answer)] {
+    let acts = exchange.acts.join("\n");
+    let words = [
+        ("user", said.as_str()),
+        ("assistant", acts.as_str()),
+        ("assistant", &exchange.answer),
+    ];
+    for (who, words) in words {
         if !words.trim().is_empty() {
             let quoted = words.trim().replace('\n', "\n> ");
             line.push_str(&format!("\n> {who}: {quoted}"));
@@ -83,6 +121,7 @@ mod tests {
         let exchange = |number| Exchange {
             said: vec![Piece::Text(format!("q{number}"))],
             answer: format!("a{number}\nmore"),
+            acts: Vec::new(),
         };
         let before = Vec::from_iter((0..9).map(exchange));
         let told = transcript(&before, 80);

@@ -3,33 +3,50 @@
 use super::reply::told;
 use crate::problem::Problem;
 use thinkd_event::envelope::{Event, TurnOutcome, tag};
-use thinkd_event::fact::Fact;
+use thinkd_event::fact::{Fact, client};
 use thinkd_log::query::{Order, Query, Show};
 use thinkd_session::handle::Session;
 use thinkd_words::id::Seq;
 
-/// Events of a turn, or turns, that are looked at.
+/// Events of a turn, or turns, that are looked at, and most such pages.
 const PAGE: u32 = 100;
+const PAGES_MAX: usize = 40;
 
-/// A turn about an input.
+/// A turn about an input, or several: the client ran calls in between.
 pub struct Turn {
-    /// Its outcome; none: it runs.
+    /// The outcome of the last; none: it runs.
     pub outcome: Option<TurnOutcome>,
-    /// Its last event so far.
+    /// The last event so far.
     pub last: Seq,
     /// The words that a client was told.
     pub answer: String,
+    /// The lengths of the answer where the client was to run calls.
+    stops: Vec<usize>,
+}
+
+/// The turns that are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// The one about the input.
+    Turn,
+    /// All, up to the end of the exchange.
+    Exchange,
 }
 
 impl Turn {
     /// True if a client that has this text had it from this turn. A client that hung up has a
-    /// part; before the text may stand comments, as the client shows them.
+    /// part; before the text may stand comments, as the client shows them. One that ran calls may
+    /// keep the words before them, or behind them, alone.
     pub fn is_answered(&self, text: &str) -> bool {
         let (text, answer) = (text.trim(), self.answer.trim());
         let is_whole = text == answer || (!answer.is_empty() && text.ends_with(answer));
         // Of a turn that said nothing a client has nothing.
         let is_part = answer.starts_with(text) || (!answer.is_empty() && text.starts_with(answer));
-        is_whole || (self.is_cut() && is_part)
+        let is_piece = |at: &usize| {
+            let (before, behind) = self.answer.split_at(*at);
+            text == before.trim() || text == behind.trim()
+        };
+        is_whole || (self.is_cut() && is_part) || self.stops.iter().any(is_piece)
     }
 
     /// True if it was stopped or failed: a client may have words of its own in the place of its
@@ -42,57 +59,59 @@ impl Turn {
     }
 }
 
-/// Returns the last turn about an input; none: it has not begun.
-pub async fn turn_about(session: &Session, input: &Event) -> Result<Option<Turn>, Problem> {
-    let query = Query {
-        thread: Some(input.thread.clone()),
-        tags: [
-            tag::STARTED,
-            tag::ENDED,
-            tag::STEERED,
-            tag::RESPONSE,
-            "question",
-            "pending",
-        ]
-        .map(str::to_owned)
-        .into(),
-        after: Some(input.seq),
-        show: Show::All,
-        order: Order::Ascending,
-        limit: PAGE,
-        ..Query::default()
-    };
-    let (mut number, mut found) = (None, None::<Turn>);
-    for event in session.events(&query).await? {
+/// Turns as far as they were read.
+struct Reading {
+    /// The events of which one begins the next turn.
+    begins: Vec<Seq>,
+    /// The turn that is read.
+    number: Option<u64>,
+    /// True if the client is to run calls of it.
+    calls: bool,
+    found: Option<Turn>,
+}
+
+impl Reading {
+    fn begin(&mut self, turn: u64, at: Seq) {
+        (self.number, self.calls) = (Some(turn), false);
+        let found = self.found.get_or_insert_with(|| Turn {
+            outcome: None,
+            last: at,
+            answer: String::new(),
+            stops: Vec::new(),
+        });
+        (found.outcome, found.last) = (None, at);
+    }
+
+    /// Takes in an event. Returns false behind the end of the last turn.
+    fn take(&mut self, event: &Event, until: Until) -> bool {
         match event.fact() {
-            Fact::TurnStarted(started) if started.batch.contains(&input.seq) => {
-                number = Some(started.turn);
-                found = Some(Turn {
-                    outcome: None,
-                    last: event.seq,
-                    answer: String::new(),
-                });
+            Fact::TurnStarted(started)
+                if started.batch.iter().any(|seq| self.begins.contains(seq)) =>
+            {
+                self.begin(started.turn, event.seq);
             }
-            Fact::TurnSteered(steered) if steered.has(input.seq) => {
-                number = Some(steered.turn);
-                found = Some(Turn {
-                    outcome: None,
-                    last: event.seq,
-                    answer: String::new(),
-                });
+            // Words said before the message joined are no answer to it.
+            Fact::TurnSteered(steered) if self.begins.iter().any(|seq| steered.has(*seq)) => {
+                self.begin(steered.turn, event.seq);
             }
-            Fact::TurnEnded(ended) if Some(ended.turn) == number => {
-                if let Some(turn) = &mut found {
+            Fact::TurnEnded(ended) if Some(ended.turn) == self.number => {
+                if let Some(turn) = &mut self.found {
                     turn.outcome = ended.outcome;
                     turn.last = event.seq;
+                    if self.calls {
+                        turn.stops.push(turn.answer.len());
+                    }
                 }
-                if ended.outcome != Some(TurnOutcome::Interrupted) {
-                    break;
-                }
+                let goes_on = self.calls && until == Until::Exchange;
+                return ended.outcome == Some(TurnOutcome::Interrupted) || goes_on;
+            }
+            Fact::ClientCall(call) if Some(call.turn) == self.number => self.calls = true,
+            Fact::ClientResults(results) if Some(results.of_turn) == self.number => {
+                self.begins.push(event.seq);
             }
             _ => {
-                let text = number.and_then(|number| told(&event, number));
-                if let (Some(turn), Some(text)) = (&mut found, text) {
+                let text = self.number.and_then(|number| told(event, number));
+                if let (Some(turn), Some(text)) = (&mut self.found, text) {
                     if !turn.answer.is_empty() {
                         turn.answer.push_str("\n\n");
                     }
@@ -100,8 +119,49 @@ pub async fn turn_about(session: &Session, input: &Event) -> Result<Option<Turn>
                 }
             }
         }
+        true
     }
-    Ok(found)
+}
+
+/// Returns the last turn about an input, or about the results of calls; none: it has not begun.
+pub async fn turn_about(
+    session: &Session,
+    input: &Event,
+    until: Until,
+) -> Result<Option<Turn>, Problem> {
+    let tags = [
+        tag::STARTED,
+        tag::ENDED,
+        tag::STEERED,
+        tag::RESPONSE,
+        "question",
+        "pending",
+        client::CALL,
+        client::RESULTS,
+    ];
+    let mut query = Query {
+        thread: Some(input.thread.clone()),
+        tags: tags.map(str::to_owned).into(),
+        after: Some(input.seq),
+        show: Show::All,
+        order: Order::Ascending,
+        limit: PAGE,
+        ..Query::default()
+    };
+    let mut reading = Reading {
+        begins: vec![input.seq],
+        number: None,
+        calls: false,
+        found: None,
+    };
+    for _ in 0..PAGES_MAX {
+        let page = session.events(&query).await?;
+        if !page.iter().all(|event| reading.take(event, until)) || page.len() < PAGE as usize {
+            break;
+        }
+        query.after = page.last().map(|event| event.seq);
+    }
+    Ok(reading.found)
 }
 
 #[cfg(test)]
@@ -114,6 +174,7 @@ mod tests {
             outcome: Some(outcome),
             last: 1,
             answer: answer.into(),
+            stops: Vec::new(),
         };
         let cut = turn(TurnOutcome::Cancelled, "The sea is wide");
         assert!(cut.is_answered("The sea") && cut.is_answered("The sea is wide and"));
@@ -123,5 +184,19 @@ mod tests {
         let whole = turn(TurnOutcome::Done, "The sea is wide");
         assert!(whole.is_answered("(a comment)\nThe sea is wide\n"));
         assert!(!whole.is_answered("The sea"));
+    }
+
+    #[test]
+    fn a_client_that_ran_calls_may_keep_the_words_around_them_alone() {
+        let turn = Turn {
+            outcome: Some(TurnOutcome::Done),
+            last: 1,
+            answer: "Let me look.\n\nIt snows.".into(),
+            stops: vec![12],
+        };
+        for text in ["Let me look.", "It snows.", "Let me look.\n\nIt snows."] {
+            assert!(turn.is_answered(text), "{text}");
+        }
+        assert!(!turn.is_answered("") && !turn.is_answered("It rains."));
     }
 }

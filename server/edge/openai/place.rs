@@ -1,0 +1,49 @@
+//! A message in its place, and the client's ids of it.
+
+use uuid::Uuid;
+
+use super::marks::Scope;
+use thinkd_event::envelope::Event;
+use thinkd_thread::settings::Policy;
+use thinkd_words::id::{Seq, ThreadId};
+
+/// A message in its place.
+#[derive(Debug)]
+pub struct Place {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The id of the message's last event.
+    pub event_id: Uuid,
+    /// Its position.
+    pub seq: Seq,
+    /// True if no other turn runs before the one about it.
+    pub is_next: bool,
+    /// True if an earlier request said it.
+    pub was_said: bool,
+}
+
+/// The client's ids, and its word that it asks again.
+#[derive(Debug)]
+pub struct Asked {
+    /// The clients that can find the conversation.
+    pub scope: Scope,
+    /// The id that the message is to have.
+    pub event_id: Option<Uuid>,
+    /// True: an earlier request like this got no answer.
+    pub is_retry: bool,
+    /// The thread that the model's name names.
+    pub thread: Option<ThreadId>,
+    /// Its effect on a running turn; none: that of the thread.
+    pub policy: Option<Policy>,
+}
+
+/// Returns the place of words that an earlier request said.
+pub fn said_before(event: &Event) -> Place {
+    Place {
+        thread: event.thread.clone(),
+        event_id: event.event_id,
+        seq: event.seq,
+        is_next: false,
+        was_said: true,
+    }
+}
