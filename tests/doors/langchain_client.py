@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
 from door import BASE, inputs, thread_of
@@ -23,4 +24,29 @@ answer = model.invoke(shots).content
 assert answer.startswith("ok: "), answer
 for text in model.batch([[HumanMessage(f"lc batch {number}")] for number in range(4)]):
     assert text.content.startswith("ok: lc batch")
+
+
+# Tools that LangChain runs: bound, called, and answered.
+@tool
+def weather(city: str) -> str:
+    """Says the weather of a city."""
+    return f"{city} 4"
+
+
+bound = model.bind_tools([weather])
+talk = [HumanMessage("lc weather Bern Rome")]
+called = bound.invoke(talk)
+assert [call["args"] for call in called.tool_calls] == [{"city": "Bern"}, {"city": "Rome"}], called
+talk += [called] + [weather.invoke(call) for call in called.tool_calls]
+last = bound.invoke(talk)
+assert last.content == "ok: Bern 4, Rome 4", last
+talk += [last, HumanMessage("lc thanks")]
+assert model.invoke(talk).content == "ok: lc thanks"
+[thread] = thread_of("lc weather Bern Rome")
+assert inputs(thread) == ["lc weather Bern Rome", "lc thanks"], inputs(thread)
+pieces = list(bound.stream([HumanMessage("lc streamed weather Oslo")]))
+whole = pieces[0]
+for piece in pieces[1:]:
+    whole += piece
+assert [call["args"] for call in whole.tool_calls] == [{"city": "Oslo"}], whole
 print("langchain-openai", version("langchain-openai"))

@@ -8,7 +8,7 @@ const require = createRequire(`${process.env.DOOR_MODULES}/`);
 const load = (name) => import(pathToFileURL(require.resolve(name)).href);
 const { default: OpenAI } = await load("openai");
 const { createOpenAI } = await load("@ai-sdk/openai");
-const { generateText, streamText } = await load("ai");
+const { generateText, jsonSchema, stepCountIs, streamText, tool } = await load("ai");
 
 const url = process.env.DOOR_URL;
 const get = async (path) => (await fetch(`${url}${path}`)).json();
@@ -58,5 +58,20 @@ const [other] = await threadsOf("ai one");
 assert.deepEqual(await inputs(other), ["ai one", "ai two"]);
 await assert.rejects(generateText({ model: sdk, messages: [user("fail ai")], maxRetries: 2 }));
 assert.equal((await threadsOf("fail ai")).length, 1, "a failed turn is not had twice");
+// Tools that the SDK runs between two requests, in a loop of its own.
+const weather = tool({
+  description: "Says the weather of a city.",
+  inputSchema: jsonSchema({ type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false }),
+  execute: async ({ city }) => `${city} 4`,
+});
+const looped = await generateText({ model: sdk, messages: [user("ai weather Bern Rome")], tools: { weather }, stopWhen: stepCountIs(4) });
+assert.equal(looped.text, "ok: Bern 4, Rome 4");
+assert.equal(looped.steps.length, 2);
+const streamedLoop = streamText({ model: sdk, messages: [user("ai streamed weather Oslo")], tools: { weather }, stopWhen: stepCountIs(4) });
+let loopText = "";
+for await (const piece of streamedLoop.textStream) loopText += piece;
+assert.equal(loopText, "ok: Oslo 4");
+const [looping] = await threadsOf("ai weather Bern Rome");
+assert.deepEqual(await inputs(looping), ["ai weather Bern Rome"]);
 const version = (name) => JSON.parse(readFileSync(`${process.env.DOOR_MODULES}/node_modules/${name}/package.json`, "utf8")).version;
 console.log("openai for Node", version("openai"), "and the AI SDK", version("ai"), "on Node", process.versions.node);

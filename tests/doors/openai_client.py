@@ -1,6 +1,7 @@
 """OpenAI's own client for Python, as it comes from the registry."""
 
 import asyncio
+import json
 
 import openai
 from openai import AsyncOpenAI, OpenAI
@@ -80,12 +81,36 @@ for wrong, error in [
     except error as problem:
         assert problem.code and str(problem), problem
 assert len(inputs(thread_of("fail py")[0])) == 1
-tools = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}]
+
+# Tools of the client: it runs them, plain and in a stream, and the answer goes on in the same thread.
+city = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+tools = [{"type": "function", "function": {"name": "weather", "description": "Says the weather.", "parameters": city}}]
+talk = [user("py weather Bern Rome")]
+called = client.chat.completions.create(model="thinkd", messages=talk, tools=tools).choices[0]
+assert called.finish_reason == "tool_calls" and called.message.content is None, called
+talk.append(called.message)
+for call in called.message.tool_calls:
+    talk.append({"role": "tool", "tool_call_id": call.id, "content": f"{json.loads(call.function.arguments)['city']} 4"})
+talk.append(assistant(ask(talk, tools=tools)))
+assert talk[-1]["content"] == "ok: Bern 4, Rome 4", talk[-1]
+assert ask(talk[:-1], tools=tools) == talk[-1]["content"], "a result that comes twice has one answer"
+talk.append(user("py and thanks"))
+assert ask(talk) == "ok: py and thanks"
+[thread] = thread_of("py weather Bern Rome")
+assert inputs(thread) == ["py weather Bern Rome", "py and thanks"], inputs(thread)
+talk = [user("py streamed weather Oslo")]
+with client.chat.completions.stream(model="thinkd", messages=talk, tools=tools) as events:
+    called = events.get_final_completion().choices[0]
+assert called.finish_reason == "tool_calls", called
+[call] = called.message.tool_calls
+assert json.loads(call.function.arguments) == {"city": "Oslo"}
+talk += [called.message, {"role": "tool", "tool_call_id": call.id, "content": "snow"}]
+assert stream(talk, tools=tools) == "ok: snow"
 try:
-    ask([user("py")], tools=tools)
-    raise SystemExit("tools are not refused")
-except openai.UnprocessableEntityError as problem:
-    assert problem.param == "tools"
+    ask([user("py"), called.message, {"role": "tool", "tool_call_id": "call_other", "content": "snow"}], tools=tools)
+    raise SystemExit("a result of no call is not refused")
+except openai.BadRequestError as problem:
+    assert problem.param == "messages[2].tool_call_id", problem
 
 # A title beside the conversation makes no thread.
 known = conversations()

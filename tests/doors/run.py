@@ -3,7 +3,8 @@
     run.py PROGRAM COMMAND…     each COMMAND is a client's script: `python3 openai_client.py`
 
 The model is scripted: its decision repeats the last message. A message that begins with `slow` is
-answered slowly, one that begins with `fail` by an error. The scripts find the server in DOOR_URL
+answered slowly, one that begins with `fail` by an error, one with the word `weather` by calls of the
+client's tool of that name, one for each city after it, and then by their results. The scripts find the server in DOOR_URL
 and the model's counts at MODEL_URL.
 """
 
@@ -20,6 +21,7 @@ import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 ENTRY = re.compile(r"^#\d+ \[[^\]]*\] user[^:]*: (.*)$", re.MULTILINE)
+RESULT = re.compile(r"^#\d+ \[[^\]]*\] result weather [^:]*: (.*)$", re.MULTILINE)
 counts = {"decisions": 0, "others": 0, "cut": 0}
 lock = threading.Lock()
 
@@ -42,12 +44,37 @@ class Model(BaseHTTPRequestHandler):
         if is_decision and last.startswith("fail"):
             return self.whole(401, {"error": {"message": "no such key"}})
         words = f"ok: {last}" if is_decision else "A Title"
+        if "weather" in names and "weather" in last:
+            found = list(ENTRY.finditer(text))[-1]
+            results = RESULT.findall(text[found.end() :])
+            if not results:
+                cities = last.split("weather")[1].split()
+                return self.calls(asked, [{"city": city} for city in cities])
+            words = "ok: " + ", ".join(results)
         pause = 0.25 if is_decision and last.startswith("slow") else 0
         try:
             self.answer(asked, is_decision, words + (" word" * 40 if pause else ""), pause)
         except (BrokenPipeError, ConnectionResetError):
             with lock:
                 counts["cut"] += 1
+
+    def calls(self, asked, arguments):
+        calls = [
+            {"index": at, "id": f"w{at}", "type": "function", "function": {"name": "weather", "arguments": json.dumps(each)}}
+            for at, each in enumerate(arguments)
+        ]
+        usage = {"prompt_tokens": 11, "completion_tokens": 5, "total_tokens": 16}
+        head = {"id": "m", "object": "chat.completion", "created": 0, "model": "scripted"}
+        if not asked.get("stream"):
+            message = {"role": "assistant", "content": None, "tool_calls": calls}
+            choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+            return self.whole(200, {**head, "choices": [choice], "usage": usage})
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        self.piece({**head, "choices": [{"index": 0, "delta": {"tool_calls": calls}}]})
+        self.piece({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}], "usage": usage})
+        self.wfile.write(b"data: [DONE]\n\n")
 
     def answer(self, asked, is_decision, words, pause):
         usage = {"prompt_tokens": 11, "completion_tokens": 5, "total_tokens": 16}
