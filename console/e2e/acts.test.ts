@@ -40,13 +40,13 @@ test("after a verdict the page says it, with the next item; one that is settled 
   await one.page.waitForURL(new RegExp(`#/inbox/${items[1]!.approval_id}$`));
   await one.sees("Ask for part 1");
   await one.axe("after a verdict");
-  await one.page.getByRole("button", { name: /^Deny/ }).click();
-  await one.page.getByRole("status").getByText("You denied state_put.").waitFor();
+  await one.page.getByRole("button", { name: /^Reject/ }).click();
+  await one.page.getByRole("status").getByText("You rejected state_put.").waitFor();
   await one.go(`#/inbox/${items[0]!.approval_id}`);
   await one.sees("It was approved");
   await one.page.getByRole("link", { name: "The next one that waits" }).waitFor();
   await one.go("#/log");
-  assert.equal(await one.page.getByText("You denied state_put.").count(), 0, "another view begins without it");
+  assert.equal(await one.page.getByText("You rejected state_put.").count(), 0, "another view begins without it");
   one.clean();
   await one.close();
 });

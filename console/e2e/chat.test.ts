@@ -123,8 +123,8 @@ test("an approval in the talk: arguments are shown and edited, and what became o
   await here.getByText("Ask the office in writing").waitFor();
 
   await say(one, "write it down again");
-  await here.last().getByRole("button", { name: "Deny" }).click();
-  await here.last().getByText("You denied it.").waitFor();
+  await here.last().getByRole("button", { name: "Reject" }).click();
+  await here.last().getByText("You rejected it.").waitFor();
   await done(one, two);
 });
 
@@ -242,7 +242,7 @@ test("chats are listed by their first words, with the last line, and what is unr
 test("a new chat is there with its first message; it is named, given a title by the model, and put away, for all browsers", async () => {
   const [one, two] = [await Watched.open(browser, server.url, "#/t/main"), await Watched.open(browser, server.url, "#/t/main")];
   await list(one).getByRole("button", { name: "New chat" }).click();
-  await focused(one, /^Say something to chat-/);
+  await focused(one, /^Say something$/);
   await one.sees("A new chat");
   const id = decodeURIComponent(one.page.url().split("#/t/")[1]!);
   await one.axe("a new chat");

@@ -196,7 +196,7 @@ test("two tabs: what is said in one stands in the other, and a verdict of one se
   await two.sees("From tab one: free of permit?");
   await two.page.locator(".side .n.gate").getByText("1").waitFor();
   await two.go("#/inbox");
-  await two.page.getByRole("button", { name: /Deny/ }).click();
+  await two.page.getByRole("button", { name: /Reject/ }).click();
   await two.sees("Nothing waits for you");
   await one.page.locator(".side .n.gate").waitFor({ state: "detached" });
   for (const tab of [one, two]) {

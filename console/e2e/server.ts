@@ -17,7 +17,7 @@ async function freePort(): Promise<number> {
 }
 
 /** How long anything is waited for: a machine that does much else is slow, and nothing that passes waits so long. */
-export const PATIENCE = 60_000;
+export const PATIENCE = Number(process.env.PATIENCE ?? 60_000);
 
 /** Waits until something is so. */
 export async function until(holds: () => Promise<unknown>, ms = PATIENCE): Promise<void> {

@@ -1,11 +1,13 @@
 // The list of conversations: titles, branches, order, unread and waiting; days in words; what a message does to a turn at work.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ChatLine, type Lines, branchTree, chatsOf, hasWords, lineOf, titleOf } from "../src/lib/chats.ts";
+import { ProblemError } from "../../client/src/index.ts";
+import { type ChatLine, type Lines, branchTree, chatsOf, hasWords, lineOf, shutBy, titleOf } from "../src/lib/chats.ts";
 import { dayName, dayOf, fullDate, moment, shortMoment } from "../src/lib/days.ts";
 import { markdown } from "../src/lib/markdown.ts";
 import { policyOf, policyWords } from "../src/lib/policy.ts";
-import type { Thread } from "../src/lib/threads.ts";
+import { correct } from "../src/lib/correct.ts";
+import { type Thread, stuck, threadMark, waitsFor } from "../src/lib/threads.ts";
 import { event } from "./events.ts";
 
 const thread = (id: string, more: Partial<Thread> = {}) => ({ id, kind: "conversation", title: null, head: 1, archived: false, ...more }) as Thread;
@@ -86,4 +88,39 @@ test("the policy of a thread is known by how it was made, or by what became of a
   assert.match(policyWords("reject", false, true), /joins this turn/);
   assert.equal(policyWords("steer", true), policyWords("enqueue", true));
   assert.equal(policyWords("interrupt", true), policyWords("interrupt", false));
+});
+
+test("acts that the server would refuse are not offered, with the reason", () => {
+  assert.equal(shutBy(thread("t", { status: "idle" }), true), "");
+  assert.equal(shutBy(undefined, true), "", "nothing is known of a new one");
+  assert.match(shutBy(thread("t", { status: "idle" }), false), /role member/);
+  assert.match(shutBy(thread("t", { status: "idle", archived: true }), true), /archive/);
+  assert.match(shutBy(thread("t", { status: "done", archived: true }), true), /has ended/);
+  assert.match(shutBy(thread("t", { status: "idle", kind: "mission" }), true), /mission/);
+});
+
+test("a worker that a person stopped waits for a message; one that failed cannot go on", () => {
+  const worker = (reason: string) => thread("w", { status: "waiting", reason, gatherings: [] });
+  assert.equal(stuck(worker("its last turn was cancelled")), undefined);
+  assert.equal(threadMark(worker("its last turn was cancelled")).word, "stopped");
+  assert.match(waitsFor(worker("its last turn was cancelled")), /^a message/);
+  assert.equal(stuck(worker("its last turn failed")), "its last turn failed");
+});
+
+test("a fact is corrected in two steps, and the words say what came of each; what is refused changes nothing", async () => {
+  const calls: unknown[] = [];
+  const api = (status: string, refused?: number) => ({ api: {
+    rememberStatement: async (body: unknown) => (calls.push(body), { id: "new", status }),
+    retractStatement: async (id: string, { reason }: { reason: string }) => {
+      calls.push([id, reason]);
+      if (refused) throw new ProblemError({ type: "/problems/forbidden", title: "No", status: refused, detail: "not yours" } as never);
+    },
+  } }) as never;
+  const old = { id: "old", text: "It opens at nine.", thread: "main" };
+  assert.deepEqual(await correct(api("proposed"), old, " It opens at ten. "), { words: "“It opens at nine.” is withdrawn. “It opens at ten.” is being checked, and used in answers when it has passed.", id: "new" });
+  assert.deepEqual(calls, [{ statement: "It opens at ten.", thread: "main" }, ["old", "A person corrected it: It opens at ten."]]);
+  assert.equal((await correct(api("surviving"), old, "It opens at ten.")).words, "“It opens at nine.” is withdrawn. “It opens at ten.” is known now, on your word.");
+  assert.match((await correct(api("proposed", 403), old, "It opens at ten.")).words, /“It opens at nine.” stays until then: to withdraw it at once needs the role operator\.$/);
+  assert.deepEqual(await correct(api("proposed"), old, ""), { words: "“It opens at nine.” is withdrawn, and not relied on any more.", id: undefined });
+  await assert.rejects(correct(api("proposed", 403), old, ""));
 });

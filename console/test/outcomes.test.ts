@@ -36,9 +36,9 @@ test("each end of a request has its own words, and nobody is called you who was 
     return `${found?.sentence} ${found?.said}`.trim();
   };
   assert.equal(words(verdict("granted", "x", { edited: true })), "Approved it, with changes.");
-  assert.equal(words(verdict("denied", "x", { by: "ann", reason: "not now" })), "ann denied it. not now");
+  assert.equal(words(verdict("denied", "x", { by: "ann", reason: "not now" })), "ann rejected it. not now");
   assert.equal(words(verdict("answered", "x", { by: "ann", reason: "done already" })), "ann answered in its place: done already");
-  assert.equal(words(verdict("expired", "x")), "Nobody decided in time. It counts as denied.");
+  assert.equal(words(verdict("expired", "x")), "Nobody decided in time. It counts as rejected.");
   assert.equal(words(verdict("withdrawn", "x")), "Withdrawn: the work that asked has ended.");
   assert.equal(words(answer("x", { by: "ann", text: "olives" })), "ann answered: olives");
   assert.equal(words(answer("x", { text: "12", value: 12 })), "Answered: 12");

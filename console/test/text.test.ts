@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { diff } from "../src/lib/diff.ts";
-import { argumentsOf, fieldsOf, written } from "../src/lib/form.ts";
+import { answerFields, answerOf, argumentsOf, fieldsOf, written } from "../src/lib/form.ts";
 import { count, due, full, line, shown, span, tokens, useUtc, when, zone } from "../src/lib/format.ts";
 import { inline, markdown, safe } from "../src/lib/markdown.ts";
 import { found, seqTyped } from "../src/lib/places.ts";
@@ -151,4 +151,15 @@ test("the top bar names what of a view is looked at", () => {
   assert.equal(place("#/inbox"), "");
   assert.equal(place("#/voices/critic"), "6 voices");
   assert.equal(place("#/missions/m1/task/t6"), "the mission m1");
+});
+
+test("an answer that a schema asks for is a form where it is flat, and JSON beyond", () => {
+  const flat = { type: "object", properties: { name: { type: "string", title: "Name" }, n: { type: "integer" }, yes: { type: ["boolean", "null"] }, room: { enum: ["a", "b"] } }, required: ["name", "yes"] };
+  const fields = answerFields(flat)!;
+  assert.deepEqual(fields.map(({ name, kind, required }) => [name, kind, required]), [["name", "text", true], ["n", "number", false], ["yes", "boolean", true], ["room", "choice", false]]);
+  assert.deepEqual(answerOf(fields, { name: " Ada ", n: "3", yes: "false", room: "" }), { name: "Ada", n: 3, yes: false });
+  assert.throws(() => answerOf(fields, { name: "Ada", n: "x" }), /yes is missing/);
+  assert.throws(() => answerOf(fields, { name: "Ada", yes: "true", n: "x" }), /n has to be a number/);
+  assert.equal(answerOf(answerFields({ type: "number" })!, { "": "0.5" }), 0.5);
+  for (const deep of [{ type: "object", properties: { a: { type: "object" } } }, { type: "object", properties: { a: { type: "array" } } }, { type: "object" }, { type: "array" }, { oneOf: [] }, { type: "object", properties: { a: { enum: [1, 2] } } }, { type: ["string", "number"] }]) assert.equal(answerFields(deep), undefined, JSON.stringify(deep));
 });

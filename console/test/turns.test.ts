@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { layout, ticks } from "../src/lib/lanes.ts";
 import { type Colours, laneFile, strip } from "../src/lib/picture.ts";
-import { hasTurns, keyOf, stateOf, stateWord, tally, took, turnsOf } from "../src/lib/turns.ts";
+import { hasTurns, keptWord, keyOf, stateOf, stateWord, tally, took, turnsOf } from "../src/lib/turns.ts";
 import { linesOf, thoughtsOf, waiting } from "../src/lib/talk.ts";
 import { event, moment, story } from "./events.ts";
 
@@ -165,4 +165,18 @@ test("missions, their tasks and runs have no turns, whatever number their calls 
     assert.equal(turnsOf([event(["debug", "call:mission:solve"], { turn: 1, module: "mission:solve" }, 5, { thread })], work).size, 0);
   }
   assert.ok(hasTurns("main") && hasTurns("missionary"));
+});
+
+test("a verdict that comes hours after the end of a turn, and the call that it lets run, leave its picture as it was", () => {
+  const whole = [...story(), event(["approval", "pending", "tool:send"], { turn: 1, call_id: "c1.9.0", approval_id: "a" }, 5_300)].sort((a, b) => a.ts.localeCompare(b.ts));
+  const later = [...whole, event(["approval", "granted", "tool:send"], { turn: 1, approval_id: "a" }, 9_000_000), event(["result", "tool:send"], { turn: 1, tool: "send", call_id: "c1.9.0", approval_id: "a" }, 9_000_100)];
+  const width = (events: typeof whole) => layout([...turnsOf(events).values()][0]!, moment(9_100_000)).width;
+  assert.equal(width(later), width(whole));
+});
+
+test("a reply says how it was kept: whole, stopped, or cut off", () => {
+  const reply = (...tags: string[]) => event(["response", ...tags], { turn: 1, text: "half a" });
+  assert.equal(keptWord({ outcome: "done" }, reply()), "stored whole");
+  assert.equal(keptWord({ outcome: "cancelled" }, reply("partial")), "stopped, kept as far as it came");
+  assert.equal(keptWord({ outcome: "failed" }, reply("partial")), "cut off, kept as far as it came");
 });

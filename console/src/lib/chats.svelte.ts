@@ -1,9 +1,11 @@
 // The list of conversations while it is looked at: lines of the server and of live events, what was seen in this browser, and changes of a title or a place.
 import { ProblemError, type Schemas } from "../../../client/src/index.ts";
 import { requester } from "../../../client/src/http.ts";
+import { tagged, textOf } from "./events.ts";
 import { type ChatLine, type Lines, lineOf } from "./chats.ts";
 import { kept, place } from "./place.ts";
 import { session } from "./session.svelte.ts";
+import { settings } from "./theme.svelte.ts";
 
 const SEEN = kept("thinkd.seen");
 /** Most threads whose last seen line is kept. */
@@ -58,6 +60,27 @@ class Chats {
       this.#reading += 1;
       stop();
     };
+  }
+
+  /** A chat begins with a message of this browser. */
+  began(thread: string): void {
+    if (!settings.titles || !this.suggests) return;
+    const stop = session.listen((events) => {
+      if (!events.some((event) => event.thread === thread && event.meta.tags[0] === "turn" && tagged(event, "ended") && textOf(event, "outcome") === "done")) return;
+      stop();
+      void this.#entitle(thread);
+    });
+  }
+
+  /** Asks for the title of a chat that began here, once its first turn is over and has replied: never before, so that the first reply waits for nothing. */
+  async #entitle(thread: string): Promise<void> {
+    const known = session.threads.find(({ id }) => id === thread);
+    if (!settings.titles || known?.title || known?.parent || (known && known.kind !== "conversation")) return;
+    try {
+      await this.suggest(thread);
+    } catch (error) {
+      session.say(`No title was made for the new chat: ${error instanceof Error ? error.message : String(error)}`);
+    }
   }
 
   #with(known: Lines | undefined, line: ChatLine): Lines {

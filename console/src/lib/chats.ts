@@ -114,3 +114,14 @@ export function lineOf(event: AnyEvent): ChatLine | undefined {
   if (!tagged(event, "type:message") && !tagged(event, "response")) return undefined;
   return { seq: event.seq, ts: event.ts, by: tagged(event, "response") ? "mind" : "person", text: textOf(event).slice(0, 200) || `[${event.modality}]` };
 }
+
+/** A thread in which no turn comes any more. */
+export const hasEnded = ({ status }: Pick<Thread, "status">) => ["done", "failed", "stopped"].includes(status);
+
+/** Why no message of a thread can be changed and no other answer asked for, as the server would refuse it; empty: both can. */
+export function shutBy(thread: Pick<Thread, "status" | "kind" | "archived"> | undefined, may: boolean): string {
+  if (!may) return "This key may look. To change a message, or to ask again, needs the role member.";
+  if (!thread || thread.kind === "mission" || thread.kind === "pipeline") return thread ? "Messages of a mission or a run stay as they are." : "";
+  if (hasEnded(thread)) return "This chat has ended: its messages stay as they are, and no other answer can be asked for.";
+  return thread.archived ? "This chat is in the archive: its messages stay as they are until it is taken out. A new message takes it out, too." : "";
+}

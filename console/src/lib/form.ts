@@ -71,3 +71,39 @@ export function argumentsOf(fields: Field[], texts: Record<string, string | unde
   };
   return Object.fromEntries(fields.map((field) => [field.name, value(field)]).filter(([, value]) => value !== undefined));
 }
+
+/** Most fields of a form; what has more is written as JSON. */
+const FIELDS = 12;
+
+/** The fields of an answer that a schema asks for: of a flat object its members, of a single value one field without a name; absent: it asks for more than a form holds. */
+export function answerFields(schema: unknown): Field[] | undefined {
+  const { type, properties } = object(schema);
+  if (type !== "object") {
+    const one = answerField("", schema, true);
+    return one && [one];
+  }
+  const required = Array.isArray(object(schema).required) ? (object(schema).required as unknown[]) : [];
+  const fields = Object.entries(object(properties)).map(([name, member]) => answerField(name, member, required.includes(name)));
+  return fields.length > 0 && fields.length <= FIELDS && fields.every((field) => field !== undefined) ? fields : undefined;
+}
+
+function answerField(name: string, schema: unknown, required: boolean): Field | undefined {
+  const { type, enum: values, title, description } = object(schema);
+  const types = (Array.isArray(type) ? type : [type]).filter((one) => one !== "null").map(String);
+  const texts = Array.isArray(values) && values.length > 0 && values.every((one) => typeof one === "string");
+  const kind = texts ? "choice" : values !== undefined || types.length !== 1 ? undefined : ({ string: "text", number: "number", integer: "number", boolean: "boolean" } as const)[types[0]!];
+  if (kind === undefined) return undefined;
+  const about = [title, description].filter((one) => typeof one === "string" && one !== "").join(": ");
+  return { name, kind, choices: texts ? values.map(String) : [], about, required, nullable: false };
+}
+
+/** An answer out of the texts of its form; throws with words for the reader where one is missing or means nothing. */
+export function answerOf(fields: readonly Field[], texts: Readonly<Record<string, string>>): unknown {
+  const written = (field: Field) => (texts[field.name] ?? "").trim();
+  const missing = fields.find((field) => field.required && written(field) === "");
+  if (missing) throw new Error(`${missing.name || "The answer"} is missing.`);
+  const value = (field: Field) => (written(field) === "" ? undefined : read(field, written(field)));
+  const [only] = fields;
+  if (fields.length === 1 && only!.name === "") return value(only!);
+  return Object.fromEntries(fields.map((field) => [field.name, value(field)]).filter(([, one]) => one !== undefined));
+}

@@ -1,6 +1,6 @@
 // One turn as swim lanes over time: where each bar, sign and line stands. Times are milliseconds from the turn's beginning; drawing is elsewhere.
 import { at, line, plain, span } from "./format.ts";
-import { type AnyEvent, type Role, tagged, textOf } from "./events.ts";
+import { type AnyEvent, type Role, isCall, tagOf, tagged, textOf } from "./events.ts";
 import { type Call, type Turn, type Voice, begin, lastMoment } from "./turns.ts";
 
 /** How a bar looks: its texture says the outcome. */
@@ -76,11 +76,18 @@ export interface Picture {
   followUps: number | undefined;
 }
 
+/** When the last thing of a turn happened that is drawn. A verdict that comes hours after the end, and the call that it lets run, are no part of its time. */
+function lastOf(turn: Turn): number {
+  const { end } = turn;
+  if (end === undefined) return lastMoment(turn);
+  return turn.events.reduce((latest, event) => (at(event.ts) <= end || isCall(event) || tagOf(event, "submodule:") !== undefined ? Math.max(latest, at(event.ts)) : latest), end);
+}
+
 /** Lays a turn out. `now` (milliseconds since 1970) counts as long as something is at work. */
 export function layout(turn: Turn, now: number): Picture {
   const t0 = begin(turn);
   const atWork = turn.state === "working" || turn.followUps.some((voice) => voice.outcome === "at work");
-  const end = Math.max(lastMoment(turn), atWork ? now : 0, turn.deadline !== undefined && atWork ? turn.deadline : 0);
+  const end = Math.max(lastOf(turn), atWork ? now : 0, turn.deadline !== undefined && atWork ? turn.deadline : 0);
   const width = Math.max((end - t0) * 1.04, 20);
   const picture: Picture = {
     width,
@@ -221,7 +228,7 @@ function decisionLanes(draw: Draw): void {
   toolLane(draw, lane);
   replyLane(draw, lane);
   const waits = turn.failures.filter((event) => !tagged(event, "submodule"));
-  for (const event of waits) picture.marks.push({ lane, t: Math.min(at(event.ts), Math.max(now, lastMoment(turn))) - t0, sign: "alert", role: "fail", word: `failed: ${line(textOf(event), 80)}`, event });
+  for (const event of waits) picture.marks.push({ lane, t: Math.min(at(event.ts), Math.max(now, lastOf(turn))) - t0, sign: "alert", role: "fail", word: `failed: ${line(textOf(event), 80)}`, event });
 }
 
 function roundBar({ picture, t0 }: Draw, call: Call, i: number, lane: number): void {
@@ -258,7 +265,7 @@ function toolLane({ picture, turn, t0, now }: Draw, decision: number): void {
 function replyLane({ picture, turn, t0 }: Draw, decision: number): void {
   const lane = picture.lanes.length;
   const stored = turn.replies.length;
-  const status = stored > 0 ? "stored" : turn.state === "ended" ? "none" : "";
+  const status = stored > 0 ? (turn.replies.every((reply) => tagged(reply, "partial")) ? "in part" : "stored") : turn.state === "ended" ? "none" : "";
   picture.lanes.push({ name: "reply", sign: "reply", role: stored > 0 ? "reply" : "pass", status, group: true });
   for (const reply of turn.replies) {
     const to = at(reply.ts) - t0;
@@ -266,7 +273,7 @@ function replyLane({ picture, turn, t0 }: Draw, decision: number): void {
     // From the first piece of the round that wrote it; an older server did not note when that came.
     const from = round ? Math.min(to, (round.first ?? round.start) - t0) : to;
     picture.bars.push({ lane, from, to, texture: "solid", role: "reply", label: plain(textOf(reply), 60), word: `reply: ${plain(textOf(reply), 80)}`, event: reply, call: undefined });
-    picture.marks.push({ lane, t: to, sign: "reply", role: "reply", word: tagged(reply, "partial") ? "cut off" : "stored", event: reply });
+    picture.marks.push({ lane, t: to, sign: "reply", role: "reply", word: tagged(reply, "partial") ? "kept as far as it came" : "stored", event: reply });
     picture.links.push({ from: { lane: decision, t: from }, to: { lane, t: from }, role: "reply", kind: "under" });
   }
 }

@@ -52,8 +52,8 @@ export function wordsOf({ by, result }: Settled, mine: boolean): Words | undefin
     if (tagged(by, "away")) return words("Not asked: the setting says that you are away.", "", "system");
     return words(`${did("answered")}:`, by.payload.value === undefined || typeof by.payload.value === "string" ? textOf(by) : json(by.payload.value), "ok");
   }
-  if (tagged(by, "expired")) return words("Nobody decided in time. It counts as denied.", "", "system");
-  if (tagged(by, "denied")) return words(`${did("denied it")}.`, textOf(by, "reason"), "fail");
+  if (tagged(by, "expired")) return words("Nobody decided in time. It counts as rejected.", "", "system");
+  if (tagged(by, "denied")) return words(`${did("rejected it")}.`, textOf(by, "reason"), "fail");
   if (tagged(by, "answered")) return words(`${did("answered in its place")}:`, textOf(by, "reason"), "ok");
   const after = result === undefined ? "" : tagged(result, "failure") ? ` It failed: ${line(textOf(result), 200)}` : " It ran.";
   return words(`${did("approved it")}${by.payload.edited === true ? ", with changes" : ""}.${after}`, textOf(by, "reason"), result && tagged(result, "failure") ? "fail" : "ok");
@@ -90,6 +90,11 @@ export function adviceOf(failure: AnyEvent | undefined): string {
   if (typeof key === "string") return `The setting ${line(key, 80)} limits it: ask for less at a time, or raise it.`;
   if (textOf(failure, "kind") === "model") return failure.payload.retryable === true ? "Say it again; if it stays so, thinkd doctor on the server checks the model." : "thinkd doctor on the server checks the model and says what to set.";
   return failure.payload.retryable === true ? "It may work when you say it again." : "It will not work the same way again: say it otherwise.";
+}
+
+/** The facts that a turn recalled, by itself or by a tool, in the order of the log. */
+export function recalledIn({ events }: Pick<Turn, "events">): string[] {
+  return [...new Set(events.flatMap(({ meta }) => meta.tags.flatMap((tag) => (tag.startsWith("recalled:") ? [tag.slice("recalled:".length)] : []))))];
 }
 
 /** The mission that a call began; absent: it began none. */

@@ -257,6 +257,11 @@ class Session {
     this.#due.set(what, setTimeout(run, Math.max(ms, this.#threadsAsked + pause - performance.now())));
   }
 
+  /** Approvals that were settled here wait no longer, before the list is read anew. */
+  settled(ids: readonly string[]): void {
+    this.approvals = this.approvals.filter((one) => !ids.includes(one.approval_id));
+  }
+
   async #inbox(): Promise<void> {
     const [approvals, questions] = await Promise.all([this.client.api.listApprovals({ limit: 500 }), this.client.api.listQuestions({ limit: 500 })]);
     this.knowsInbox = true;

@@ -9,10 +9,12 @@ interface Settings {
   thoughts: boolean;
   tools: boolean;
   silence: boolean;
+  /** New chats get a title of the ordinary model, after their first reply. */
+  titles: boolean;
 }
 
 function kept(): Settings {
-  const plain: Settings = { theme: "system", zone: "local", thoughts: true, tools: true, silence: false };
+  const plain: Settings = { theme: "system", zone: "local", thoughts: true, tools: true, silence: false, titles: false };
   try {
     return { ...plain, ...(JSON.parse(localStorage.getItem(KEY) ?? "{}") as Partial<Settings>) };
   } catch {

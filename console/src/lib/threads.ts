@@ -31,15 +31,22 @@ export function tree(threads: readonly Thread[], closed: ReadonlySet<string> = n
   return rows;
 }
 
-/** Why a thread cannot go on; absent: it can. One that waits with a reason does not wait because it wants to. */
+/** The reason of a thread whose turn was stopped: it goes on with the next message. */
+const STOPPED = "its last turn was cancelled";
+
+/** A person stopped its last turn. */
+const isStopped = (thread: Thread) => thread.status === "waiting" && thread.reason === STOPPED;
+
+/** Why a thread cannot go on; absent: it can. One that waits with a reason does not wait because it wants to, unless a person stopped it. */
 export function stuck(thread: Thread): string | undefined {
-  return thread.status === "waiting" && thread.reason ? thread.reason : undefined;
+  return thread.status === "waiting" && thread.reason && !isStopped(thread) ? thread.reason : undefined;
 }
 
 /** For whom or what a thread waits, in words. */
 export function waitsFor(thread: Thread): string {
   const gathering = thread.gatherings[0];
   if (gathering) return `${gathering.back} of ${gathering.of}`;
+  if (isStopped(thread)) return "a message: its last turn was stopped";
   if (thread.waiting_for) return thread.waiting_for;
   return thread.status === "waiting" || thread.status === "idle" ? "anybody" : "";
 }
@@ -63,6 +70,7 @@ export function titleOf(id: string, thread: Thread | undefined): string {
 /** The state of a thread and, where it has ended, its outcome: two words. */
 export function threadMark(thread: Thread): { sign: string; role: Role; word: string; outcome: string } {
   if (stuck(thread)) return { sign: "alert", role: "fail", word: "cannot go on", outcome: "" };
+  if (isStopped(thread)) return { sign: "stop", role: "system", word: "stopped", outcome: "" };
   const ended = ["done", "failed", "stopped"].includes(thread.status);
   if (!ended) return { ...(STATES[thread.status] ?? { sign: "system", role: "system", word: thread.status }), outcome: "" };
   const outcome = thread.outcome ?? (thread.status === "done" ? "" : thread.status);

@@ -281,6 +281,12 @@ function waitedUntil(turn: Turn): number | undefined {
   return Math.min(turn.start, ...asked) + turn.patience;
 }
 
+/** How a reply was kept: whole, or as far as it came. */
+export function keptWord(turn: Pick<Turn, "outcome">, reply: AnyEvent): string {
+  if (!tagged(reply, "partial")) return "stored whole";
+  return `${turn.outcome === "cancelled" || turn.outcome === "interrupted" ? "stopped" : "cut off"}, kept as far as it came`;
+}
+
 /** When the last thing of a turn happened. */
 export function lastMoment(turn: Turn): number {
   return turn.events.reduce((latest, event) => Math.max(latest, at(event.ts)), turn.start);

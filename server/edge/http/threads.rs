@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::cursor::Part;
 use super::missions;
 use super::needs::{Needs, Read, Speak};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::Path;
 use super::thread::{self, Thread, with_details};
 use super::thread_change::{self, TITLE_MAX};

@@ -23,7 +23,7 @@ use thinkd_runtime::fork::NewFork;
 use thinkd_runtime::turns::input::{InputContent, Received};
 use thinkd_session::handle::Session;
 use thinkd_thread::new_thread::NewThread;
-use thinkd_thread::settings::{Policy, Settings};
+use thinkd_thread::settings::Settings;
 use thinkd_words::id::{Key, Seq, ThreadId};
 
 /// Inputs with one mark that are looked at.
