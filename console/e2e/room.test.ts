@@ -359,3 +359,24 @@ test("on a phone the thoughts stand above the box, and Send stays free", async (
   one.clean();
   await one.close();
 });
+
+test("a name that is cut has the whole of it as a title; chats go by their first words at the top, too, with the id on hover", async () => {
+  const words = "Tell me of the suppliers of twin-wall polycarbonate in the northern valley and of all that they ask for a plate of sixteen millimetres";
+  const one = await Watched.open(browser, server.url, "#/t/main");
+  await button(one, "New chat").first().click();
+  await one.page.waitForURL(/#\/t\/chat-/);
+  const id = decodeURIComponent(one.page.url().split("#/t/")[1]!);
+  await say(one, words);
+  await one.sees(`You said: ${words}`);
+  assert.equal(await one.page.locator(".chat-row[aria-current] .ti").getAttribute("title"), words);
+  assert.equal(await one.page.locator(".chat-bar h2").getAttribute("title"), `${words} (${id})`);
+  const crumb = one.page.locator(".crumb");
+  await crumb.getByText(/^Tell me of the suppliers/).waitFor();
+  assert.equal(await crumb.getAttribute("title"), id);
+  assert.ok(!(await one.page.locator(".app").innerText()).includes(id), "no id in the place of a title");
+  const last = one.page.locator(".chat-row[aria-current] .la .ell").first();
+  await last.hover();
+  assert.match((await last.getAttribute("title"))!, /^You said: Tell me of the suppliers/);
+  one.clean();
+  await one.close();
+});

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AnyEvent } from "../src/lib/events.ts";
-import { adviceOf, missionBegun, settledOf, silenceOf, wordsOf } from "../src/lib/outcomes.ts";
+import { adviceOf, missionBegun, settledOf, silenceOf, wordsOf, recalledIn, refusedWords } from "../src/lib/outcomes.ts";
+import { ProblemError } from "../../client/src/index.ts";
 import { Talk, linesOf } from "../src/lib/talk.ts";
 import { turnsOf } from "../src/lib/turns.ts";
 import { event } from "./events.ts";
@@ -102,4 +103,16 @@ test("a line is another object when its request is settled, and the same one whi
   assert.notEqual(first, second);
   assert.equal(talk.lines(after, turns)[0], second);
   assert.equal(before.length, 2);
+});
+
+test("a verdict on a tool that has changed names the acts that there are; other refusals stay as they are", () => {
+  const problem = (slug: string) => new ProblemError({ type: `/problems/${slug}`, title: "No", status: 409, detail: "reject the call, or respond to it" } as never);
+  assert.match(String(refusedWords(problem("tool-changed"), "send")), /tool send is gone.*: reject it, and ask again/);
+  const other = problem("already-settled");
+  assert.equal(refusedWords(other, "send"), other);
+});
+
+test("the facts that a turn recalled are told once each, of the turn itself and of its tools", () => {
+  const events = [event(["recall", "recalled:a", "recalled:b"], { turn: 1 }), event(["result", "tool:recall", "recalled:b", "recalled:c"], { turn: 1 })];
+  assert.deepEqual(recalledIn({ events }), ["a", "b", "c"]);
 });

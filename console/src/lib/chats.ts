@@ -44,6 +44,9 @@ export function titleOf(thread: Pick<Thread, "id" | "title">, lines: Lines | und
   return (thread.title && short(thread.title)) || (lines?.first && short(lines.first.text)) || thread.id;
 }
 
+/** The title that a thread was given, else its first words, not shortened to the width of a list; empty: it has neither. */
+export const wholeTitleOf = (thread: Pick<Thread, "title">, lines: Lines | undefined) => plain(thread.title || lines?.first?.text || "", 300);
+
 /** The thread that a branch began as, as far as the list has it. */
 export function rootOf(threads: ReadonlyMap<string, Thread>, thread: Thread): Thread {
   const seen = new Set<string>();

@@ -1,4 +1,5 @@
 // Outcomes in a talk: of a question, of a call that waited for people, and of a turn without a reply. All of it is read from events, none from a list of what is open.
+import { ProblemError } from "../../../client/src/index.ts";
 import { type AnyEvent, partOf, tagOf, tagged, textOf } from "./events.ts";
 import type { Turn } from "./turns.ts";
 import { json, line } from "./format.ts";
@@ -95,6 +96,12 @@ export function adviceOf(failure: AnyEvent | undefined): string {
 /** The facts that a turn recalled, by itself or by a tool, in the order of the log. */
 export function recalledIn({ events }: Pick<Turn, "events">): string[] {
   return [...new Set(events.flatMap(({ meta }) => meta.tags.flatMap((tag) => (tag.startsWith("recalled:") ? [tag.slice("recalled:".length)] : []))))];
+}
+
+/** Why a verdict was not taken, with the acts that the page has: the server names one that it has not. */
+export function refusedWords(error: unknown, tool: string): unknown {
+  if (!(error instanceof ProblemError) || error.slug !== "tool-changed") return error;
+  return new Error(`The tool ${tool} is gone, or has changed since this call was proposed. It cannot be approved any more: reject it, and ask again for what is still wanted.`);
 }
 
 /** The mission that a call began; absent: it began none. */
