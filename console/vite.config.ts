@@ -1,14 +1,42 @@
 // How the console is built: one folder, names without hashes, the same bytes each time, no inline script or style.
 import { svelte } from "@sveltejs/vite-plugin-svelte";
-import { defineConfig } from "vite";
+import { type Plugin, defineConfig } from "vite";
 
 const server = process.env.THINKD_URL ?? "http://127.0.0.1:2953";
 const paths = ["approvals", "blobs", "events", "frameworks", "livez", "messages", "metadata", "metrics", "missions", "pipelines", "prompt-views", "questions", "readyz", "recall", "schedules", "self", "servers", "settings", "state", "submodules", "threads", "tools", "usage", "world-model"];
 
+/** The views whose scripts are asked for beside the page's own, by the beginning of the address: those that are opened first, or stayed at. */
+const FIRST: [address: string, view: string][] = [["#/log", "Log"], ["#/threads", "Threads"], ["#/inbox", "Inbox"], ["#/missions", "Missions"], ["#/live", "Live"], ["", "Chat"]];
+
+/** A small script that comes before all others and says which view's files are wanted: on a slow network they would wait for the page's own. */
+function hurry(): Plugin {
+  return {
+    name: "hurry",
+    enforce: "post",
+    generateBundle(_, bundle) {
+      const files = Object.values(bundle).flatMap((file) => (file.type === "chunk" ? [file] : []));
+      const closure = (name: string, seen = new Set<string>()): Set<string> => {
+        if (seen.has(name)) return seen;
+        seen.add(name);
+        for (const one of files.find(({ fileName }) => fileName === name)?.imports ?? []) closure(one, seen);
+        return seen;
+      };
+      const own = closure(files.find(({ isEntry }) => isEntry)?.fileName ?? "");
+      const wanted = FIRST.map(([address, view]) => [address, [...closure(`assets/${view}.js`)].filter((name) => !own.has(name)).map((name) => name.replace(/^assets\//, ""))]);
+      const source = `for(const[a,f]of ${JSON.stringify(wanted)})if(location.hash.startsWith(a)&&(a||!/^#\\/(?!t\\/[^/]*$)./.test(location.hash))){for(const n of f){const l=document.createElement("link");l.rel="modulepreload";l.href=new URL(n,document.currentScript.src);document.head.append(l)}break}`;
+      this.emitFile({ type: "asset", fileName: "assets/hurry.js", source });
+    },
+    transformIndexHtml: { order: "post", handler: (_, { bundle }) => (bundle ? [{ tag: "script", attrs: { src: "./assets/hurry.js" }, injectTo: "head-prepend" }] : []) },
+  };
+}
+
+/** Parts that nearly each view has share one file: each file of its own costs a request. */
+const SHARED = /rolldown.runtime|src\/parts\/(Problem|Strip|Empty|Text|CopyId|Copy|Name|Skeleton|Time|Event|Inlines)\.svelte|src\/lib\/(live\.svelte|window|fold|days|outcomes|acted\.svelte|alike|film|lanes|picture)\.ts/;
+
 export default defineConfig(({ command }) => ({
   // What is built finds its files beside itself, below whatever path a proxy puts before it.
   base: command === "build" ? "./" : "/console/",
-  plugins: [svelte({ compilerOptions: { css: "external", fragments: "tree" } })],
+  plugins: [svelte({ compilerOptions: { css: "external", fragments: "tree" } }), hurry()],
   build: {
     outDir: "dist",
     target: "es2022",
@@ -18,7 +46,7 @@ export default defineConfig(({ command }) => ({
     cssCodeSplit: false,
     reportCompressedSize: false,
     rollupOptions: {
-      output: { entryFileNames: "assets/[name].js", chunkFileNames: "assets/[name].js", assetFileNames: "assets/[name][extname]" },
+      output: { entryFileNames: "assets/[name].js", chunkFileNames: "assets/[name].js", assetFileNames: "assets/[name][extname]", codeSplitting: { groups: [{ name: "shared", test: SHARED }] } },
     },
   },
   server: {

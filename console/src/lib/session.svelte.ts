@@ -115,6 +115,8 @@ class Session {
   #greeted = false;
   /** When the token ends in whose place another one was shown. */
   #renewed: string | undefined;
+  /** A page that was asked for before its view was here. */
+  #early: { key: string; page: Promise<AnyEvent[]> } | undefined;
   #listeners = new Set<(events: readonly AnyEvent[]) => void>();
   #ticked = Date.now();
   #work = new Map<string, Work>();
@@ -134,9 +136,9 @@ class Session {
     this.client.connect();
     this.#follow(true);
     // The lists do not wait for the socket; once it is there they are read again, because something may have changed between.
-    // A browser asks for six things at once: names come first, and what the side bar counts after the script of the view.
+    // Names come first, and what the side bar counts after the first page of the view: on a slow network all of them share one line.
     this.refresh("threads", 0);
-    for (const what of ["inbox", "submodules"] as const) this.refresh(what, 400);
+    void this.shown().then(() => (["inbox", "submodules"] as const).forEach((what) => this.refresh(what, 0)));
     // A server that wants a token waits for it on the socket, and says so over HTTP at once.
     void this.#ask();
     setInterval(() => this.#tick(), 1_000);
@@ -215,8 +217,20 @@ class Session {
     return () => this.#listeners.delete(listener);
   }
 
+  /** Asks for a first page of the whole log before the script of its view is here. What comes meanwhile is part of it. */
+  early(where: Where, ask: Ask): void {
+    const more: AnyEvent[] = [];
+    const stop = this.listen((events) => more.push(...events.filter((event) => where.thread === undefined || event.thread === where.thread)));
+    const page = this.history(where, ask).then((events) => [...new Map([...events, ...more].map((event) => [event.seq, event])).values()].sort((a, b) => b.seq - a.seq)).finally(stop);
+    page.catch(() => undefined);
+    this.#early = { key: JSON.stringify([where, ask]), page };
+  }
+
   /** A page of the log. */
   async history(where: Where, ask: Ask, signal?: AbortSignal): Promise<AnyEvent[]> {
+    const early = this.#early;
+    this.#early = undefined;
+    if (early?.key === JSON.stringify([where, ask])) return early.page;
     const debug = this.#debug && where.debug === true;
     const { debug: _, ...filter } = where;
     const query = { ...filter, ...ask, ...(debug ? { debug } : {}) };
@@ -423,7 +437,7 @@ class Session {
     if (state.kind === "live") this.asleep = 0;
     if (good && !this.#greeted) {
       this.#greeted = true;
-      for (const what of ["inbox", "threads", "submodules"] as const) this.refresh(what, this.knowsThreads && !this.#readOnce ? AGAIN : undefined);
+      for (const what of ["inbox", "threads", "submodules"] as const) this.refresh(what, this.#readOnce ? undefined : AGAIN);
       if (!this.metadata || this.#readOnce) void this.#ask();
     }
   }

@@ -4,6 +4,7 @@ import type { Component } from "svelte";
 type View = () => Promise<{ default: Component }>;
 
 export const views: Record<string, View> = {
+  chat: () => import("./Chat.svelte"),
   live: () => import("./Live.svelte"),
   inbox: () => import("./Inbox.svelte"),
   log: () => import("./Log.svelte"),
