@@ -105,7 +105,7 @@ test("a key that is wrong is told so in the dialog, and the right one opens the 
   const closed = await new Thinkd({ THINKD_TOKEN: "a-long-and-secret-token", THINKD_MODEL: "m", OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "x" }).start();
   const one = await Watched.open(browser, closed.url, "#/threads");
   one.quiet = true;
-  const box = one.page.getByLabel("Token", { exact: true });
+  const box = one.page.getByLabel("Key", { exact: true });
   await box.fill("another-token");
   await box.press("Enter");
   await one.page.getByRole("alert").getByText("This key was not taken.").waitFor();

@@ -17,7 +17,7 @@ const VIEWS: [string, string | RegExp][] = [
   ["#/inbox", "What runs"],
   ["#/inbox?show=schedules", "Nothing comes by itself"],
   ["#/log", "botanist, late"],
-  ["#/threads", /waits for|anybody/],
+  ["#/threads", /waits for|a message/],
   ["#/t/main/about", "Used so far"],
   ["#/pipelines", "summary"],
   ["#/missions", "No mission yet"],
@@ -25,7 +25,7 @@ const VIEWS: [string, string | RegExp][] = [
   ["#/voices/critic", "Last words"],
   ["#/world", "16 mm twin-wall"],
   ["#/usage", "Who asked"],
-  ["#/help", "Textures of the lanes"],
+  ["#/help", "Textures of the timeline"],
 ];
 
 let browser: Browser;
@@ -234,7 +234,7 @@ test("by the keyboard alone: views, search, rows, drawer, Ctrl K, and no key whi
   await keyboard.press("Enter");
   await one.page.locator(".drawer").waitFor();
   await keyboard.press("?");
-  await one.sees("Textures of the lanes");
+  await one.sees("Textures of the timeline");
   await both("g", "l");
   await one.page.locator("button.b").first().focus();
   await keyboard.press("ArrowDown");

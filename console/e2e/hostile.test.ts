@@ -88,20 +88,20 @@ test("a token is asked for, kept out of the address, and gone with the page unle
   try {
     const one = await Watched.open(browser, locked.url, "#/t/main");
     one.quiet = true;
-    await one.sees("This server asks for a token");
+    await one.sees("This server asks for a key");
     await one.axe("the prompt for a token");
-    await one.page.getByRole("textbox", { name: "Token" }).fill("wrong");
+    await one.page.getByRole("textbox", { name: "Key", exact: true }).fill("wrong");
     await one.page.keyboard.press("Enter");
-    await one.sees("This server asks for a token");
-    await one.page.getByRole("textbox", { name: "Token" }).fill("open sesame 0123456789abcdef");
+    await one.sees("This server asks for a key");
+    await one.page.getByRole("textbox", { name: "Key", exact: true }).fill("open sesame 0123456789abcdef");
     await one.page.keyboard.press("Enter");
     await one.sees("live, no gap");
     await one.sees("Nothing has been said in main yet");
     assert.ok(!one.page.url().includes("sesame"));
     assert.equal(await one.page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]).includes("sesame")), false);
     await one.page.reload();
-    await one.sees("This server asks for a token");
-    await one.page.getByRole("textbox", { name: "Token" }).fill("open sesame 0123456789abcdef");
+    await one.sees("This server asks for a key");
+    await one.page.getByRole("textbox", { name: "Key", exact: true }).fill("open sesame 0123456789abcdef");
     await one.page.getByText("keep it until this tab is closed").click();
     await one.page.getByRole("button", { name: "Open" }).click();
     await one.sees("live, no gap");
@@ -123,8 +123,8 @@ test("who may only look sees no button that acts", async () => {
     assert.ok((await fetch(`${shared.url}/threads/main/messages?wait=60`, { method: "POST", headers, body: '{"text":"of a member"}' })).ok);
     const one = await Watched.open(browser, shared.url, "#/t/main");
     one.quiet = true;
-    await one.sees("This server asks for a token");
-    await one.page.getByRole("textbox", { name: "Token" }).fill("viewer-0123456789abcdef0123");
+    await one.sees("This server asks for a key");
+    await one.page.getByRole("textbox", { name: "Key", exact: true }).fill("viewer-0123456789abcdef0123");
     await one.page.keyboard.press("Enter");
     await one.sees("This key may look, and not speak");
     await one.page.locator(".said.mind .turnline").first().waitFor();
@@ -134,7 +134,7 @@ test("who may only look sees no button that acts", async () => {
     assert.equal(await one.page.getByRole("button", { name: "New thread" }).count(), 0);
     await one.go("#/voices");
     await one.page.waitForTimeout(300);
-    assert.equal(await one.page.getByRole("button", { name: "Add a voice" }).count(), 0);
+    assert.equal(await one.page.getByRole("button", { name: "Add a submodule" }).count(), 0);
     await one.close();
   } finally {
     await shared.stop();

@@ -104,7 +104,7 @@ export async function shots(server: Thinkd): Promise<Shot[]> {
     shot("world", "#/world", "16 mm twin-wall"),
     shot("usage", "#/usage", "Who asked"),
     shot("prompt", `#/call/${calls[0]!.event_id}`, "rebuilt byte for byte"),
-    shot("help", "#/help", "Textures of the lanes"),
+    shot("help", "#/help", "Textures of the timeline"),
   ];
 }
 

@@ -42,8 +42,8 @@ after(async () => {
 async function opened(seconds: number): Promise<Watched> {
   const one = await Watched.open(browser, server.url, "#/t/main");
   one.quiet = true; // Without a token the first requests are refused.
-  await one.sees("This server asks for a token");
-  await one.page.getByRole("textbox", { name: "Token" }).fill(token(seconds));
+  await one.sees("This server asks for a key");
+  await one.page.getByRole("textbox", { name: "Key", exact: true }).fill(token(seconds));
   await one.page.getByRole("button", { name: "Open" }).click();
   await one.page.getByLabel("Say something to main").fill("half a sentence");
   return one;
@@ -52,19 +52,19 @@ const draft = (one: Watched) => one.page.getByLabel("Say something to main").inp
 
 test("that a token is about to end is said, and with another one the same connection goes on beyond that", async () => {
   const one = await opened(BEFORE / 1000 + 2);
-  await one.sees(/The token of this page ends at/);
+  await one.sees(/The key of this page ends at/);
   const end = Date.now() + BEFORE;
   await one.axe("a token that is about to end");
   const sockets: string[] = [];
   one.page.on("websocket", (socket) => sockets.push(socket.url()));
   await one.page.getByRole("button", { name: "Give another one" }).click();
-  await one.page.getByRole("textbox", { name: "Token" }).fill("of nobody");
+  await one.page.getByRole("textbox", { name: "Key", exact: true }).fill("of nobody");
   await one.page.getByRole("button", { name: "Go on with it" }).click();
   await one.page.getByRole("button", { name: "Give another one" }).click();
   await one.sees("unauthenticated");
-  await one.page.getByRole("textbox", { name: "Token" }).fill(token(3_600));
+  await one.page.getByRole("textbox", { name: "Key", exact: true }).fill(token(3_600));
   await one.page.getByRole("button", { name: "Go on with it" }).click();
-  await one.page.getByText(/The token of this page ends at/).waitFor({ state: "detached" });
+  await one.page.getByText(/The key of this page ends at/).waitFor({ state: "detached" });
   await one.page.waitForTimeout(Math.max(0, end - Date.now()) + 1_500);
   await one.sees("live, no gap");
   assert.equal(await draft(one), "half a sentence");
@@ -77,8 +77,8 @@ test("that a token is about to end is said, and with another one the same connec
 
 test("a token that has ended is asked for again, and the page goes on where it was; one of another space shows nothing of this one", async () => {
   const one = await opened(2);
-  await one.sees("The token has ended, or is not taken any more");
-  await one.page.getByRole("textbox", { name: "Token" }).fill(token(3_600));
+  await one.sees("The key has ended, or is not taken any more");
+  await one.page.getByRole("textbox", { name: "Key", exact: true }).fill(token(3_600));
   await one.page.getByRole("button", { name: "Go on" }).click();
   await one.sees("live, no gap");
   assert.equal(await draft(one), "half a sentence");
@@ -86,8 +86,8 @@ test("a token that has ended is asked for again, and the page goes on where it w
 
   const two = await opened(2);
   await two.sees("half a sentence");
-  await two.sees("The token has ended, or is not taken any more");
-  await two.page.getByRole("textbox", { name: "Token" }).fill(token(3_600, "elsewhere"));
+  await two.sees("The key has ended, or is not taken any more");
+  await two.page.getByRole("textbox", { name: "Key", exact: true }).fill(token(3_600, "elsewhere"));
   await two.page.getByRole("button", { name: "Go on" }).click();
   await two.sees("Nothing has been said in main yet");
   await two.sees("live, no gap");

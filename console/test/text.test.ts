@@ -149,7 +149,7 @@ test("the top bar names what of a view is looked at", () => {
   assert.equal(place("#/log?thread=main&subtree=1"), "main and below");
   assert.equal(place("#/inbox", 1), "1 waits for you");
   assert.equal(place("#/inbox"), "");
-  assert.equal(place("#/voices/critic"), "6 voices");
+  assert.equal(place("#/voices/critic"), "6 submodules");
   assert.equal(place("#/missions/m1/task/t6"), "the mission m1");
 });
 

@@ -77,9 +77,9 @@ export function lookOf(event: AnyEvent, action?: AnyEvent): Look {
   if (has("question") && has("user")) return look("question", "gate", "question", text);
   if (has("answer")) return look("question", "gate", has("expired") ? "no answer" : "answered", text, "", true);
   if (has("result")) return resultLook(event, action);
-  if (has("action")) return look("toolrun", "tool", textOf(event, "tool") || (tagOf(event, "tool:") ?? "tool"), "", brief(event.payload.arguments));
-  if (has("thought")) return look("thought", "decision", "thinks", text);
-  if (has("no-action")) return look("silence", "decision", "nothing to do", text, "", true);
+  if (has("action")) return look("tool", "tool", textOf(event, "tool") || (tagOf(event, "tool:") ?? "tool"), "", brief(event.payload.arguments));
+  if (has("thought")) return look("decision", "decision", "thinks", text);
+  if (has("no-action")) return look("decision", "decision", "nothing to do", text, "", true);
   if (has("question") && has("decision")) return look("question", "decision", `asks ${voice ?? "a voice"}`, text);
   if (has("decision")) return look("decision", "decision", "decision", text);
   if (voice !== undefined) return has("late") ? look("late", "late", `${voice}, late`, text) : look("voice", "voice", has("follow-up") ? `${voice}, follow-up` : voice, text);
@@ -150,15 +150,15 @@ const SYSTEM: [string, string, Role][] = [
   ["timer-set", "timer", "system"],
   ["thread-stuck", "alert", "fail"],
   ["system-thread-error", "alert", "fail"],
-  ["thread", "thread", "system"],
+  ["thread", "system", "system"],
   ["run", "pipe", "system"],
   ["node", "pipe", "system"],
   ["schedule", "timer", "system"],
-  ["statement", "stp", "system"],
+  ["statement", "world", "system"],
   ["mission", "mission", "system"],
   ["recall", "world", "system"],
-  ["correction", "stf", "late"],
-  ["state", "state", "system"],
+  ["correction", "alert", "late"],
+  ["state", "system", "system"],
 ];
 
 function systemLook(event: AnyEvent, text: string, tags: string[]): Look {
@@ -179,9 +179,9 @@ export function statementWord(status: string): string {
 
 /** The sign of a statement's state. */
 export function statementSign(status: string): string {
-  if (status === "surviving") return "st";
-  if (status === "falsified") return "stf";
-  return status === "retracted" || status === "ended" ? "str" : "stp";
+  if (status === "surviving") return "ok";
+  if (status === "falsified") return "x";
+  return status === "retracted" || status === "ended" ? "pass" : "timer";
 }
 
 /** The colour role of a statement's state. */

@@ -218,13 +218,12 @@ function decisionLanes(draw: Draw): void {
   const lane = picture.lanes.length;
   for (const link of picture.links) link.to.lane = lane;
   const rounds = turn.rounds.filter((call) => call.purpose !== "summary");
-  const silent = turn.words.some((event) => tagged(event, "no-action"));
   const status = rounds.length === 1 ? "1 round" : `${rounds.length} rounds`;
-  picture.lanes.push({ name: "decision", sign: silent ? "silence" : "decision", role: "decision", status, group: false });
+  picture.lanes.push({ name: "decision", sign: "decision", role: "decision", status, group: false });
   rounds.forEach((call, i) => roundBar(draw, call, i, lane));
   const deciding = turn.working.find((one) => one.module === "decision");
   if (turn.state === "working" && (deciding || turn.voices.every((voice) => voice.outcome !== "at work"))) openRound(draw, lane, deciding?.since);
-  for (const event of turn.words) picture.marks.push({ lane, t: at(event.ts) - t0, sign: tagged(event, "no-action") ? "silence" : "thought", role: "decision", word: `decision: ${line(textOf(event), 60)}`, event });
+  for (const event of turn.words) picture.marks.push({ lane, t: at(event.ts) - t0, sign: "decision", role: "decision", word: `decision: ${line(textOf(event), 60)}`, event });
   toolLane(draw, lane);
   replyLane(draw, lane);
   const waits = turn.failures.filter((event) => !tagged(event, "submodule"));

@@ -11,14 +11,14 @@ export interface Route {
 /** The views that have an address, with the key that goes there after `g`. */
 export const VIEWS: { view: string; title: string; sign: string; key: string; group: string; path: string }[] = [
   { view: "chat", title: "Chat", sign: "chat", key: "c", group: "Now", path: "#/t/main" },
-  { view: "live", title: "Live mind", sign: "live", key: "l", group: "Now", path: "#/live" },
+  { view: "live", title: "Live", sign: "live", key: "l", group: "Now", path: "#/live" },
   { view: "inbox", title: "Inbox", sign: "inbox", key: "i", group: "Now", path: "#/inbox" },
   { view: "log", title: "Log", sign: "log", key: "o", group: "Record", path: "#/log" },
   { view: "threads", title: "Threads", sign: "thread", key: "t", group: "Record", path: "#/threads" },
   { view: "pipelines", title: "Pipelines", sign: "pipe", key: "p", group: "Record", path: "#/pipelines" },
-  { view: "voices", title: "Submodules", sign: "voices", key: "s", group: "Mind", path: "#/voices" },
-  { view: "missions", title: "Missions", sign: "mission", key: "m", group: "Mind", path: "#/missions" },
-  { view: "world", title: "World model", sign: "world", key: "w", group: "Mind", path: "#/world" },
+  { view: "voices", title: "Submodules", sign: "voices", key: "s", group: "Agent", path: "#/voices" },
+  { view: "missions", title: "Missions", sign: "mission", key: "m", group: "Agent", path: "#/missions" },
+  { view: "world", title: "World model", sign: "world", key: "w", group: "Agent", path: "#/world" },
   { view: "usage", title: "Usage and health", sign: "usage", key: "u", group: "Server", path: "#/usage" },
 ];
 
@@ -75,7 +75,7 @@ export function placeOf({ view, parts, query }: Route, counts: { waiting: number
     case "log":
       return query.thread ? `${query.thread}${query.subtree === undefined ? "" : " and below"}` : "";
     case "voices":
-      return counts.voices > 0 ? (counts.voices === 1 ? "1 voice" : `${counts.voices} voices`) : "";
+      return counts.voices > 0 ? (counts.voices === 1 ? "1 submodule" : `${counts.voices} submodules`) : "";
     case "missions":
       return first ? mission(first) : "";
     default:

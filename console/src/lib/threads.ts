@@ -48,7 +48,7 @@ export function waitsFor(thread: Thread): string {
   if (gathering) return `${gathering.back} of ${gathering.of}`;
   if (isStopped(thread)) return "a message: its last turn was stopped";
   if (thread.waiting_for) return thread.waiting_for;
-  return thread.status === "waiting" || thread.status === "idle" ? "anybody" : "";
+  return thread.status === "waiting" || thread.status === "idle" ? "a message" : "";
 }
 
 /** What a thread is called, beside its id: its title, or what is wanted of a mission; nothing where that only repeats the id. */
