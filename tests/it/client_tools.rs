@@ -659,21 +659,24 @@ on_both!(
     }
 );
 
-on_both!(words_in_place_of_a_result_stay_in_their_own_conversation, |medium| {
-    let (stub, setup) = setup(medium).await;
-    stub.clear();
-    stub.on_each(decision, |request| match request.last_user().as_str() {
-        "weather" => call("weather", json!({ "city": "Bern" })),
-        other => reply(&format!("ok: {other}")),
-    });
-    let app = setup.start().await;
-    // Several people with one key who say the same, and have the same calls.
-    for number in 0..6 {
-        Called::by(&app, Client::new(), "weather", weather()).await;
-        let called = Called::by(&app, Client::new(), "weather", weather()).await;
-        let words = format!("never mind {number}");
-        let moved = called.client.clone().adds("user", words);
-        let (status, body, thread) = moved.send(&app, weather()).await;
-        assert_eq!((status, &thread), (200, &called.thread), "{body}");
+on_both!(
+    words_in_place_of_a_result_stay_in_their_own_conversation,
+    |medium| {
+        let (stub, setup) = setup(medium).await;
+        stub.clear();
+        stub.on_each(decision, |request| match request.last_user().as_str() {
+            "weather" => call("weather", json!({ "city": "Bern" })),
+            other => reply(&format!("ok: {other}")),
+        });
+        let app = setup.start().await;
+        // Several people with one key who say the same, and have the same calls.
+        for number in 0..6 {
+            Called::by(&app, Client::new(), "weather", weather()).await;
+            let called = Called::by(&app, Client::new(), "weather", weather()).await;
+            let words = format!("never mind {number}");
+            let moved = called.client.clone().adds("user", words);
+            let (status, body, thread) = moved.send(&app, weather()).await;
+            assert_eq!((status, &thread), (200, &called.thread), "{body}");
+        }
     }
-});
+);

@@ -15,7 +15,7 @@ use thinkd::event::fact::Fact;
 use thinkd::event::fact::approval::{Pending, Started};
 use thinkd::event::fact::question::Question;
 use thinkd::event::fact::set::{Change, SettingValue, Thread};
-use thinkd::event::request::Said;
+use thinkd::event::request::{FromClient, Said};
 use thinkd::log::appended::{Append, Appended};
 use thinkd::log::kernel::Store;
 use thinkd::log::query::{Order, Query, Show};
@@ -117,6 +117,7 @@ impl Bench {
             tools: tools.clone(),
             on_stored: Arc::new(|_, _| {}),
             all,
+            output_bytes: 65_536,
         };
         Self {
             store,
@@ -648,6 +649,7 @@ on_both!(
                 user: None,
                 event_id: None,
                 content,
+                client: FromClient::default(),
             })
         };
         for name in ["idle", "busy"] {
@@ -724,6 +726,7 @@ on_both!(what_is_settled_leaves_no_time_limit_behind, |medium| {
             user: None,
             event_id: None,
             content,
+            client: FromClient::default(),
         })
         .await
         .unwrap();

@@ -117,7 +117,7 @@ async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
             speak,
             "submit_from",
             session
-                .submit_from(thread.clone(), None, again, FromClient::default())
+                .submit_from(thread.clone(), None, again, (None, FromClient::default()))
                 .await
                 .err(),
         ),
