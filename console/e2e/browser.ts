@@ -79,7 +79,7 @@ async function instead(context: BrowserContext, origin: string, folder: string):
   const policy = (await fetch(`${origin}/console/`)).headers.get("content-security-policy") ?? "";
   const types: Record<string, string> = { html: "text/html; charset=utf-8", js: "text/javascript", css: "text/css", svg: "image/svg+xml", woff2: "font/woff2" };
   await context.route(`${origin}/console/**`, async (route) => {
-    const path = new URL(route.request().url()).pathname.replace(/^\/console\//, "") || "index.html";
+    const path = new URL(route.request().url()).pathname.replace(/^.*?\/console\//, "") || "index.html";
     await route.fulfill({ body: readFileSync(join(folder, path)), headers: { "content-type": types[path.split(".").at(-1)!] ?? "text/plain", "content-security-policy": policy } });
   });
 }

@@ -99,13 +99,14 @@ test("ten calls that are alike are approved at once in the chat, and rejected at
 
 test("ten calls on a phone: the list fits, and its buttons are in the page", async () => {
   await server.say("file 10, again", "phone");
-  const one = await Watched.open(browser, server.url, "#/t/phone", PHONE);
+  const one = await Watched.open(browser, server.url, "#/t/phone", { ...PHONE, colorScheme: "dark" });
   await button(one, "All 10 of state_put").click();
   const approve = one.page.getByRole("dialog").getByRole("button", { name: "Approve all 10" });
   await approve.waitFor();
   const place = (await approve.boundingBox())!;
   assert.ok(place.x >= 0 && place.x + place.width <= 390 && place.y + place.height <= 844, JSON.stringify(place));
   assert.ok((await one.page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0);
+  await one.axe("ten calls on a phone, in the dark");
   await approve.click();
   await status(one, "You approved 10 calls of state_put.");
   one.clean();
@@ -158,6 +159,13 @@ test("the focus stays in the page after each act: the next card, the box, the it
   await act(/^Reject/);
   await status(one, "You rejected state_put.");
   await focused(one, ".empty");
+
+  const { id } = await server.call<{ id: string }>("POST", "/world-model", { statement: "The user has two hands." });
+  await one.go(`#/world/${id}`);
+  await one.page.getByLabel("Why it is to be withdrawn").fill("a jest");
+  await one.page.keyboard.press("Enter");
+  await status(one, "You withdrew the statement. It is not relied on any more.");
+  await one.page.waitForFunction(() => document.activeElement?.closest(".drawer"));
 
   await one.go("#/threads");
   await one.page.getByRole("link", { name: "Work of hands" }).focus();

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { layout, ticks } from "../src/lib/lanes.ts";
 import { type Colours, laneFile, strip } from "../src/lib/picture.ts";
 import { hasTurns, keptWord, keyOf, stateOf, stateWord, tally, took, turnsOf } from "../src/lib/turns.ts";
+import { lookOf } from "../src/lib/events.ts";
 import { linesOf, thoughtsOf, waiting } from "../src/lib/talk.ts";
 import { event, moment, story } from "./events.ts";
 
@@ -179,4 +180,10 @@ test("a reply says how it was kept: whole, stopped, or cut off", () => {
   assert.equal(keptWord({ outcome: "done" }, reply()), "stored whole");
   assert.equal(keptWord({ outcome: "cancelled" }, reply("partial")), "stopped, kept as far as it came");
   assert.equal(keptWord({ outcome: "failed" }, reply("partial")), "cut off, kept as far as it came");
+});
+
+test("a recall is shown as its facts, without an id and without the words that are for the model", () => {
+  const recall = event(["recall", "recalled:0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b"], { turn: 1, text: "Held so far, and no news:\n- The library opens at nine.\n- Clara eats no nuts. (said by Clara)" });
+  const { who, text } = lookOf(recall);
+  assert.deepEqual([who, text], ["facts recalled", "The library opens at nine.\nClara eats no nuts. (said by Clara)"]);
 });

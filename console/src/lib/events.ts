@@ -71,6 +71,7 @@ export function lookOf(event: AnyEvent, action?: AnyEvent): Look {
   const voice = tagOf(event, "submodule:");
   if (isCall(event)) return callLook(event);
   if (has("input")) return inputLook(event, text);
+  if (tags[0] === "recall") return look("world", "system", "facts recalled", factsIn(text), "", true);
   if (has("response")) return look("reply", "reply", has("partial") ? "reply, cut off" : "reply", text);
   if (has("failure") && !has("result")) return failureLook(event, voice, text);
   if (has("approval")) return approvalLook(event, text);
@@ -80,13 +81,16 @@ export function lookOf(event: AnyEvent, action?: AnyEvent): Look {
   if (has("action")) return look("tool", "tool", textOf(event, "tool") || (tagOf(event, "tool:") ?? "tool"), "", brief(event.payload.arguments));
   if (has("thought")) return look("decision", "decision", "thinks", text);
   if (has("no-action")) return look("decision", "decision", "nothing to do", text, "", true);
-  if (has("question") && has("decision")) return look("question", "decision", `asks ${voice ?? "a voice"}`, text);
+  if (has("question") && has("decision")) return look("question", "decision", `asks ${voice ?? "a submodule"}`, text);
   if (has("decision")) return look("decision", "decision", "decision", text);
   if (voice !== undefined) return has("late") ? look("late", "late", `${voice}, late`, text) : look("voice", "voice", has("follow-up") ? `${voice}, follow-up` : voice, text);
   if (tags[0] === "task") return taskLook(event, text);
   if (has("message")) return look("mail", "system", `message from ${tagOf(event, "from:") ?? "a thread"}`, text);
   return systemLook(event, text, tags);
 }
+
+/** The facts of a recall, without the words around them that are for the model. */
+const factsIn = (text: string) => text.split("\n").flatMap((row) => (row.startsWith("- ") ? [row.slice(2)] : [])).join("\n") || text;
 
 function inputLook(event: AnyEvent, text: string): Look {
   const user = textOf(event, "user") || "you";
