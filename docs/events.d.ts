@@ -25,7 +25,7 @@ interface Of<Tags extends string[], Payload> {
 }
 
 /** A client said something, or perceived something: one event a part, and the last part wakes the thread. */
-export type Input = Of<["input", "type:message" | "type:sensory", ...("part" | `door:${string}` | `door-after:${string}` | `door-id:${string}` | "answer" | "overrules")[]], {
+export type Input = Of<["input", "type:message" | "type:sensory", ...("part" | `door:${string}` | `door-after:${string}` | `door-id:${string}` | `policy:${string}` | "answer" | "overrules")[]], {
   /** the words, if it has words */
   text?: string;
   /** SHA-256 of an image's or sound's bytes: GET /blobs/{blob} */
@@ -38,6 +38,10 @@ export type Input = Of<["input", "type:message" | "type:sensory", ...("part" | `
   user?: string;
   /** the question that it answers */
   question_id?: string;
+  /** SHA-256 of the tools that the client offers with it: GET /blobs/{client_tools} */
+  client_tools?: string;
+  /** the mark of that client */
+  client?: string;
 }>;
 
 /** Something outside has happened that has a name. The payload is the caller's. */
@@ -103,6 +107,20 @@ export type TurnStarted = Of<["turn", "started", `turn:${number}`], {
   deadline_ms?: number;
 }>;
 
+/** A running turn takes in messages that were said to join it, before a round of its decision. */
+export type TurnSteered = Of<["turn", "steered", `turn:${number}`], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** the round of the decision that is the first to see them, from 0 */
+  round: number;
+  /** the seqs of the first and the last part of each; the last one woke the thread */
+  inputs: number[][];
+  /** the seq behind which the thread's mailbox begins when the turn ends */
+  handled: number;
+}>;
+
 /** A turn ends. Everything up to `handled` that woke the thread has had its turn. */
 export type TurnEnded = Of<["turn", "ended", `turn:${number}`], {
   /** the same for people and models */
@@ -127,6 +145,8 @@ export type TurnCancel = Of<["cancel", `turn:${number}`], {
   text: string;
   /** the turn */
   turn: number;
+  /** true if the threads above it are cancelled, too: these are told and not woken */
+  with_above?: boolean;
 }>;
 
 /** A submodule said something. No other submodule sees it. */
@@ -260,7 +280,7 @@ export type Result = Of<["result", `tool:${string}`, ...(`submodule:${string}` |
   intent?: Record<string, unknown>;
   /** the number of messages it sent */
   sent?: number;
-  /** the approval without which it would not have run */
+  /** the approval without which it would not have run; of a client's tool the event that asked the client */
   approval_id?: string;
 }>;
 
@@ -284,7 +304,7 @@ export type ResultFailed = Of<["result", `tool:${string}`, ...(`submodule:${stri
   intent?: Record<string, unknown>;
   /** the number of messages it sent */
   sent?: number;
-  /** the approval without which it would not have run */
+  /** the approval without which it would not have run; of a client's tool the event that asked the client */
   approval_id?: string;
 }>;
 
@@ -574,6 +594,44 @@ export type ApprovalStarted = Of<["approval", "started", `tool:${string}`], {
   tool: string;
   /** the seq of the verdict */
   verdict: number;
+}>;
+
+/** A call of a tool that its client offered waits for the client to run it. It is no result: that comes from the client, or says that none came. */
+export type ClientCall = Of<["client-call", `tool:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the turn */
+  turn: number;
+  /** the id of the event that asked the client */
+  request_id: string;
+  /** the call's id within the thread */
+  call_id: string;
+  /** the tool */
+  tool: string;
+  /** the client's name for it, where the server has a tool of that name */
+  name?: string;
+  /** the arguments that it is called with */
+  arguments: unknown;
+  /** the mark of the client: results are taken from no other one */
+  client: string;
+  /** when it counts as failed */
+  expires_at: string;
+}>;
+
+/** The calls of a turn have results: of the client, or, where it gave none in time, failures. */
+export type ClientResults = Of<["client-results", ...("expired" | "overrules")[]], {
+  /** the same for people and models */
+  text: string;
+  /** the turn that made the calls */
+  of_turn: number;
+  /** the ids of the events that asked the client */
+  requests: string[];
+  /** the user of the client, when known */
+  user?: string;
+  /** SHA-256 of the tools that the client offers from here on: GET /blobs/{client_tools} */
+  client_tools?: string;
+  /** the mark of the client */
+  client?: string;
 }>;
 
 /** The mind, or a server of tools that it called, asks a person: POST /questions/{question_id}, the frame `answer`, or, where it is the mind's only open question of its thread, the next message. */
@@ -1536,6 +1594,7 @@ export type ThinkdEvent =
   | ScheduleMissed
   | ScheduleSkipped
   | TurnStarted
+  | TurnSteered
   | TurnEnded
   | TurnCancel
   | SubmoduleSaid
@@ -1565,6 +1624,8 @@ export type ThinkdEvent =
   | ApprovalPending
   | ApprovalVerdict
   | ApprovalStarted
+  | ClientCall
+  | ClientResults
   | UserQuestion
   | UserAnswer
   | Recalled

@@ -1,7 +1,7 @@
 // Generated from openapi/openapi.json by `npm run generate`. Not to be edited.
 import type { AnyEvent } from "./events.js";
 import type { Options, Request } from "./http.js";
-import type { Ack, Approval, Audit, Cancelled, ChangeThread, ChatMessage, CreateThread, Decided, EditTask, Entity, Entry, ForkThread, Forked, Framework, FrameworkChange, FrameworkOutcome, GraphPart, Kind, Metadata, Modality, ModelList, NewFramework, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, PromptView, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SelfView, Servers, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, SubmoduleFigures, SubmoduleVersions, SuggestedTitle, Task, TaskThought, Thread, ToolApproval, ToolApprovals, ToolApproved, Tools, ToolsApproved, Turn, Unmerged, Usage, Verdict, WorkingMemory } from "./schemas.js";
+import type { Ack, Approval, Audit, CancelTurns, Cancelled, ChangeThread, ChatMessage, CreateThread, Decided, EditTask, Entity, Entry, ForkThread, Forked, Framework, FrameworkChange, FrameworkOutcome, GraphPart, Kind, Metadata, Modality, ModelList, NewFramework, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, PromptView, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SelfView, Servers, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, SubmoduleFigures, SubmoduleVersions, SuggestedTitle, Task, TaskThought, Thread, ToolApproval, ToolApprovals, ToolApproved, Tools, ToolsApproved, Turn, Unmerged, Usage, Verdict, WorkingMemory } from "./schemas.js";
 
 /** Every documented operation of the server's HTTP API, under its documented name. */
 export class Api {
@@ -438,9 +438,9 @@ export class Api {
     return this.#request("PATCH", `/threads/${encodeURIComponent(thread)}`, "json", { body, ...options }) as Promise<Thread>;
   }
 
-  /** Cancels the turn that runs. */
-  cancelTurn(thread: string, options: Options = {}): Promise<Cancelled> {
-    return this.#request("POST", `/threads/${encodeURIComponent(thread)}/cancel`, "json", { ...options }) as Promise<Cancelled>;
+  /** Cancels the turn that runs; with `subtree` those of all threads below, too. The body may be left out. */
+  cancelTurn(thread: string, body?: CancelTurns | null, options: Options = {}): Promise<Cancelled> {
+    return this.#request("POST", `/threads/${encodeURIComponent(thread)}/cancel`, "json", { body, ...options }) as Promise<Cancelled>;
   }
 
   /** Ends a thread, and all below it. */

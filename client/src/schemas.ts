@@ -65,10 +65,18 @@ export type CallSums = {
   tokens: TokenCounts;
 };
 
+/** The extent of a cancellation. */
+export type CancelTurns = {
+  /** True: this one and all below it, missions among them. */
+  subtree?: boolean;
+};
+
 /** The result of a cancellation: there was a turn to cancel, or none. */
 export type Cancelled = {
   /** False: none ran. */
   cancelled: boolean;
+  /** The number of threads in which one ran. */
+  threads: number;
 };
 
 /** Changes of a thread; a member that is absent stays as it is. */
@@ -260,6 +268,7 @@ export type FirstMessage = {
   event_id?: string | null;
   /** Images, after the words. */
   images?: Media[];
+  policy?: Policy | null;
   /** Words. */
   text: string;
 } | {
@@ -269,6 +278,7 @@ export type FirstMessage = {
   event_id?: string | null;
   /** Images, after the words. */
   images: Media[];
+  policy?: Policy | null;
   /** Words. */
   text?: string | null;
 } | {
@@ -278,6 +288,7 @@ export type FirstMessage = {
   event_id?: string | null;
   /** Images, after the words. */
   images?: Media[];
+  policy?: Policy | null;
   /** Words. */
   text?: string | null;
 };
@@ -747,6 +758,9 @@ export type Pointed = {
   pointer: string;
 };
 
+/** The effect of new client input while a turn runs. */
+export type Policy = "enqueue" | "interrupt" | "reject" | "steer";
+
 /** Something said or perceived. */
 export type PostMessage = {
   /** Sounds, after the images. */
@@ -757,6 +771,7 @@ export type PostMessage = {
   id?: string | null;
   /** Images, after the words. */
   images?: Media[];
+  policy?: Policy | null;
   /** Words. */
   text: string;
   /** `message` when absent. */
@@ -770,6 +785,7 @@ export type PostMessage = {
   id?: string | null;
   /** Images, after the words. */
   images: Media[];
+  policy?: Policy | null;
   /** Words. */
   text?: string | null;
   /** `message` when absent. */
@@ -783,6 +799,7 @@ export type PostMessage = {
   id?: string | null;
   /** Images, after the words. */
   images?: Media[];
+  policy?: Policy | null;
   /** Words. */
   text?: string | null;
   /** `message` when absent. */
@@ -976,6 +993,7 @@ export type Said = {
   event_id?: string | null;
   /** Images, after the words. */
   images?: Media[];
+  policy?: Policy | null;
   /** Words. */
   text?: string | null;
   /** The thread it is for; `main` when absent. An unused id creates a conversation. */
@@ -1602,6 +1620,8 @@ export type Turn = {
   failures: number;
   /** The seq of its first event. */
   first: number;
+  /** The seqs of the messages that joined it while it ran (`"policy": "steer"`). */
+  joined: number[];
   /** The seq of its last event so far; words of voices that come late or afterwards count. */
   last: number;
   /** The way it ended: `done`, `cancelled`, `interrupted` or `failed`. */

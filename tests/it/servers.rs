@@ -38,7 +38,7 @@ async fn a_cancel_reaches_the_server_that_runs_the_turn_down_to_the_providers_co
     let asked = stub.request(decision).await;
     assert_eq!(
         b.post("/threads/main/cancel", json!({})).await.expect(200),
-        json!({ "cancelled": true })
+        json!({ "cancelled": true, "threads": 1 })
     );
     asked.closed().await;
     for socket in [&mut on_a, &mut on_b] {
@@ -54,7 +54,7 @@ async fn a_cancel_reaches_the_server_that_runs_the_turn_down_to_the_providers_co
     // Controls: nothing to cancel, nothing stored; the next turn is not meant.
     assert_eq!(
         b.post("/threads/main/cancel", json!({})).await.expect(200),
-        json!({ "cancelled": false })
+        json!({ "cancelled": false, "threads": 0 })
     );
     assert_eq!(said(&a.tell("once").await[0]), "ok: once");
     let log = b.public_log().await;

@@ -26,11 +26,16 @@ from ._event import Catalogue, Event
 '''
 
 
+def one(word: str) -> str:
+    """A type that is no literal, in Python."""
+    return f"list[{one(word[:-2])}]" if word.endswith("[]") else TYPES[word]
+
+
 def annotation(kind: str) -> str:
     """The type of a member in Python."""
     words = kind.split(" | ")
     literals = [word for word in words if word.startswith('"')]
-    others = [f"list[{TYPES[word[:-2]]}]" if word.endswith("[]") else TYPES[word] for word in words if word not in literals]
+    others = [one(word) for word in words if word not in literals]
     return " | ".join([f"Literal[{', '.join(literals)}]"] * bool(literals) + others)
 
 

@@ -22,9 +22,13 @@ class Input(Event):
     """the sender, when known"""
     question_id: str | None = None
     """the question that it answers"""
+    client_tools: str | None = None
+    """SHA-256 of the tools that the client offers with it: GET /blobs/{client_tools}"""
+    client: str | None = None
+    """the mark of that client"""
 
-    TAGS: ClassVar[str] = 'input, type:message|type:sensory, part?, door:<mark>?, door-after:<mark>?, door-id:<id>?, answer?, overrules?'
-    MEMBERS: ClassVar[dict[str, str]] = {'text': 'string?', 'blob': 'string?', 'mime': 'string?', 'bytes': 'number?', 'user': 'string?', 'question_id': 'string?'}
+    TAGS: ClassVar[str] = 'input, type:message|type:sensory, part?, door:<mark>?, door-after:<mark>?, door-id:<id>?, policy:<word>?, answer?, overrules?'
+    MEMBERS: ClassVar[dict[str, str]] = {'text': 'string?', 'blob': 'string?', 'mime': 'string?', 'bytes': 'number?', 'user': 'string?', 'question_id': 'string?', 'client_tools': 'string?', 'client': 'string?'}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,6 +109,23 @@ class TurnStarted(Event):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class TurnSteered(Event):
+    """A running turn takes in messages that were said to join it, before a round of its decision."""
+
+    turn: int
+    """the turn"""
+    round: int
+    """the round of the decision that is the first to see them, from 0"""
+    inputs: list[list[int]]
+    """the seqs of the first and the last part of each; the last one woke the thread"""
+    handled: int
+    """the seq behind which the thread's mailbox begins when the turn ends"""
+
+    TAGS: ClassVar[str] = 'turn, steered, turn:<number>'
+    MEMBERS: ClassVar[dict[str, str]] = {'text': 'string', 'turn': 'number', 'round': 'number', 'inputs': 'number[][]', 'handled': 'number'}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class TurnEnded(Event):
     """A turn ends. Everything up to `handled` that woke the thread has had its turn."""
 
@@ -131,9 +152,11 @@ class TurnCancel(Event):
 
     turn: int
     """the turn"""
+    with_above: bool | None = None
+    """true if the threads above it are cancelled, too: these are told and not woken"""
 
     TAGS: ClassVar[str] = 'cancel, turn:<number>'
-    MEMBERS: ClassVar[dict[str, str]] = {'text': 'string', 'turn': 'number'}
+    MEMBERS: ClassVar[dict[str, str]] = {'text': 'string', 'turn': 'number', 'with_above': 'boolean?'}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -288,7 +311,7 @@ class Result(Event):
     sent: int | None = None
     """the number of messages it sent"""
     approval_id: str | None = None
-    """the approval without which it would not have run"""
+    """the approval without which it would not have run; of a client's tool the event that asked the client"""
 
     TAGS: ClassVar[str] = 'result, tool:<name>, submodule:<name>?, recalled:<statement>*'
     MEMBERS: ClassVar[dict[str, str]] = {'text': 'string', 'turn': 'number', 'tool': 'string', 'call_id': 'string', 'output': 'unknown', 'duration_ms': 'number', 'intent': 'object?', 'sent': 'number?', 'approval_id': 'string?'}
@@ -315,7 +338,7 @@ class ResultFailed(Event):
     sent: int | None = None
     """the number of messages it sent"""
     approval_id: str | None = None
-    """the approval without which it would not have run"""
+    """the approval without which it would not have run; of a client's tool the event that asked the client"""
 
     TAGS: ClassVar[str] = 'result, tool:<name>, submodule:<name>?, failure, <kind>'
     MEMBERS: ClassVar[dict[str, str]] = {'text': 'string', 'turn': 'number', 'tool': 'string', 'call_id': 'string', 'kind': 'string', 'problem': 'object', 'duration_ms': 'number', 'intent': 'object?', 'sent': 'number?', 'approval_id': 'string?'}
@@ -661,6 +684,50 @@ class ApprovalStarted(Event):
 
     TAGS: ClassVar[str] = 'approval, started, tool:<name>'
     MEMBERS: ClassVar[dict[str, str]] = {'text': 'string', 'turn': 'number', 'approval_id': 'string', 'call_id': 'string', 'tool': 'string', 'verdict': 'number'}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClientCall(Event):
+    """A call of a tool that its client offered waits for the client to run it. It is no result: that comes from the client, or says that none came."""
+
+    turn: int
+    """the turn"""
+    request_id: str
+    """the id of the event that asked the client"""
+    call_id: str
+    """the call's id within the thread"""
+    tool: str
+    """the tool"""
+    name: str | None = None
+    """the client's name for it, where the server has a tool of that name"""
+    arguments: Any
+    """the arguments that it is called with"""
+    client: str
+    """the mark of the client: results are taken from no other one"""
+    expires_at: str
+    """when it counts as failed"""
+
+    TAGS: ClassVar[str] = 'client-call, tool:<name>'
+    MEMBERS: ClassVar[dict[str, str]] = {'text': 'string', 'turn': 'number', 'request_id': 'string', 'call_id': 'string', 'tool': 'string', 'name': 'string?', 'arguments': 'unknown', 'client': 'string', 'expires_at': 'string'}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClientResults(Event):
+    """The calls of a turn have results: of the client, or, where it gave none in time, failures."""
+
+    of_turn: int
+    """the turn that made the calls"""
+    requests: list[str]
+    """the ids of the events that asked the client"""
+    user: str | None = None
+    """the user of the client, when known"""
+    client_tools: str | None = None
+    """SHA-256 of the tools that the client offers from here on: GET /blobs/{client_tools}"""
+    client: str | None = None
+    """the mark of the client"""
+
+    TAGS: ClassVar[str] = 'client-results, expired?, overrules'
+    MEMBERS: ClassVar[dict[str, str]] = {'text': 'string', 'of_turn': 'number', 'requests': 'string[]', 'user': 'string?', 'client_tools': 'string?', 'client': 'string?'}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -1823,6 +1890,7 @@ event_of = Catalogue([
     ScheduleMissed,
     ScheduleSkipped,
     TurnStarted,
+    TurnSteered,
     TurnEnded,
     TurnCancel,
     SubmoduleSaid,
@@ -1852,6 +1920,8 @@ event_of = Catalogue([
     ApprovalPending,
     ApprovalVerdict,
     ApprovalStarted,
+    ClientCall,
+    ClientResults,
     UserQuestion,
     UserAnswer,
     Recalled,
@@ -1930,6 +2000,7 @@ __all__ = [
     "ScheduleMissed",
     "ScheduleSkipped",
     "TurnStarted",
+    "TurnSteered",
     "TurnEnded",
     "TurnCancel",
     "SubmoduleSaid",
@@ -1959,6 +2030,8 @@ __all__ = [
     "ApprovalPending",
     "ApprovalVerdict",
     "ApprovalStarted",
+    "ClientCall",
+    "ClientResults",
     "UserQuestion",
     "UserAnswer",
     "Recalled",

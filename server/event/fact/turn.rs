@@ -46,7 +46,7 @@ pub struct Steered {
     /// The round of the decision that is the first to see them, from 0.
     pub round: u64,
     /// The seqs of the first and the last part of each; the last one woke the thread.
-    #[fact(json, kind = "[number, number][]")]
+    #[fact(json, kind = "number[][]")]
     pub inputs: Vec<(Seq, Seq)>,
     /// The seq behind which the thread's mailbox begins when the turn ends.
     pub handled: Seq,

@@ -40,13 +40,11 @@ use thinkd_tools::toolbox::client::ClientTools;
 use thinkd_tools::toolbox::{Toolbox, Tools};
 use thinkd_words::budget::Budget;
 use thinkd_words::failure::{Failure, FailureKind, Who};
-use thinkd_words::id::{Space, ThreadId};
+use thinkd_words::id::{Seq, Space, ThreadId};
 
 mod asking;
 mod recall;
 mod steering;
-
-pub use steering::Mail;
 
 /// The parts that all turns share.
 #[derive(Clone)]
@@ -75,6 +73,15 @@ pub struct Mind {
 
 /// Is told of events that a turn stored.
 pub type OnStored = Arc<dyn Fn(&Space, &Event) + Send + Sync>;
+
+/// The part of its mailbox that a turn has looked through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mail {
+    /// Everything up to here was looked at.
+    pub looked: Seq,
+    /// Something waits there that has a turn of its own.
+    pub is_parted: bool,
+}
 
 /// One turn under way.
 pub struct Driver {

@@ -1,7 +1,7 @@
 //! Messages that join a running turn: before each round of its decision the mailbox is looked
 //! through for them, and the turn takes them in by an event of its own.
 
-use super::Driver;
+use super::{Driver, Mail};
 use crate::call::TurnPlace;
 use crate::turn_writer::Lost;
 use thinkd_event::condition::Condition;
@@ -18,15 +18,6 @@ const PAGE: u32 = 500;
 const PAGES_MAX: usize = 20;
 /// So often messages are looked for again that were taken back meanwhile.
 const TRIES: usize = 3;
-
-/// The part of its mailbox that a turn has looked through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Mail {
-    /// Everything up to here was looked at.
-    pub looked: Seq,
-    /// Something waits there that has a turn of its own.
-    pub is_parted: bool,
-}
 
 /// Messages that join the turn.
 #[derive(Debug, Clone, Default)]
