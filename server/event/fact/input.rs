@@ -24,6 +24,8 @@ pub struct Mark {
     pub after: String,
     /// The id that the client gives the message, if it does.
     pub id: Option<Uuid>,
+    /// The members of the client's request that its answer repeats, with the last part.
+    pub request: Option<Value>,
 }
 
 impl Mark {
@@ -124,6 +126,8 @@ impl<'a> Input<'a> {
             "client_tools?" => "string",
             /// the mark of that client
             "client?" => "string",
+            /// the members of the request that a door's answer repeats, where it came through one: with the last part
+            "request?" => "object",
         )]
     }
 
@@ -148,6 +152,7 @@ impl<'a> Input<'a> {
             with: with.to_owned(),
             after: after.to_owned(),
             id: raw.value("door-id:").and_then(|id| id.parse().ok()),
+            request: raw.get("request").cloned(),
         });
         let answers = raw.text("question_id").filter(|_| raw.has(tag::ANSWER));
         Some(Self {
@@ -301,10 +306,8 @@ pub(super) fn byline(kind: InputKind, user: Option<&str>) -> Byline<'_> {
         Some("senses") => Piece::Quoted(user),
         _ => Piece::Name(user.into()),
     });
-    let name = name
-        .map(|name| [Piece::Word(" "), name])
-        .into_iter()
-        .flatten();
+    let name = name.map(|name| [Piece::Word(" "), name]);
+    let name = name.into_iter().flatten();
     std::iter::once(Piece::Word(word)).chain(name).collect()
 }
 
@@ -368,10 +371,9 @@ impl Draft {
                 },
             };
             let is_part = index != last;
-            let id = if is_part {
-                thinkd_words::id::part_of(last_id, index)
-            } else {
-                last_id
+            let id = match is_part {
+                true => thinkd_words::id::part_of(last_id, index),
+                false => last_id,
             };
             Input {
                 kind,
@@ -399,8 +401,11 @@ impl Draft {
     /// The same input with the mark of the door that it came through.
     #[must_use]
     pub fn marked(self, mark: &Mark) -> Self {
+        let is_last = !self.tags.iter().any(|it| it == tag::PART);
+        let request = mark.request.clone().filter(|_| is_last);
         self.tagged([mark.tag(), mark.shared_tag()])
             .tagged(mark.id_tag())
+            .payload_some("request", request)
     }
 
     /// The same input with an effect of its own on a running turn, in a word.
@@ -451,53 +456,37 @@ impl Draft {
 
 /// One of each, for the documents and the tests.
 pub(super) fn examples(thread: &ThreadId, name: &Name) -> Vec<Draft> {
-    let blob = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".to_owned();
     let image = Part::Media {
         modality: Modality::Image,
-        blob,
+        blob: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".into(),
         mime: "image/png".into(),
         bytes: 68,
     };
     let parts = vec![Part::Text("What is this?".into()), image];
     let mut drafts = Draft::input(thread, InputKind::Message, parts, Some("ada"), Uuid::nil());
-    let heard = vec![Part::Text("The door opened.".into())];
-    drafts.extend(Draft::input(
-        thread,
-        InputKind::Sensory,
-        heard,
-        None,
-        Uuid::nil(),
-    ));
-    let answer = vec![Part::Text("Blue.".into())];
-    let answer = Draft::input(thread, InputKind::Message, answer, Some("ada"), Uuid::nil());
-    drafts.extend(
-        answer
-            .into_iter()
-            .map(|draft| draft.answering("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5c")),
-    );
+    let said = |kind, text: &str, user| {
+        let parts = vec![Part::Text(text.into())];
+        Draft::input(thread, kind, parts, user, Uuid::nil()).into_iter()
+    };
+    drafts.extend(said(InputKind::Sensory, "The door opened.", None));
+    let answer = said(InputKind::Message, "Blue.", Some("ada"));
+    drafts.extend(answer.map(|draft| draft.answering("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5c")));
     let mark = Mark {
         with: "0f1e2d3c4b5a69788796a5b4c3d2e1f0".into(),
         after: "f0e1d2c3b4a5968778695a4b3c2d1e0f".into(),
         id: Some(Uuid::nil()),
+        request: Some(json!({ "model": "thinkd", "background": true })),
     };
-    let through = vec![Part::Text("Hello.".into())];
-    let through = Draft::input(thread, InputKind::Message, through, None, Uuid::nil());
-    drafts.extend(through.into_iter().map(|draft| draft.marked(&mark)));
-    let joins = vec![Part::Text("Shorter, please.".into())];
-    let joins = Draft::input(thread, InputKind::Message, joins, Some("ada"), Uuid::nil());
-    drafts.extend(
-        joins
-            .into_iter()
-            .map(|draft| draft.with_policy(Some(STEER))),
-    );
+    let through = said(InputKind::Message, "Hello.", None);
+    drafts.extend(through.map(|draft| draft.marked(&mark)));
+    let joins = said(InputKind::Message, "Shorter, please.", Some("ada"));
+    drafts.extend(joins.map(|draft| draft.with_policy(Some(STEER))));
     let offered = Offered {
         tools: "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a".into(),
         client: "0f1e2d3c4b5a69788796a5b4c3d2e1f0".into(),
     };
-    let with_tools = vec![Part::Text("Is it cold in Bern?".into())];
-    let with_tools = Draft::input(thread, InputKind::Message, with_tools, None, Uuid::nil());
-    let offering = |draft: Draft| draft.offering(Some(&offered));
-    drafts.extend(with_tools.into_iter().map(offering));
+    let with_tools = said(InputKind::Message, "Is it cold in Bern?", None);
+    drafts.extend(with_tools.map(|draft| draft.offering(Some(&offered))));
     let payload = Payload::from_iter([("day".to_owned(), "Monday".into())]);
     drafts.push(Draft::trigger(thread, name, payload.clone(), Some("ada")));
     drafts.push(Draft::scheduled(
