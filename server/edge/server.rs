@@ -180,7 +180,7 @@ fn router(edge: Arc<Edge>, requests: &Router<Arc<Edge>>) -> Router {
             header::RETRY_AFTER,
             header::LOCATION,
             header::ALLOW,
-            openai::THREAD,
+            openai::waiting::THREAD,
         ])
         .max_age(Duration::from_secs(600));
     // Without those of features: one that takes OPTIONS would be run for anybody.

@@ -5,7 +5,7 @@
 use uuid::Uuid;
 
 use super::marks::{marks, of_client};
-use super::place::{Asked, Place, said_before};
+use super::place::{Asked, Place, Previous, said_before};
 use super::request::{Chat, Exchange};
 use super::steering;
 use super::telling::{from_client, parts};
@@ -72,7 +72,7 @@ pub async fn place(
     let mark = all.last_mut();
     let mark = mark.ok_or_else(|| Problem::new(Slug::Internal, "a message without a mark"))?;
     mark.id = asked.event_id;
-    let mark = mark.clone();
+    let mut mark = mark.clone();
     let looking = Looking {
         session,
         chat,
@@ -95,7 +95,8 @@ pub async fn place(
         _ => 0,
     };
     let (before, said) = (&chat.before[known..], &chat.said[had..]);
-    let parts = parts(session, edge, (chat, told, before, said)).await?;
+    let (parts, spans) = parts(session, edge, (chat, told, before, said)).await?;
+    mark.request = asked.request.as_ref().map(|kept| kept.with(said, &spans));
     let saying = Saying {
         session,
         asked,
@@ -225,10 +226,14 @@ impl Looking<'_> {
             return Ok((Where::New, 0));
         };
         if let Some(event) = self.by_id(mark).await? {
-            return Ok((self.once_more(event, true).await?, n));
+            let known = if self.asked.previous.is_some() { 0 } else { n };
+            return Ok((self.once_more(event, true).await?, known));
+        }
+        let tag = mark.tag();
+        if let Some(previous) = &self.asked.previous {
+            return Ok((self.after(previous, tag).await?, 0));
         }
         // A first message begins a conversation, also one that another client has said before.
-        let tag = mark.tag();
         let again = (n > 0 || self.asked.scope.chat.is_some()).then(|| tag.clone());
         let before = n.checked_sub(1).map(|last| all[last].tag());
         let tags = Vec::from_iter(again.into_iter().chain(before));
@@ -267,6 +272,36 @@ impl Looking<'_> {
             return Ok((Where::Fork(fork), known));
         }
         self.unknown(last).await
+    }
+
+    /// Returns the place of a message behind a response that the client names: the tree of its
+    /// responses is the client's, and the same message again is another branch.
+    async fn after(&self, previous: &Previous, tag: String) -> Result<Where, Problem> {
+        if self.asked.is_retry
+            && let Some(event) = self.tagged(vec![tag], 1).await?.pop()
+        {
+            return self.once_more(event, true).await;
+        }
+        let Previous {
+            thread, seq, end, ..
+        } = previous.clone();
+        let Some(at) = end else {
+            return Ok(Where::Joins(thread, 0));
+        };
+        if previous.is_last {
+            return Ok(Where::Behind(vec![Behind {
+                thread,
+                seq,
+                end,
+                is_free: true,
+            }]));
+        }
+        Ok(Where::Fork(NewFork {
+            thread,
+            at: Some(at),
+            event_id: self.asked.event_id.and_then(Key::new),
+            ..NewFork::default()
+        }))
     }
 
     /// Returns the turns about these inputs that a client may go on behind.

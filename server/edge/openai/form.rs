@@ -1,18 +1,12 @@
 //! The form of an answer in this protocol: as a whole, and in pieces.
 
-use axum::body::Body;
-use axum::http::{HeaderName, header};
-use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::place::Place;
-use super::reply::{End, Wanted};
+use super::reply::{Used, Wanted};
 use super::request::Chat;
 use thinkd_words::time;
-
-/// A proxy that compresses a stream holds it back until there is enough.
-const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// The end of a stream.
 pub const DONE: &str = "data: [DONE]\n\n";
@@ -52,8 +46,8 @@ impl Head {
         format!("chatcmpl-{}", self.id.simple())
     }
 
-    /// Returns an answer as a whole.
-    pub fn whole(&self, answer: Whole, end: End) -> Value {
+    /// Returns an answer as a whole, and the reason for which it ended.
+    pub fn whole(&self, answer: Whole, (used, finish): (Used, &str)) -> Value {
         let Whole {
             content,
             remarks,
@@ -71,12 +65,11 @@ impl Head {
                 .map(|call| call.shown(&call.arguments))
                 .collect();
         }
-        let finish = end.finish.as_str();
         let choice =
             json!({ "index": 0, "message": message, "logprobs": null, "finish_reason": finish });
         json!({
             "id": self.id(), "object": "chat.completion", "created": self.created, "model": self.model,
-            "choices": [choice], "usage": end.used.shown(),
+            "choices": [choice], "usage": used.shown(),
         })
     }
 
@@ -107,14 +100,4 @@ impl Head {
         }
         format!("data: {chunk}\n\n")
     }
-}
-
-/// Returns a stream of pieces.
-pub fn sse(body: Body) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, "text/event-stream"),
-        (header::CACHE_CONTROL, "no-store, no-transform"),
-        (UNBUFFERED, "no"),
-    ];
-    (headers, body).into_response()
 }

@@ -59,10 +59,10 @@ pub fn of_client(scope: &Scope) -> String {
 fn of_pieces(pieces: &[Piece]) -> [u8; 32] {
     let each = pieces.iter().map(|piece| match piece {
         Piece::Text(text) => hash(&[b"text", text.as_bytes()]),
-        Piece::Image(media) | Piece::Audio(media) => hash(&[
-            b"media",
-            media.data.as_deref().unwrap_or_default().as_bytes(),
-        ]),
+        Piece::Image(media) | Piece::Audio(media) => {
+            let bytes = media.data.as_deref().or(media.blob.as_deref());
+            hash(&[b"media", bytes.unwrap_or_default().as_bytes()])
+        }
     });
     let each = Vec::from_iter(each);
     hash(&Vec::from_iter(each.iter().map(|it| &it[..])))
@@ -88,6 +88,7 @@ pub fn marks(scope: &Scope, before: &[Exchange], said: &[Piece]) -> Vec<Mark> {
             with: hex(&with),
             after: hex(after),
             id: None,
+            request: None,
         });
         with
     };

@@ -1,7 +1,7 @@
 //! Threads that a model's name names: they are there, but for `main`. A slip of the pen makes no
 //! thread; the answer names the threads that may be meant.
 
-use super::MODEL;
+use super::asking::MODEL;
 use crate::problem::{Problem, Slug};
 use thinkd_session::handle::Session;
 use thinkd_words::id::ThreadId;

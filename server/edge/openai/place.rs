@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use super::kept::Kept;
 use super::marks::Scope;
 use thinkd_event::envelope::Event;
 use thinkd_thread::settings::Policy;
@@ -35,6 +36,25 @@ pub struct Asked {
     pub thread: Option<ThreadId>,
     /// Its effect on a running turn; none: that of the thread.
     pub policy: Option<Policy>,
+    /// The response behind which the client says the message, if it names one.
+    pub previous: Option<Previous>,
+    /// The members of the request that are stored with the message.
+    pub request: Option<Kept>,
+}
+
+/// The turn that a client goes on behind.
+#[derive(Debug, Clone)]
+pub struct Previous {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The message that the turn is about.
+    pub input: Uuid,
+    /// Its position.
+    pub seq: Seq,
+    /// The end of the turn; none: it runs, and the message joins it.
+    pub end: Option<Seq>,
+    /// True if the thread has not gone on.
+    pub is_last: bool,
 }
 
 /// Returns the place of words that an earlier request said.

@@ -19,6 +19,7 @@ use thinkd_session::handle::Session;
 use thinkd_session::pieces::Pieces;
 use thinkd_words::failure::By;
 use thinkd_words::id::{Seq, ThreadId};
+use thinkd_words::time::Timestamp;
 
 /// Between two texts of one answer.
 const BETWEEN: &str = "\n\n";
@@ -26,41 +27,12 @@ const BETWEEN: &str = "\n\n";
 /// Tokens of the calls of a turn.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Used {
-    input: u64,
-    output: u64,
-    cached: u64,
-}
-
-/// The end of an answer.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct End {
-    /// The tokens of its calls.
-    pub used: Used,
-    /// Why it ended.
-    pub finish: Finish,
-}
-
-/// The reason for which an answer ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Finish {
-    /// The answer is whole.
-    #[default]
-    Whole,
-    /// The answer was cut off.
-    CutOff,
-    /// The client is to run calls.
-    Calls,
-}
-
-impl Finish {
-    /// The word of this protocol.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Whole => "stop",
-            Self::CutOff => "length",
-            Self::Calls => "tool_calls",
-        }
-    }
+    /// Of the prompts.
+    pub input: u64,
+    /// Of the answers.
+    pub output: u64,
+    /// Of the prompts: those that the provider had.
+    pub cached: u64,
 }
 
 /// A call that the client is to run.
@@ -95,14 +67,54 @@ impl Wanted {
 /// The next thing of an answer.
 #[derive(Debug)]
 pub enum Next {
+    /// A turn about the message has begun.
+    Begun,
     /// More words.
     Words(String),
     /// A comment of a submodule.
     Remark(String),
     /// A call that the client is to run, and its number.
     Call(usize, Wanted),
+    /// The log has no more of the answer so far.
+    CaughtUp,
     /// The turn is over.
-    Over(Result<End, Problem>),
+    Over(End),
+}
+
+/// The end of an answer, as the log has it.
+#[derive(Debug, Clone)]
+pub struct End {
+    /// The way in which it ended.
+    pub how: How,
+    /// The tokens of its calls.
+    pub used: Used,
+    /// The words that are stored. Words of a reply that came to nothing were sent, and are not here.
+    pub text: String,
+    /// True if words were sent.
+    pub has_said: bool,
+    /// The event that ended it.
+    pub seq: Seq,
+    /// The time of that event.
+    pub ts: Timestamp,
+}
+
+/// The way in which an answer ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum How {
+    /// Its turn is done.
+    Done,
+    /// Its turn is done, and the model's last reply was cut off.
+    CutOff,
+    /// Its turn is done, and the client is to run calls.
+    Calls,
+    /// Its turn was cancelled.
+    Cancelled,
+    /// Its turn failed, for this reason.
+    Failed(String),
+    /// The message was taken back before a turn came to it.
+    TakenBack,
+    /// The thread ended before a turn came to it.
+    ThreadEnded,
 }
 
 /// An answer as it comes.
@@ -122,6 +134,10 @@ pub struct Reply {
     /// The calls that the client is to run.
     calls: Vec<Wanted>,
     used: Used,
+    /// The words that are stored.
+    stored: String,
+    /// True if the last of them were cut off.
+    is_cut: bool,
     failure: Option<String>,
     /// Read, and not handed on yet.
     ready: std::collections::VecDeque<Next>,
@@ -194,6 +210,8 @@ impl Reply {
             open: None,
             calls: Vec::new(),
             used: Used::default(),
+            stored: String::new(),
+            is_cut: false,
             failure: None,
             ready: std::collections::VecDeque::new(),
         })
@@ -219,7 +237,8 @@ impl Reply {
                         self.hear(&hint);
                     }
                 }
-                Seen::Hint(_) | Seen::CaughtUp => {}
+                Seen::CaughtUp => return Ok(Next::CaughtUp),
+                Seen::Hint(_) => {}
             }
         }
     }
@@ -269,14 +288,21 @@ impl Reply {
             }
             let sent = sent.map_or(0, |(_, sent)| sent);
             self.say(text.chars().skip(sent).collect());
+            if !self.stored.is_empty() {
+                self.stored.push_str(BETWEEN);
+            }
+            self.stored.push_str(&text);
+            self.is_cut = matches!(event.fact(), Fact::Reply(reply) if reply.is_partial);
             return;
         }
         match event.fact() {
             Fact::TurnStarted(started) if started.batch.contains(&self.seq) => {
                 (self.turn, self.is_next) = (Some(started.turn), true);
+                self.ready.push_back(Next::Begun);
             }
             Fact::TurnSteered(steered) if steered.has(self.seq) => {
                 (self.turn, self.is_next) = (Some(steered.turn), true);
+                self.ready.push_back(Next::Begun);
             }
             Fact::Call(record) if self.is_ours(event) => self.used.add(&record),
             Fact::ClientCall(call) if Some(call.turn) == self.turn => {
@@ -300,17 +326,15 @@ impl Reply {
                         self.calls.clear();
                         self.is_next = true;
                     }
-                    outcome if handled => self.end(outcome),
+                    outcome if handled => self.end(event, outcome),
                     _ => self.is_next = true,
                 }
             }
             Fact::Withdrawn(Withdrawn { input, .. }) if input == self.seq => {
-                let text = "the message was taken back before a turn came to it";
-                self.over(Err(Problem::new(Slug::TurnFailed, text)));
+                self.over(event, How::TakenBack);
             }
             _ if event.ends_thread() => {
-                let text = "the thread has ended, and no turn came to the message";
-                self.over(Err(Problem::new(Slug::ThreadEnded, text)));
+                self.over(event, How::ThreadEnded);
             }
             _ => {}
         }
@@ -320,39 +344,73 @@ impl Reply {
         self.turn.is_some() && event.turn() == self.turn
     }
 
-    fn end(&mut self, outcome: Option<TurnOutcome>) {
-        match outcome {
-            Some(TurnOutcome::Failed) => {}
-            Some(TurnOutcome::Cancelled) if self.has_said => return self.ended(Finish::CutOff),
-            Some(TurnOutcome::Cancelled) => {
-                let detail = "the turn about the message was cancelled before it replied";
-                return self.over(Err(Problem::new(Slug::TurnFailed, detail)));
+    fn end(&mut self, event: &Event, outcome: Option<TurnOutcome>) {
+        let how = match outcome {
+            Some(TurnOutcome::Failed) => {
+                let why = self.failure.take();
+                How::Failed(why.unwrap_or_else(|| "the log says why (GET /events)".into()))
             }
-            _ if self.calls.is_empty() => return self.ended(Finish::Whole),
-            _ => {
+            Some(TurnOutcome::Cancelled) => How::Cancelled,
+            _ if !self.calls.is_empty() => {
                 let calls = std::mem::take(&mut self.calls).into_iter().enumerate();
                 self.ready
                     .extend(calls.map(|(index, call)| Next::Call(index, call)));
-                return self.ended(Finish::Calls);
+                How::Calls
+            }
+            _ if self.is_cut => How::CutOff,
+            _ => How::Done,
+        };
+        self.over(event, how);
+    }
+
+    fn over(&mut self, event: &Event, how: How) {
+        self.ready.push_back(Next::Over(End {
+            how,
+            used: self.used,
+            text: std::mem::take(&mut self.stored),
+            has_said: self.has_said,
+            seq: event.seq,
+            ts: event.ts,
+        }));
+    }
+}
+
+impl How {
+    /// The reason for which an answer ended, in the word of chat completions.
+    pub const fn finish(&self) -> &'static str {
+        match self {
+            Self::Done | Self::CutOff => "stop",
+            Self::Calls => "tool_calls",
+            Self::Cancelled | Self::Failed(_) | Self::TakenBack | Self::ThreadEnded => "length",
+        }
+    }
+
+    /// The problem that it is for a client without any words; none: it is an answer.
+    pub fn problem(&self) -> Option<Problem> {
+        let failed = |detail: String| Some(Problem::new(Slug::TurnFailed, detail));
+        match self {
+            Self::Done | Self::CutOff | Self::Calls => None,
+            Self::Cancelled => {
+                failed("the turn about the message was cancelled before it replied".into())
+            }
+            Self::Failed(why) => failed(format!("the turn about the message failed: {why}")),
+            Self::TakenBack => failed("the message was taken back before a turn came to it".into()),
+            Self::ThreadEnded => {
+                let detail = "the thread has ended, and no turn came to the message";
+                Some(Problem::new(Slug::ThreadEnded, detail))
             }
         }
-        let why = self.failure.take();
-        let why = why.unwrap_or_else(|| "the log says why (GET /events)".into());
-        if self.has_said {
-            self.begin();
-            self.say(format!("(The turn failed: {why})"));
-            return self.ended(Finish::CutOff);
+    }
+}
+
+impl End {
+    /// Returns the words that the answer ends with in chat completions; or the problem that it is
+    /// where nothing was said.
+    pub fn told(&self) -> Result<String, Problem> {
+        match &self.how {
+            How::Cancelled if self.has_said => Ok(String::new()),
+            How::Failed(why) if self.has_said => Ok(format!("{BETWEEN}(The turn failed: {why})")),
+            how => how.problem().map_or(Ok(String::new()), Err),
         }
-        let detail = format!("the turn about the message failed: {why}");
-        self.over(Err(Problem::new(Slug::TurnFailed, detail)));
-    }
-
-    fn ended(&mut self, finish: Finish) {
-        let used = self.used;
-        self.over(Ok(End { used, finish }));
-    }
-
-    fn over(&mut self, how: Result<End, Problem>) {
-        self.ready.push_back(Next::Over(how));
     }
 }

@@ -19,7 +19,7 @@ const MESSAGES_MAX: usize = 10_000;
 
 /// The members that are read. Others, such as the temperature, are the model's configuration here,
 /// and are read over.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub struct ChatRequest {
     /// `thinkd`, or `thinkd/<thread>`.
     pub model: String,
@@ -66,12 +66,15 @@ pub struct StreamOptions {
     pub include_usage: Option<bool>,
 }
 
+/// The form of an answer.
 #[derive(Debug, Deserialize)]
-struct ResponseFormat {
+pub struct ResponseFormat {
+    /// `text`, `json_object` or `json_schema`.
     #[serde(rename = "type")]
-    kind: String,
+    pub kind: String,
+    /// The schema, or an object with it at `schema`.
     #[serde(default)]
-    json_schema: Option<Value>,
+    pub json_schema: Option<Value>,
 }
 
 /// One message as the client has it.
@@ -95,6 +98,16 @@ pub enum Piece {
     Image(Media),
     /// A sound.
     Audio(Media),
+}
+
+impl Piece {
+    /// True if something is in it.
+    pub fn says(&self) -> bool {
+        match self {
+            Self::Text(text) => !text.trim().is_empty(),
+            Self::Image(_) | Self::Audio(_) => true,
+        }
+    }
 }
 
 /// Messages of the user, and the answer of the assistant to them.
@@ -163,6 +176,12 @@ impl Body for ChatRequest {
 
 /// Reads a request. Errors name the place in the body.
 pub async fn read(request: Request, edge: &Edge) -> Result<Chat, Problem> {
+    let request = body_of(request, edge).await?;
+    chat(request, edge.limits.text_bytes, edge.doors.client_tool_ms)
+}
+
+/// Reads a body that may have a whole conversation in it.
+pub async fn body_of<T: Body>(request: Request, edge: &Edge) -> Result<T, Problem> {
     check_json(request.headers())?;
     let limits = &edge.limits;
     let bytes = body(request, limits.frame_bytes, limits.body_ms, limits.body_ms).await?;
@@ -176,9 +195,8 @@ pub async fn read(request: Request, edge: &Edge) -> Result<Chat, Problem> {
     };
     let mut wrongs = Wrongs::default();
     let members = json::members(text, &wide, &mut wrongs)?;
-    let parsed = json::body::<ChatRequest>(members, &mut wrongs);
-    let request = wrongs.or(parsed)?;
-    chat(request, limits.text_bytes, edge.doors.client_tool_ms)
+    let parsed = json::body::<T>(members, &mut wrongs);
+    wrongs.or(parsed)
 }
 
 fn chat(mut request: ChatRequest, text_bytes: usize, client_tool_ms: u64) -> Result<Chat, Problem> {
@@ -188,7 +206,7 @@ fn chat(mut request: ChatRequest, text_bytes: usize, client_tool_ms: u64) -> Res
         request.parallel_tool_calls == Some(false),
         client_tool_ms,
     )?;
-    let form = form(request.response_format.take())?;
+    let form = form(request.response_format.take(), "/response_format")?;
     let messages = std::mem::take(&mut request.messages);
     if messages.is_empty() {
         let detail = "messages is empty: say something as the user";
@@ -248,10 +266,7 @@ fn chat(mut request: ChatRequest, text_bytes: usize, client_tool_ms: u64) -> Res
             }
         }
     }
-    let is_said = said.iter().any(|piece| match piece {
-        Piece::Text(text) => !text.trim().is_empty(),
-        Piece::Image(_) | Piece::Audio(_) => true,
-    });
+    let is_said = said.iter().any(Piece::says);
     if !is_said && results.is_empty() {
         let detail = "nothing is said: the last message has no words and no media";
         return Err(Problem::at(
@@ -260,26 +275,8 @@ fn chat(mut request: ChatRequest, text_bytes: usize, client_tool_ms: u64) -> Res
             detail,
         ));
     }
-    let instructions = instructions.join("\n\n");
-    let texts = said.iter().filter_map(|piece| match piece {
-        Piece::Text(text) => Some(text.len()),
-        Piece::Image(_) | Piece::Audio(_) => None,
-    });
-    let sizes = [
-        ("the new message", texts.sum()),
-        ("system", instructions.len()),
-        ("response_format", form.as_deref().map_or(0, str::len)),
-    ];
-    for (name, bytes) in sizes {
-        if bytes > text_bytes {
-            let detail = format!(
-                "{name} has at most {text_bytes} bytes (limits.text_bytes); this one has {bytes}"
-            );
-            return Err(Problem::at(Slug::TextTooLarge, "/messages", detail));
-        }
-    }
-    Ok(Chat {
-        instructions,
+    let chat = Chat {
+        instructions: instructions.join("\n\n"),
         before,
         said: if is_said { said } else { Vec::new() },
         calls,
@@ -287,17 +284,44 @@ fn chat(mut request: ChatRequest, text_bytes: usize, client_tool_ms: u64) -> Res
         offer,
         form,
         request,
-    })
+    };
+    chat.fits(text_bytes, "/messages")?;
+    Ok(chat)
 }
 
-fn words(pieces: Vec<Piece>) -> impl Iterator<Item = String> {
+impl Chat {
+    /// Refuses texts that are longer than a text may be.
+    pub fn fits(&self, text_bytes: usize, place: &str) -> Result<(), Problem> {
+        let texts = self.said.iter().filter_map(|piece| match piece {
+            Piece::Text(text) => Some(text.len()),
+            Piece::Image(_) | Piece::Audio(_) => None,
+        });
+        for (name, bytes) in [
+            ("the new message", texts.sum()),
+            ("system", self.instructions.len()),
+            ("the format", self.form.as_deref().map_or(0, str::len)),
+        ] {
+            if bytes > text_bytes {
+                let detail = format!(
+                    "{name} has at most {text_bytes} bytes (limits.text_bytes); this one has {bytes}"
+                );
+                return Err(Problem::at(Slug::TextTooLarge, place, detail));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the words of a message, without its media.
+pub fn words(pieces: Vec<Piece>) -> impl Iterator<Item = String> {
     pieces.into_iter().filter_map(|piece| match piece {
         Piece::Text(text) if !text.trim().is_empty() => Some(text),
         _ => None,
     })
 }
 
-fn form(wanted: Option<ResponseFormat>) -> Result<Option<String>, Problem> {
+/// Returns the form of an answer in words, for the decision.
+pub fn form(wanted: Option<ResponseFormat>, place: &str) -> Result<Option<String>, Problem> {
     let Some(ResponseFormat { kind, json_schema }) = wanted else {
         return Ok(None);
     };
@@ -311,15 +335,15 @@ fn form(wanted: Option<ResponseFormat>) -> Result<Option<String>, Problem> {
             )))
         }
         _ => {
-            let detail = "response_format is text, json_object, or json_schema with a schema";
-            Err(Problem::at(Slug::InvalidFrame, "/response_format", detail))
+            let detail = "the format is text, json_object, or json_schema with a schema";
+            Err(Problem::at(Slug::InvalidFrame, place, detail))
         }
     }
 }
 
 impl Exchange {
     /// Takes in more of the answer, and calls that it made.
-    fn adds(&mut self, answer: &str, acts: impl Iterator<Item = String>) {
+    pub fn adds(&mut self, answer: &str, acts: impl Iterator<Item = String>) {
         if !self.answer.is_empty() && !answer.is_empty() {
             self.answer.push_str("\n\n");
         }
@@ -340,7 +364,7 @@ fn act(call: &Value) -> Option<String> {
 }
 
 /// Returns the parts of a message: its content is a text, a list of parts, or nothing.
-fn pieces(content: Value, place: &str) -> Result<Vec<Piece>, Problem> {
+pub fn pieces(content: Value, place: &str) -> Result<Vec<Piece>, Problem> {
     match content {
         Value::Null => Ok(Vec::new()),
         Value::String(text) => Ok(vec![Piece::Text(text)]),
@@ -360,7 +384,7 @@ fn piece(part: &Value, place: &str) -> Result<Piece, Problem> {
     let wrong = |detail: &str| Problem::at(Slug::InvalidFrame, place, detail);
     let text = |key: &str| part.get(key).and_then(Value::as_str);
     match text("type").unwrap_or_default() {
-        kind @ ("text" | "input_text" | "refusal") => {
+        kind @ ("text" | "input_text" | "output_text" | "refusal") => {
             let key = if kind == "refusal" { kind } else { "text" };
             let text = text(key).ok_or_else(|| wrong("this part has no text"))?;
             Ok(Piece::Text(text.to_owned()))
@@ -373,6 +397,9 @@ fn piece(part: &Value, place: &str) -> Result<Piece, Problem> {
                 wrong("an image is sent as data:image/…;base64,…: no address is fetched")
             })?))
         }
+        "input_image" => image(&text).ok_or_else(|| {
+            wrong("an image is sent as image_url: data:image/…;base64,…, or as file_id: the hash of a blob; no address is fetched")
+        }),
         "input_audio" => {
             let audio = part.get("input_audio");
             let data = audio.and_then(|it| it.get("data")?.as_str());
@@ -388,6 +415,18 @@ fn piece(part: &Value, place: &str) -> Result<Piece, Problem> {
             Err(wrong(&detail))
         }
     }
+}
+
+/// Reads an image of the newer form, which has texts as members.
+fn image<'a>(text: &impl Fn(&str) -> Option<&'a str>) -> Option<Piece> {
+    let media = match (text("image_url"), text("file_id")) {
+        (Some(url), _) => data(url)?,
+        (None, blob) => Media {
+            blob: Some(blob?.to_owned()),
+            ..Media::default()
+        },
+    };
+    Some(Piece::Image(media))
 }
 
 /// Reads `data:<type>;base64,<data>`.

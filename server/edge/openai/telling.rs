@@ -12,31 +12,65 @@ use thinkd_event::draft::Part;
 use thinkd_event::request::{FromClient, Given};
 use thinkd_session::handle::Session;
 
-/// Returns the parts of the message: the exchanges that the log does not have are told before it.
+/// Before instructions that are told.
+const INSTRUCTIONS: &str = "(Instructions of the client: ";
+
+/// The places of the client's words in the text of the message: the first byte, and the number of
+/// bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Spans {
+    /// The instructions, if they are told.
+    pub instructions: Option<(usize, usize)>,
+    /// Each text of the message, in order.
+    pub said: Vec<(usize, usize)>,
+}
+
+/// The text of a message as it grows.
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    /// Adds a paragraph, and returns the place in it that stands behind `before` bytes.
+    fn add(&mut self, text: &str, (before, len): (usize, usize)) -> (usize, usize) {
+        if !self.0.is_empty() {
+            self.0.push_str("\n\n");
+        }
+        let from = self.0.len() + before;
+        self.0.push_str(text);
+        (from, len)
+    }
+}
+
+/// Returns the parts of the message, and the places of the client's words in it: the exchanges that
+/// the log does not have are told before it.
 pub async fn parts(
     session: &Session,
     edge: &Edge,
     (chat, instructions, before, pieces): (&Chat, Option<&str>, &[Exchange], &[Piece]),
-) -> Result<Vec<Part>, Problem> {
-    let mut texts = Vec::new();
+) -> Result<(Vec<Part>, Spans), Problem> {
+    let (mut text, mut spans) = (Text::default(), Spans::default());
     let mut said = Said::default();
     if let Some(instructions) = instructions {
-        texts.push(format!("(Instructions of the client: {instructions})"));
+        let told = format!("{INSTRUCTIONS}{instructions})");
+        let place = (INSTRUCTIONS.len(), instructions.len());
+        spans.instructions = Some(text.add(&told, place));
     }
     if !before.is_empty() {
         let most = edge.limits.text_bytes / 2;
-        texts.push(transcript(before, most));
+        text.add(&transcript(before, most), (0, 0));
     }
     for piece in pieces {
         match piece {
-            Piece::Text(text) => texts.push(text.clone()),
+            Piece::Text(words) => spans.said.push(text.add(words, (0, words.len()))),
             Piece::Image(image) => said.images.push(image.clone()),
             Piece::Audio(audio) => said.audio.push(audio.clone()),
         }
     }
-    texts.extend(chat.form.iter().map(|form| format!("({form})")));
-    said.text = Some(texts.join("\n\n"));
-    input::parts(session, &edge.limits, said).await
+    if let Some(form) = &chat.form {
+        text.add(&format!("({form})"), (0, 0));
+    }
+    said.text = Some(text.0);
+    Ok((input::parts(session, &edge.limits, said).await?, spans))
 }
 
 /// Returns the part of a request that is about tools of the client.

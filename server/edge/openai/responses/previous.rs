@@ -1,0 +1,74 @@
+//! The response behind which a client goes on.
+
+use super::ids::message_of;
+use super::object::Answer;
+use crate::openai::place::Previous;
+use crate::openai::reply::How;
+use crate::problem::{Problem, Slug};
+use thinkd_event::envelope::tag;
+use thinkd_log::query::{Query, Show};
+use thinkd_session::handle::Session;
+use thinkd_words::id::{Seq, ThreadId};
+
+/// The member that names it.
+const PLACE: &str = "/previous_response_id";
+
+/// Returns the end of the turn that a response is. `joins`: a message may join it while it runs.
+pub async fn find(session: &Session, id: &str, joins: bool) -> Result<Previous, Problem> {
+    let at = |slug: Slug, detail: String| Problem::at(slug, PLACE, detail);
+    let event = message_of(session, id).await;
+    let event = event.map_err(|problem| at(problem.slug(), problem.detail))?;
+    let answer = Answer::read(session, &event).await?;
+    let Some(end) = &answer.end else {
+        if joins && answer.has_begun {
+            return Ok(Previous {
+                thread: event.thread,
+                input: event.event_id,
+                seq: event.seq,
+                end: None,
+                is_last: true,
+            });
+        }
+        let detail = format!(
+            "the response {id} is {}: wait for its end, or cancel it",
+            answer.status()
+        );
+        return Err(at(Slug::Busy, detail));
+    };
+    match end.how {
+        How::TakenBack => {
+            let detail =
+                format!("no turn came to the response {id}: go on behind the one before it");
+            return Err(at(Slug::Unprocessable, detail));
+        }
+        How::ThreadEnded => {
+            let detail = format!("the thread {} of the response has ended", event.thread);
+            return Err(at(Slug::ThreadEnded, detail));
+        }
+        How::Done | How::CutOff | How::Calls | How::Cancelled | How::Failed(_) => {}
+    }
+    Ok(Previous {
+        is_last: is_last(session, &event.thread, end.seq).await?,
+        thread: event.thread,
+        input: event.event_id,
+        seq: event.seq,
+        end: Some(end.seq),
+    })
+}
+
+/// True if a thread has not gone on behind the end of a turn, and nothing waits in it.
+async fn is_last(session: &Session, thread: &ThreadId, end: Seq) -> Result<bool, Problem> {
+    let row = session.thread(thread).await?;
+    if row.is_none_or(|row| row.woken > row.handled) {
+        return Ok(false);
+    }
+    let later = Query {
+        thread: Some(thread.clone()),
+        tags: [tag::INPUT, tag::STARTED].map(str::to_owned).into(),
+        after: Some(end),
+        show: Show::All,
+        limit: 1,
+        ..Query::default()
+    };
+    Ok(session.events(&later).await?.is_empty())
+}
