@@ -49,4 +49,17 @@ whole = pieces[0]
 for piece in pieces[1:]:
     whole += piece
 assert [call["args"] for call in whole.tool_calls] == [{"city": "Oslo"}], whole
+
+# Responses: the whole conversation each time, then by the id of the response before.
+for by_id in (False, True):
+    word = f"lr {'id' if by_id else 'list'}"
+    model = ChatOpenAI(base_url=BASE, api_key="none", model="thinkd", use_responses_api=True, use_previous_response_id=by_id)
+    talk = [SystemMessage("Be brief."), HumanMessage(f"{word} one")]
+    first = model.invoke(talk)
+    assert first.text == f"ok: {word} one", first
+    assert first.usage_metadata["total_tokens"] >= 16
+    talk += [first, HumanMessage(f"{word} two")]
+    assert "".join(piece.text for piece in model.stream(talk)) == f"ok: {word} two"
+    [thread] = thread_of(f"{word} one")
+    assert inputs(thread) == [f"{word} one", f"{word} two"], inputs(thread)
 print("langchain-openai", version("langchain-openai"))

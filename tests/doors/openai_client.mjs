@@ -73,5 +73,54 @@ for await (const piece of streamedLoop.textStream) loopText += piece;
 assert.equal(loopText, "ok: Oslo 4");
 const [looping] = await threadsOf("ai weather Bern Rome");
 assert.deepEqual(await inputs(looping), ["ai weather Bern Rome"]);
+
+// Responses, by OpenAI's client.
+const one = await client.responses.create({ model: "thinkd", input: "jr one" });
+assert.equal(one.output_text, "ok: jr one");
+assert.equal((await client.responses.retrieve(one.id)).output_text, "ok: jr one");
+let words = "";
+for await (const event of await client.responses.create({ model: "thinkd", input: "jr two", previous_response_id: one.id, stream: true }))
+  if (event.type === "response.output_text.delta") words += event.delta;
+assert.equal(words, "ok: jr two");
+const [tree] = await threadsOf("jr one");
+assert.deepEqual(await inputs(tree), ["jr one", "jr two"]);
+await client.responses.create({ model: "thinkd", input: "jr deux", previous_response_id: one.id });
+assert.equal((await threadsOf("jr one")).length, 2, "a branch is a fork");
+assert.equal((await client.responses.inputItems.list(one.id)).data[0].content[0].text, "jr one");
+let [id, last, seen] = ["", 0, ""];
+for await (const event of await client.responses.create({ model: "thinkd", input: "slow jr", background: true, stream: true })) {
+  last = event.sequence_number;
+  if (event.type === "response.created") id = event.response.id;
+  if (event.type === "response.output_text.delta") seen += event.delta;
+  if (seen.length > 20) break;
+}
+let end;
+for await (const event of await client.responses.retrieve(id, { stream: true, starting_after: last })) {
+  if (event.type === "response.output_text.delta") seen += event.delta;
+  end = event;
+}
+assert.equal(end.type, "response.completed");
+assert.equal(end.response.output[0].content[0].text, seen);
+const slow = await client.responses.create({ model: "thinkd", input: "slow jr again", background: true });
+assert.equal((await client.responses.cancel(slow.id)).status, "cancelled");
+await assert.rejects(client.responses.retrieve("resp_1"), OpenAI.NotFoundError);
+await assert.rejects(client.responses.create({ model: "thinkd", input: "fail jr" }), OpenAI.APIError);
+assert.equal((await threadsOf("fail jr")).length, 1, "a failed turn is not had twice");
+
+// And by the AI SDK: it names the answers of the conversation by their ids.
+const answers = createOpenAI({ baseURL: `${url}/v1`, apiKey: "none" }).responses("thinkd");
+const began = await generateText({ model: answers, messages: [user("ar one")] });
+assert.equal(began.text, "ok: ar one");
+assert.ok(began.usage.inputTokens >= 11);
+let came = "";
+for await (const piece of streamText({ model: answers, messages: [user("ar one"), ...began.response.messages, user("ar two")] }).textStream) came += piece;
+assert.equal(came, "ok: ar two");
+const [kept] = await threadsOf("ar one");
+assert.deepEqual(await inputs(kept), ["ar one", "ar two"]);
+const behind = { openai: { previousResponseId: began.providerMetadata.openai.responseId } };
+assert.equal((await generateText({ model: answers, prompt: "ar deux", providerOptions: behind })).text, "ok: ar deux");
+assert.equal((await threadsOf("ar one")).length, 2);
+await assert.rejects(generateText({ model: answers, messages: [user("fail ar")], maxRetries: 2 }));
+assert.equal((await threadsOf("fail ar")).length, 1, "a failed turn is not had twice");
 const version = (name) => JSON.parse(readFileSync(`${process.env.DOOR_MODULES}/node_modules/${name}/package.json`, "utf8")).version;
 console.log("openai for Node", version("openai"), "and the AI SDK", version("ai"), "on Node", process.versions.node);

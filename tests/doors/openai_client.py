@@ -143,4 +143,83 @@ asyncio.run(crowd())
 secrets = [said for said in map(inputs, thread_of("py hi")) if len(said) > 1]
 assert [len(said) for said in secrets] == [2] * 20, secrets
 assert len({said[1] for said in secrets}) == 20
+
+
+# Responses: create, stream, retrieve, a tree by the id of the response before.
+def said(response):
+    return response.output_text
+
+
+first = client.responses.create(model="thinkd", input="pr one", instructions="Be brief.", metadata={"topic": "py"})
+assert (first.status, said(first), first.metadata) == ("completed", "ok: pr one", {"topic": "py"}), first
+assert first.usage.total_tokens >= 16 and first.instructions == "Be brief."
+assert client.responses.retrieve(first.id).to_dict() == first.to_dict()
+with client.responses.stream(model="thinkd", input="pr two", previous_response_id=first.id) as events:
+    words = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+    second = events.get_final_response()
+assert words == said(second) == "ok: pr two"
+[thread] = thread_of("pr one")
+assert inputs(thread) == ["pr one", "pr two"], inputs(thread)
+branch = client.responses.create(model="thinkd", input="pr deux", previous_response_id=first.id)
+assert said(branch) == "ok: pr deux" and inputs(thread) == ["pr one", "pr two"]
+assert sorted(inputs(it)[1] for it in thread_of("pr one")) == ["pr deux", "pr two"]
+[item] = client.responses.input_items.list(second.id)
+assert (item.role, item.content[0].text) == ("user", "pr two")
+
+# A stream in the background that was cut goes on behind its last number.
+events = client.responses.create(model="thinkd", input="slow pr", background=True, stream=True)
+words, last = "", 0
+for event in events:
+    last = event.sequence_number
+    if event.type == "response.created":
+        slow = event.response
+    if event.type == "response.output_text.delta":
+        words += event.delta
+        if len(words) > 20:
+            break
+events.close()
+assert client.responses.retrieve(slow.id).status == "in_progress"
+for event in client.responses.retrieve(slow.id, stream=True, starting_after=last):
+    assert event.sequence_number > last
+    last = event.sequence_number
+    words += event.delta if event.type == "response.output_text.delta" else ""
+assert event.type == "response.completed" and words == said(event.response), words
+with client.responses.stream(response_id=slow.id, starting_after=3) as events:
+    assert said(events.get_final_response()) == words
+
+# Cancel, and the state of a turn that failed.
+slow = client.responses.create(model="thinkd", input="slow pr again", background=True)
+assert slow.status in ("queued", "in_progress")
+assert client.responses.cancel(slow.id).status == "cancelled"
+failed = client.responses.create(model="thinkd", input="fail pr", background=True)
+until(lambda: client.responses.retrieve(failed.id).status == "failed", "the response fails")
+assert client.responses.retrieve(failed.id).error.code == "server_error"
+for wrong, error in [
+    (lambda: client.responses.create(model="thinkd", input="fail pr too"), openai.APIStatusError),
+    (lambda: client.responses.create(model="thinkd", input="pr", previous_response_id="resp_1"), openai.NotFoundError),
+    (lambda: client.responses.create(model="thinkd", input="pr", store=False), openai.UnprocessableEntityError),
+    (lambda: client.responses.create(model="thinkd", input="pr", tools=[{"type": "web_search"}]), openai.UnprocessableEntityError),
+    (lambda: client.responses.retrieve("resp_1"), openai.NotFoundError),
+    (lambda: client.responses.delete(first.id), openai.UnprocessableEntityError),
+]:
+    try:
+        wrong()
+        raise SystemExit("not refused")
+    except error as problem:
+        assert problem.code and str(problem), problem
+assert len(inputs(thread_of("fail pr too")[0])) == 1
+keyed = dict(extra_headers={"Idempotency-Key": "pr-1"})
+once = [client.responses.create(model="thinkd", input="pr once", **keyed).id for _ in range(2)]
+assert once[0] == once[1] and len(thread_of("pr once")) == 1
+
+
+async def later():
+    people = AsyncOpenAI(base_url=BASE, api_key="none")
+    response = await people.responses.create(model="thinkd", input="pr async", background=True)
+    while response.status in ("queued", "in_progress"):
+        response = await people.responses.retrieve(response.id)
+    assert said(response) == "ok: pr async"
+
+
+asyncio.run(later())
 print("openai for Python", openai.__version__)

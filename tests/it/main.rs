@@ -80,6 +80,7 @@ mod providers;
 mod questions;
 mod real_model;
 mod requests;
+mod responses;
 mod resume;
 mod rights;
 mod schedules;
