@@ -17,6 +17,9 @@ const ITEM: u64 = 2;
 const TEXT: u64 = 3;
 /// The number of the first event behind the text, however long that is.
 const BEHIND: u64 = 1_000_000_000;
+/// The number of the last event: before it is room for items behind the text. Some clients have 31
+/// bits for a number.
+const END: u64 = 2_000_000_000;
 
 /// A stream of the events of a response.
 pub struct Events {
@@ -127,7 +130,7 @@ impl Events {
             _ => "response.incomplete",
         };
         let response = self.response();
-        text + &self.event(BEHIND + 3, name, response)
+        text + &self.event(END, name, response)
     }
 
     fn response(&self) -> Value {
