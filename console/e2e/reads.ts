@@ -1,4 +1,4 @@
-// Faults that a person sees in a page and a picture does not tell: names cut, texts over each other, times that wrap, boxes beyond the edge, ids in the place of titles.
+// Faults that a person sees in a page and a picture does not tell: names cut, texts over each other, times that wrap, boxes beyond the edge, ids in the place of titles, signs without a word.
 import type { Page } from "playwright-core";
 
 /** The faults of the page as it stands, in words. */
@@ -68,6 +68,14 @@ export function faults(page: Page): Promise<string[]> {
       if (!/\d/.test(time.getAttribute("title") ?? time.closest("[title]")?.getAttribute("title") ?? "")) say("a time without its date", { element: time, text: time.textContent });
     }
     for (const { element, text } of visible) if (/\b\d{4}-\d\d-\d\d \d\d:\d\d\b/.test(text) && !element.closest("pre, .tx, .say, .said")) say("a time as machines write it", { element, text });
+
+    // A sign stands beside a word: nobody has to know a legend. Buttons with a sign alone have a name, and the marks of the timeline stand on named lanes.
+    for (const sign of document.querySelectorAll<SVGElement>(".app svg.ic")) {
+      if (!sign.checkVisibility() || sign.closest("button[aria-label], .lanes .pt")) continue;
+      let words = "";
+      for (let at = sign.parentElement, depth = 0; at && depth < 4 && !words; at = at.parentElement, depth += 1) words = at.innerText.trim();
+      if (!words) say("a sign without a word", { element: sign, text: sign.innerHTML });
+    }
 
     // Things go by their titles.
     for (const { element, text } of visible) if (/[0-9a-f]{24,}|[0-9a-f]{8}-[0-9a-f]{4}-7/.test(text) && !element.closest("pre, code, .hash, .tx, .say, .said, .kv, [data-varies]")) say("an id in the place of a title", { element, text });
