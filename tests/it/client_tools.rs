@@ -453,6 +453,14 @@ on_both!(a_client_may_hang_up_in_every_phase, |medium| {
         story(&log)
     );
     assert_eq!(stub.count(decision), 4);
+    let mut next = Client::of("more");
+    next.messages = called.client.messages.clone();
+    let next = next
+        .adds("assistant", "got: 4 degrees")
+        .adds("user", "thanks");
+    let (status, body, thread) = next.send(&app, json!({})).await;
+    assert_eq!((status, thread), (200, called.thread), "{body}");
+    assert_eq!(app.pages("/threads?").await.len(), 2);
 });
 
 on_both!(a_cancelled_thread_takes_no_results, |medium| {

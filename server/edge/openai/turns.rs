@@ -67,6 +67,8 @@ struct Reading {
     number: Option<u64>,
     /// True if the client is to run calls of it.
     calls: bool,
+    /// The last turn with such calls: its results come again where the turn about them was cut off.
+    caller: Option<u64>,
     found: Option<Turn>,
 }
 
@@ -80,6 +82,10 @@ impl Reading {
             stops: Vec::new(),
         });
         (found.outcome, found.last) = (None, at);
+        // Words that were cut off are said again.
+        if let Some(stop) = found.stops.last() {
+            found.answer.truncate(*stop);
+        }
     }
 
     /// Takes in an event. Returns false behind the end of the last turn.
@@ -99,15 +105,20 @@ impl Reading {
                     turn.outcome = ended.outcome;
                     turn.last = event.seq;
                     if self.calls {
+                        self.caller = self.number;
                         turn.stops.push(turn.answer.len());
                     }
                 }
-                let goes_on = self.calls && until == Until::Exchange;
+                let is_done = ended.outcome == Some(TurnOutcome::Done);
+                let is_cut = self.caller.is_some() && !is_done;
+                let goes_on = (self.calls || is_cut) && until == Until::Exchange;
                 return ended.outcome == Some(TurnOutcome::Interrupted) || goes_on;
             }
             Fact::ClientCall(call) if Some(call.turn) == self.number => self.calls = true,
-            Fact::ClientResults(results) if Some(results.of_turn) == self.number => {
-                self.begins.push(event.seq);
+            Fact::ClientResults(results) => {
+                let of_turn = Some(results.of_turn);
+                let is_own = of_turn == self.number || of_turn == self.caller;
+                self.begins.extend(is_own.then_some(event.seq));
             }
             _ => {
                 let text = self.number.and_then(|number| told(event, number));
@@ -152,6 +163,7 @@ pub async fn turn_about(
         begins: vec![input.seq],
         number: None,
         calls: false,
+        caller: None,
         found: None,
     };
     for _ in 0..PAGES_MAX {
