@@ -77,6 +77,8 @@ pub struct FromClient {
     pub calls: Vec<String>,
     /// The results that it gives of some of them.
     pub given: Vec<Given>,
+    /// The members of its request that a door's answer repeats, where it only gives results.
+    pub request: Option<Value>,
 }
 
 /// The end of a request without a run of its call.

@@ -9,39 +9,39 @@ use serde_json::{Value, json};
 use crate::boundary::PNG;
 use crate::support::*;
 
-const PATH: &str = "/v1/responses";
+pub const PATH: &str = "/v1/responses";
 
 /// The events of a stream so far.
 #[derive(Debug, Default, Clone)]
-struct Stream {
+pub struct Stream {
     text: String,
 }
 
 impl Stream {
-    fn events(&self) -> Vec<Value> {
+    pub fn events(&self) -> Vec<Value> {
         let whole = self.text.rsplit_once("\n\n").map_or("", |(whole, _)| whole);
         let lines = whole.lines();
         let lines = lines.filter_map(|line| line.strip_prefix("data: "));
         lines.map(|it| serde_json::from_str(it).unwrap()).collect()
     }
 
-    fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         let named = |event: &Value| event["type"].as_str().unwrap().to_owned();
         self.events().iter().map(named).collect()
     }
 
-    fn numbers(&self) -> Vec<u64> {
+    pub fn numbers(&self) -> Vec<u64> {
         let number = |event: &Value| event["sequence_number"].as_u64().unwrap();
         self.events().iter().map(number).collect()
     }
 
-    fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let events = self.events();
         let words = events.iter().filter_map(|it| it["delta"].as_str());
         words.collect()
     }
 
-    fn last(&self) -> Value {
+    pub fn last(&self) -> Value {
         self.events().pop().unwrap()
     }
 
@@ -57,7 +57,7 @@ impl Stream {
     }
 
     /// Reads a stream to its end.
-    async fn whole(response: reqwest::Response) -> Self {
+    pub async fn whole(response: reqwest::Response) -> Self {
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         let text = within("the stream", response.text()).await.unwrap();
@@ -72,7 +72,7 @@ fn body(input: impl Into<Value>, more: Value) -> Value {
     body
 }
 
-async fn send(request: reqwest::RequestBuilder) -> (u16, Value) {
+pub async fn send(request: reqwest::RequestBuilder) -> (u16, Value) {
     let response = within("the answer of the door", request.send())
         .await
         .unwrap();
@@ -80,13 +80,13 @@ async fn send(request: reqwest::RequestBuilder) -> (u16, Value) {
     (status, response.json().await.unwrap())
 }
 
-async fn create(app: &App, input: impl Into<Value>, more: Value) -> Value {
+pub async fn create(app: &App, input: impl Into<Value>, more: Value) -> Value {
     let (status, response) = send(app.request("POST", PATH).json(&body(input, more))).await;
     assert_eq!(status, 200, "{response}");
     response
 }
 
-async fn stream(app: &App, input: impl Into<Value>, mut more: Value) -> reqwest::Response {
+pub async fn stream(app: &App, input: impl Into<Value>, mut more: Value) -> reqwest::Response {
     more["stream"] = true.into();
     let request = app.request("POST", PATH).json(&body(input, more));
     within("the head of a stream", request.send())
@@ -94,21 +94,21 @@ async fn stream(app: &App, input: impl Into<Value>, mut more: Value) -> reqwest:
         .unwrap()
 }
 
-async fn get(app: &App, response: &Value) -> Value {
+pub async fn get(app: &App, response: &Value) -> Value {
     let path = format!("{PATH}/{}", id(response));
     let (status, response) = send(app.request("GET", &path)).await;
     assert_eq!(status, 200, "{response}");
     response
 }
 
-async fn replayed(app: &App, response: &Value, after: Option<u64>) -> Stream {
+pub async fn replayed(app: &App, response: &Value, after: Option<u64>) -> Stream {
     let after = after.map_or(String::new(), |after| format!("&starting_after={after}"));
     let path = format!("{PATH}/{}?stream=true{after}", id(response));
     let sent = app.request("GET", &path).send();
     Stream::whole(within("the head of a stream", sent).await.unwrap()).await
 }
 
-async fn cancel(app: &App, response: &Value) -> Value {
+pub async fn cancel(app: &App, response: &Value) -> Value {
     let path = format!("{PATH}/{}/cancel", id(response));
     let (status, response) = send(app.request("POST", &path)).await;
     assert_eq!(status, 200, "{response}");
@@ -116,7 +116,7 @@ async fn cancel(app: &App, response: &Value) -> Value {
 }
 
 /// Asks until the response is in this state.
-async fn until(app: &App, response: &Value, status: &str) -> Value {
+pub async fn until(app: &App, response: &Value, status: &str) -> Value {
     within(&format!("a response that is {status}"), async {
         loop {
             let now = get(app, response).await;
@@ -129,7 +129,7 @@ async fn until(app: &App, response: &Value, status: &str) -> Value {
     .await
 }
 
-async fn refused(app: &App, body: &Value, status: u16) -> Value {
+pub async fn refused(app: &App, body: &Value, status: u16) -> Value {
     let (got, answer) = send(app.request("POST", PATH).json(body)).await;
     assert_eq!(got, status, "{body} {answer}");
     let error = &answer["error"];
@@ -140,29 +140,29 @@ async fn refused(app: &App, body: &Value, status: u16) -> Value {
     error.clone()
 }
 
-fn id(response: &Value) -> &str {
+pub fn id(response: &Value) -> &str {
     response["id"].as_str().unwrap()
 }
 
-fn text_of(response: &Value) -> &str {
+pub fn text_of(response: &Value) -> &str {
     response["output"][0]["content"][0]["text"]
         .as_str()
         .unwrap_or_default()
 }
 
-fn behind(response: &Value) -> Value {
+pub fn behind(response: &Value) -> Value {
     json!({ "previous_response_id": id(response) })
 }
 
 /// The thread of a response.
-async fn thread_of(app: &App, response: &Value) -> String {
+pub async fn thread_of(app: &App, response: &Value) -> String {
     let path = format!("{PATH}/{}", id(response));
     let sent = app.request("GET", &path).send().await.unwrap();
     let thread = sent.headers()["x-thinkd-thread"].to_str().unwrap();
     thread.to_owned()
 }
 
-async fn inputs(app: &App, thread: &str) -> Vec<String> {
+pub async fn inputs(app: &App, thread: &str) -> Vec<String> {
     let events = app
         .pages(&format!("/events?thread={thread}&order=asc&tags=input&"))
         .await;
@@ -907,14 +907,26 @@ on_both!(
             ),
             (
                 item(json!({ "type": "function_call_output", "call_id": "c", "output": "4" })),
-                422,
-                "unprocessable",
-                "input[0]",
+                400,
+                "invalid-frame",
+                "input[0].call_id",
+            ),
+            (
+                item(json!({ "type": "function_call_output", "output": "4" })),
+                400,
+                "invalid-frame",
+                "input[0].call_id",
             ),
             (
                 item(
                     json!({ "type": "function_call", "call_id": "c", "name": "f", "arguments": "{}" }),
                 ),
+                400,
+                "empty-input",
+                "input",
+            ),
+            (
+                item(json!({ "type": "custom_tool_call_output", "call_id": "c" })),
                 422,
                 "unprocessable",
                 "input[0]",
@@ -1053,7 +1065,25 @@ on_both!(
                 "text.format",
             ),
             (
-                hi(json!({ "tools": [{ "type": "function", "name": "f", "parameters": {} }] })),
+                hi(json!({ "tools": [{ "type": "function", "name": "a b" }] })),
+                400,
+                "invalid-frame",
+                "tools[0].name",
+            ),
+            (
+                hi(json!({ "tools": [{ "type": "function", "function": { "name": "f" } }] })),
+                400,
+                "invalid-frame",
+                "tools[0]",
+            ),
+            (
+                hi(json!({ "tool_choice": { "type": "function", "name": "f" } })),
+                400,
+                "invalid-frame",
+                "tool_choice",
+            ),
+            (
+                hi(json!({ "tools": [{ "type": "custom", "name": "f" }] })),
                 422,
                 "unprocessable",
                 "tools[0]",

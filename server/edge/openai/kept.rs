@@ -70,6 +70,7 @@ impl Kept {
     pub fn of(event: &Event) -> Option<Self> {
         match event.fact() {
             Fact::Input(input) => serde_json::from_value(input.mark?.request?).ok(),
+            Fact::ClientResults(results) => Self::deserialize(results.request?).ok(),
             _ => None,
         }
     }

@@ -53,6 +53,8 @@ pub struct Previous {
     pub seq: Seq,
     /// The end of the turn; none: it runs, and the message joins it.
     pub end: Option<Seq>,
+    /// The calls that the client is to run, by the client's ids.
+    pub calls: Vec<String>,
     /// True if the thread has not gone on.
     pub is_last: bool,
 }

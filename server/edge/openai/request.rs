@@ -5,7 +5,7 @@ use axum::extract::Request;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::tools::offer;
+use super::tools::{CHAT, offer};
 use crate::context::Edge;
 use crate::frame::Media;
 use crate::http::{body, check_json};
@@ -124,8 +124,8 @@ pub struct Exchange {
 /// A result that the client gives of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
-    /// The index of its message.
-    pub index: usize,
+    /// The place of the call's id in the body.
+    pub place: String,
     /// The id of the call.
     pub call: String,
     /// The words.
@@ -202,7 +202,7 @@ pub async fn body_of<T: Body>(request: Request, edge: &Edge) -> Result<T, Proble
 fn chat(mut request: ChatRequest, text_bytes: usize, client_tool_ms: u64) -> Result<Chat, Problem> {
     let offer = offer(
         request.tools.take().unwrap_or_default(),
-        request.tool_choice.take(),
+        (request.tool_choice.take(), CHAT),
         request.parallel_tool_calls == Some(false),
         client_tool_ms,
     )?;
@@ -243,15 +243,15 @@ fn chat(mut request: ChatRequest, text_bytes: usize, client_tool_ms: u64) -> Res
             }
             "tool" => {
                 let text = Vec::from_iter(words(pieces)).join("\n\n");
+                let place = format!("{place}/tool_call_id");
                 let Some(call) = message.tool_call_id else {
                     let detail = "a message of the role tool names its call: tool_call_id";
-                    let place = format!("{place}/tool_call_id");
                     return Err(Problem::at(Slug::InvalidFrame, place, detail));
                 };
                 if let Some(exchange) = before.last_mut() {
                     exchange.acts.push(format!("tool: {text}"));
                 }
-                results.push(ToolResult { index, call, text });
+                results.push(ToolResult { place, call, text });
             }
             other => {
                 let other: String = other.chars().take(40).collect();
@@ -496,9 +496,9 @@ mod tests {
             (
                 &*chat.results[0].call,
                 &*chat.results[0].text,
-                chat.results[0].index
+                &*chat.results[0].place
             ),
-            ("b", "2", 4)
+            ("b", "2", "/messages/4/tool_call_id")
         );
         assert_eq!(chat.before.len(), 1, "it is one exchange");
         assert_eq!(chat.before[0].answer, "");

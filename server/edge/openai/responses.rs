@@ -28,9 +28,10 @@ use crate::http::params::Params;
 use crate::limits::ms;
 use crate::problem::{Problem, Slug};
 use events::Events;
-use ids::{message_of, message_of_item};
+use ids::{call_of_item, message_of, message_of_item};
 use object::{Answer, Head};
 use request::{Item, ResponseRequest};
+use thinkd_event::fact::Fact;
 use thinkd_session::handle::Session;
 use thinkd_thread::settings::Policy;
 use thinkd_words::id::{INTEGER_MAX, ThreadId};
@@ -70,7 +71,8 @@ async fn create(
     edge.stays()?;
     let items = resolved(&session, items).await?;
     let is_streamed = body.stream == Some(true);
-    let (chat, kept) = body.read(items, edge.limits.text_bytes)?;
+    let limits = (edge.limits.text_bytes, edge.doors.client_tool_ms);
+    let (chat, kept) = body.read(items, limits)?;
     if let Some(thread) = &thread {
         named::check(&session, thread).await?;
     }
@@ -115,6 +117,10 @@ async fn resolved(session: &Session, items: Vec<Item>) -> Result<Vec<Item>, Prob
             all.push(item);
             continue;
         };
+        if let Some(call) = call_of_item(&id) {
+            all.push(Item::Call(call, None));
+            continue;
+        }
         let event = message_of_item(session, &id).await?;
         let turn = match &event {
             Some(event) => turn_about(session, event, Until::Turn).await?,
@@ -267,6 +273,10 @@ async fn cancel(
     let answer = Answer::read(&session, event).await?;
     if answer.end.is_some() {
         return Ok(Json(head.shown(&answer)));
+    }
+    if !answer.has_begun && matches!(event.fact(), Fact::ClientResults(_)) {
+        let detail = "results of calls are not taken back: cancel it when its turn has begun";
+        return Err(Problem::new(Slug::Busy, detail));
     }
     edge.stays()?;
     let permit = permit(&session, &edge)?;

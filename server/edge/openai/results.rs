@@ -22,6 +22,12 @@ const RESULTS_MAX: usize = 256;
 /// Gives the results of a request, unless an earlier one has, or their time was over.
 pub async fn place(session: &Session, chat: &Chat, asked: &Asked) -> Result<Place, Problem> {
     let call = call(session, chat, &marks::of_client(&asked.scope)).await?;
+    let previous = asked.previous.as_ref();
+    if previous.is_some_and(|it| it.thread != *call.thread()) {
+        let detail = "these calls are not of the response before: name the one that made them";
+        let place = "/previous_response_id";
+        return Err(Problem::at(Slug::InvalidFrame, place, detail));
+    }
     if call.is_open() {
         let from = from_client(session, chat, asked).await?;
         let row = session.thread(call.thread()).await?;
@@ -62,8 +68,7 @@ fn begun(event: &Event, row: Option<&ThreadRow>) -> Place {
 /// Returns one of the calls that a request has results of. All of them have to be of one answer.
 async fn call(session: &Session, chat: &Chat, client: &str) -> Result<ClientCall, Problem> {
     let refuse = |result: &ToolResult, detail: String| {
-        let place = format!("/messages/{}/tool_call_id", result.index);
-        Err(Problem::at(Slug::InvalidFrame, place, detail))
+        Err(Problem::at(Slug::InvalidFrame, &result.place, detail))
     };
     let (mut first, mut known) = (None::<ClientCall>, BTreeSet::new());
     for result in &chat.results {

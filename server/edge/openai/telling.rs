@@ -93,11 +93,15 @@ pub async fn from_client(
         })
     };
     let named = chat.results.iter().map(|result| &result.call);
+    let before = asked.previous.iter().flat_map(|it| &it.calls);
+    let named = chat.calls.iter().chain(named).chain(before);
+    let kept = asked.request.as_ref().filter(|_| chat.said.is_empty());
     Ok(FromClient {
         client,
         offered,
-        calls: chat.calls.iter().chain(named).filter_map(id).collect(),
+        calls: named.filter_map(id).collect(),
         given: chat.results.iter().filter_map(given).collect(),
+        request: kept.map(|kept| kept.with(&[], &Spans::default())),
     })
 }
 

@@ -12,13 +12,15 @@ use thinkd_tools::toolbox::client::{Offer, Wrong, parameters};
 /// Begins the ids of calls, as this protocol has them.
 const CALL: &str = "call_";
 
-/// A tool as this protocol has it.
+/// The place of a tool's members within it: in chat completions, and in responses.
+pub const CHAT: &str = "/function";
+/// See [`CHAT`].
+pub const RESPONSES: &str = "";
+
 #[derive(Deserialize)]
-struct Told {
+struct Kind {
     #[serde(rename = "type")]
     kind: String,
-    #[serde(default)]
-    function: Option<Function>,
 }
 
 #[derive(Deserialize)]
@@ -43,16 +45,16 @@ enum Choice {
 /// Returns the tools that a request offers, if it offers any. Errors name the place in the body.
 pub fn offer(
     tools: Vec<Value>,
-    wish: Option<Value>,
+    (wish, within): (Option<Value>, &str),
     one_at_a_time: bool,
     wait_ms: u64,
 ) -> Result<Option<Offer>, Problem> {
-    let choice = choice(wish)?;
+    let choice = choice(wish, within)?;
     if matches!(choice, Choice::None) {
         return Ok(None);
     }
     let tools = tools.into_iter().enumerate();
-    let tools = tools.map(|(index, tool)| told(tool, &format!("/tools/{index}")));
+    let tools = tools.map(|(index, tool)| told(&tool, within, &format!("/tools/{index}")));
     let tools = tools.collect::<Result<Vec<_>, Problem>>()?;
     let wants = matches!(choice, Choice::AnyOne | Choice::This(_));
     let must = match choice {
@@ -74,23 +76,25 @@ pub fn offer(
         one_at_a_time,
         wait_ms,
     };
-    let checked = offer.check().map_err(|wrong| problem(&wrong));
+    let checked = offer.check().map_err(|wrong| problem(&wrong, within));
     checked.map(|()| Some(offer))
 }
 
-fn problem(wrong: &Wrong) -> Problem {
+fn problem(wrong: &Wrong, within: &str) -> Problem {
     let place = match wrong.tool {
-        Some(index) => format!("/tools/{index}/function/{}", wrong.member),
+        Some(index) => format!("/tools/{index}{within}/{}", wrong.member),
         None => "/tools".to_owned(),
     };
     Problem::at(Slug::InvalidFrame, place, wrong.text.clone())
 }
 
-fn told(tool: Value, place: &str) -> Result<ToolSpec, Problem> {
+fn told(tool: &Value, within: &str, place: &str) -> Result<ToolSpec, Problem> {
     let wrong = |detail: String| Problem::at(Slug::InvalidFrame, place, detail);
-    let tool = Told::deserialize(tool).map_err(|error| wrong(format!("no tool: {error}")))?;
-    let Some(function) = tool.function.filter(|_| tool.kind == "function") else {
-        let kind: String = tool.kind.chars().take(40).collect();
+    let no_tool = |error: serde_json::Error| wrong(format!("no tool: {error}"));
+    let Kind { kind } = Kind::deserialize(tool).map_err(no_tool)?;
+    let function = tool.pointer(within).filter(|it| !it.is_null());
+    let Some(function) = function.filter(|_| kind == "function") else {
+        let kind: String = kind.chars().take(40).collect();
         let detail =
             format!("a tool of the type {kind:?} is not offered: function, with its function");
         return Err(Problem::at(
@@ -99,6 +103,7 @@ fn told(tool: Value, place: &str) -> Result<ToolSpec, Problem> {
             detail,
         ));
     };
+    let function = Function::deserialize(function).map_err(no_tool)?;
     Ok(ToolSpec {
         name: function.name,
         description: function.description.unwrap_or_default(),
@@ -107,7 +112,7 @@ fn told(tool: Value, place: &str) -> Result<ToolSpec, Problem> {
     })
 }
 
-fn choice(choice: Option<Value>) -> Result<Choice, Problem> {
+fn choice(choice: Option<Value>, within: &str) -> Result<Choice, Problem> {
     let place = "/tool_choice";
     match choice {
         None | Some(Value::Null) => Ok(Choice::Auto),
@@ -120,9 +125,11 @@ fn choice(choice: Option<Value>) -> Result<Choice, Problem> {
                 Err(Problem::at(Slug::InvalidFrame, place, detail))
             }
         },
-        Some(named) => match named.pointer("/function/name").and_then(Value::as_str) {
-            Some(name) => Ok(Choice::This(name.to_owned())),
-            None => {
+        Some(named) => match named.pointer(&format!("{within}/name")) {
+            Some(Value::String(name)) if named["type"] == "function" => {
+                Ok(Choice::This(name.to_owned()))
+            }
+            _ => {
                 let detail = "this tool_choice is not known: none, auto, required, or one function by its name";
                 Err(Problem::at(Slug::Unprocessable, place, detail))
             }
@@ -149,7 +156,8 @@ mod tests {
     fn read(more: Value) -> Result<Option<Offer>, Problem> {
         let tools = more["tools"].as_array().cloned().unwrap_or_default();
         let one_at_a_time = more["parallel_tool_calls"] == false;
-        offer(tools, more.get("tool_choice").cloned(), one_at_a_time, 1000)
+        let choice = more.get("tool_choice").cloned();
+        offer(tools, (choice, CHAT), one_at_a_time, 1000)
     }
 
     fn tool(name: &str) -> Value {

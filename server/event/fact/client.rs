@@ -73,6 +73,8 @@ pub struct ClientResults<'a> {
     pub tools: Option<&'a str>,
     /// The mark of the client.
     pub client: Option<&'a str>,
+    /// The members of the request that a door's answer repeats, where they came through one.
+    pub request: Option<&'a Value>,
 }
 
 impl ClientResults<'_> {
@@ -147,6 +149,7 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
     );
     let arguments = json!({ "city": "Bern" });
+    let request_of_door = json!({ "model": "thinkd" });
     let call = ClientCall {
         turn: 7,
         request,
@@ -164,6 +167,7 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         user: Some("ada"),
         tools: Some(tools),
         client: Some(client),
+        request: Some(&request_of_door),
     };
     vec![
         call.encode(thread),
@@ -179,6 +183,7 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
             user: None,
             tools: None,
             client: None,
+            request: None,
             ..results
         }
         .encode(thread),

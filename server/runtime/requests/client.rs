@@ -130,6 +130,7 @@ pub async fn ended_by_time(
         user: None,
         tools: None,
         client: None,
+        request: None,
     };
     drafts.push(Fact::ClientResults(ended).encode(thread));
     Ok(drafts)
@@ -282,6 +283,7 @@ fn told(
         user,
         tools: offered.map(|it| it.tools.as_str()),
         client: offered.map(|it| it.client.as_str()),
+        request: from.request.as_ref(),
     };
     let draft = Fact::ClientResults(results).encode(thread);
     draft.only_if(Condition::NotEnded)

@@ -6,8 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::ids::message_id;
 use super::object::{Answer, Head, part};
+use super::tools;
 use crate::openai::errors;
-use crate::openai::reply::{End, Next};
+use crate::openai::reply::{End, Next, Wanted};
 use crate::problem::Problem;
 
 /// The numbers of the events before the text.
@@ -17,6 +18,9 @@ const ITEM: u64 = 2;
 const TEXT: u64 = 3;
 /// The number of the first event behind the text, however long that is.
 const BEHIND: u64 = 1_000_000_000;
+/// The number of the first event of the first call, and the number of events of each.
+const CALLS: u64 = BEHIND + 3;
+const OF_CALL: u64 = 4;
 /// The number of the last event: before it is room for items behind the text. Some clients have 31
 /// bits for a number.
 const END: u64 = 2_000_000_000;
@@ -59,7 +63,12 @@ impl Events {
             Next::Begun => self.begin(),
             Next::Words(words) => self.words(&words),
             Next::Over(end) => self.end(end),
-            Next::Call(..) | Next::Remark(_) | Next::CaughtUp => String::new(),
+            // They come with the end.
+            Next::Call(_, call) => {
+                self.answer.calls.push(call);
+                String::new()
+            }
+            Next::Remark(_) | Next::CaughtUp => String::new(),
         }
     }
 
@@ -123,6 +132,12 @@ impl Events {
             let done = json!({ "output_index": 0, "item": item });
             text += &self.event(BEHIND + 2, "response.output_item.done", done);
         }
+        let calls = self.answer.calls.clone();
+        let mut number = CALLS;
+        for (index, call) in (u64::from(self.is_open)..).zip(&calls) {
+            text += &self.call(number, index, call);
+            number += OF_CALL;
+        }
         let name = match self.answer.status() {
             "completed" => "response.completed",
             "failed" => "response.failed",
@@ -131,6 +146,30 @@ impl Events {
         };
         let response = self.response();
         text + &self.event(END, name, response)
+    }
+
+    /// Returns the events of a call that the client is to run.
+    fn call(&mut self, number: u64, index: u64, call: &Wanted) -> String {
+        let item = |status: &str, arguments: &str| {
+            let item = tools::item(call, status, arguments);
+            json!({ "output_index": index, "item": item })
+        };
+        let begun = item("in_progress", "");
+        let id = begun["item"]["id"].clone();
+        let delta = json!({ "item_id": id, "output_index": index, "delta": call.arguments });
+        let done = json!({
+            "item_id": id, "output_index": index, "name": call.name, "arguments": call.arguments,
+        });
+        let ended = item("completed", &call.arguments);
+        let events = [
+            ("response.output_item.added", begun),
+            ("response.function_call_arguments.delta", delta),
+            ("response.function_call_arguments.done", done),
+            ("response.output_item.done", ended),
+        ];
+        let numbered = (number..).zip(events);
+        let lines = numbered.map(|(number, (name, event))| self.event(number, name, event));
+        lines.collect()
     }
 
     fn response(&self) -> Value {

@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 
 use super::ids::{message_id, response_id};
+use super::tools;
 use crate::openai::kept::{Instructions, Kept};
-use crate::openai::reply::{End, How, Next, Reply, Used};
+use crate::openai::reply::{End, How, Next, Reply, Used, Wanted};
 use crate::problem::Problem;
 use thinkd_event::envelope::Event;
 use thinkd_session::handle::Session;
@@ -26,6 +27,8 @@ pub struct Answer {
     pub has_begun: bool,
     /// The words.
     pub text: String,
+    /// The calls that the client is to run.
+    pub calls: Vec<Wanted>,
     /// The end; none: it is not over.
     pub end: Option<End>,
 }
@@ -83,6 +86,8 @@ impl Head {
             let content = json!([part(text)]);
             output.push(self.message(answer.item_status(), &content));
         }
+        let calls = answer.calls.iter();
+        output.extend(calls.map(|call| tools::item(call, "completed", &call.arguments)));
         let incomplete = (status == "incomplete").then(|| json!({ "reason": "max_output_tokens" }));
         let end = answer.end.as_ref();
         json!({
@@ -137,7 +142,8 @@ impl Answer {
         match next {
             Next::Begun => self.has_begun = true,
             Next::Words(words) => self.text.push_str(words),
-            Next::Call(..) | Next::Remark(_) | Next::CaughtUp | Next::Over(_) => {}
+            Next::Call(_, call) => self.calls.push(call.clone()),
+            Next::Remark(_) | Next::CaughtUp | Next::Over(_) => {}
         }
     }
 

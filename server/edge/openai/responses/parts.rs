@@ -4,9 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::ids::message_id;
 use crate::openai::kept::{Kept, Stands};
+use crate::openai::tools::shown_id;
 use crate::problem::Problem;
 use thinkd_event::envelope::Event;
 use thinkd_event::fact::Fact;
+use thinkd_event::fact::calls::Came;
 use thinkd_event::fact::input::Content;
 use thinkd_log::query::{Query, Show};
 use thinkd_session::handle::Session;
@@ -39,6 +41,9 @@ pub async fn of(session: &Session, last: &Event) -> Result<Vec<Event>, Problem> 
 
 /// Returns the items of a message as the client said it, oldest first.
 pub async fn items(session: &Session, last: &Event) -> Result<Vec<Value>, Problem> {
+    if let Fact::ClientResults(results) = last.fact() {
+        return outputs(session, last, &results.requests).await;
+    }
     let parts = of(session, last).await?;
     let text = parts.iter().find_map(words).unwrap_or_default();
     let media = Vec::from_iter(parts.iter().filter_map(image));
@@ -64,6 +69,40 @@ pub async fn items(session: &Session, last: &Event) -> Result<Vec<Value>, Proble
             "id": id, "type": "message", "role": "user", "status": "completed",
             "content": Vec::from_iter(content),
         })
+    });
+    Ok(shown.collect())
+}
+
+/// Returns the results that a client gave of these calls, oldest first.
+async fn outputs(
+    session: &Session,
+    given: &Event,
+    requests: &[&str],
+) -> Result<Vec<Value>, Problem> {
+    let query = Query {
+        thread: Some(given.thread.clone()),
+        tags: vec!["result".to_owned()],
+        before: Some(given.seq),
+        limit: PAGE,
+        ..Query::default()
+    };
+    let events = session.events(&query).await?;
+    let shown = events.iter().rev().filter_map(|event| {
+        let Fact::Result(outcome) = event.fact() else {
+            return None;
+        };
+        let request = outcome.approval.filter(|it| requests.contains(it))?;
+        let Came::Output(output) = outcome.came else {
+            return None;
+        };
+        let output = match output.as_str() {
+            Some(text) => text.to_owned(),
+            None => output.to_string(),
+        };
+        Some(json!({
+            "id": message_id(event.event_id), "type": "function_call_output", "status": "completed",
+            "call_id": shown_id(request), "output": output,
+        }))
     });
     Ok(shown.collect())
 }

@@ -26,6 +26,7 @@ pub async fn find(session: &Session, id: &str, joins: bool) -> Result<Previous, 
                 input: event.event_id,
                 seq: event.seq,
                 end: None,
+                calls: Vec::new(),
                 is_last: true,
             });
         }
@@ -53,6 +54,7 @@ pub async fn find(session: &Session, id: &str, joins: bool) -> Result<Previous, 
         input: event.event_id,
         seq: event.seq,
         end: Some(end.seq),
+        calls: answer.calls.iter().map(|call| call.id.clone()).collect(),
     })
 }
 

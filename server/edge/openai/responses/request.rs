@@ -8,8 +8,9 @@ use super::tools;
 use crate::json::Body;
 use crate::openai::asking::{ID_MAX, MODEL};
 use crate::openai::kept::{Instructions, Kept};
-use crate::openai::request::{Chat, ChatRequest, Exchange, Piece, ResponseFormat};
+use crate::openai::request::{Chat, ChatRequest, Exchange, Piece, ResponseFormat, ToolResult};
 use crate::openai::request::{form, pieces, words};
+use crate::openai::tools::{RESPONSES, offer};
 use crate::problem::{Problem, Slug, Wrongs};
 
 /// Most members of `metadata`, and characters of the name and the value of each.
@@ -56,6 +57,8 @@ pub struct ResponseRequest {
     #[serde(default)]
     tool_choice: Option<Value>,
     #[serde(default)]
+    parallel_tool_calls: Option<bool>,
+    #[serde(default)]
     include: Option<Vec<String>>,
     #[serde(default)]
     top_logprobs: Option<u64>,
@@ -82,6 +85,10 @@ pub enum Item {
     Answer(String),
     /// An answer by the id of its item, and the place of that.
     Reference(String, String),
+    /// A call that the client ran, by its id, and its words.
+    Call(String, Option<String>),
+    /// The result of such a call.
+    Result(ToolResult),
 }
 
 impl Body for ResponseRequest {
@@ -167,11 +174,25 @@ impl ResponseRequest {
 
     /// Returns the conversation that the request has, its references resolved, and the members that
     /// are stored with the message.
-    pub fn read(mut self, items: Vec<Item>, text_bytes: usize) -> Result<(Chat, Kept), Problem> {
+    pub fn read(
+        mut self,
+        items: Vec<Item>,
+        (text_bytes, client_tool_ms): (usize, u64),
+    ) -> Result<(Chat, Kept), Problem> {
+        let offer = offer(
+            self.tools.take().unwrap_or_default(),
+            (self.tool_choice.take(), RESPONSES),
+            self.parallel_tool_calls == Some(false),
+            client_tool_ms,
+        )?;
         let mut talk = Talk::default();
         talk.instructions.extend(self.instructions.take());
         items.into_iter().for_each(|item| talk.take(item));
         if !talk.said.iter().any(Piece::says) {
+            talk.said.clear();
+            talk.sizes.clear();
+        }
+        if talk.said.is_empty() && talk.results.is_empty() {
             let detail = "nothing is said: the input ends without a message of the user";
             return Err(Problem::at(Slug::EmptyInput, "/input", detail));
         }
@@ -202,9 +223,9 @@ impl ResponseRequest {
             instructions,
             before: talk.before,
             said: talk.said,
-            calls: Vec::new(),
-            results: Vec::new(),
-            offer: None,
+            calls: talk.calls,
+            results: talk.results,
+            offer,
             form,
             request,
         };
@@ -230,7 +251,7 @@ fn item_of(item: Value, place: &str) -> Result<Option<Item>, Problem> {
                 .ok_or_else(|| Problem::at(Slug::InvalidFrame, place, "a reference has an id"))?;
             return Ok(Some(Item::Reference(id, place.to_owned())));
         }
-        _ => return Err(tools::refused(&kind, place)),
+        _ => return tools::read(&kind, item, place).map(Some),
     }
     let role = text("role").unwrap_or_default();
     let content = item.remove("content").unwrap_or_default();
@@ -269,6 +290,9 @@ struct Talk {
     said: Vec<Piece>,
     /// The number of pieces of each message in `said`.
     sizes: Vec<usize>,
+    /// The calls of the last answer, and the results behind it.
+    calls: Vec<String>,
+    results: Vec<ToolResult>,
 }
 
 impl Talk {
@@ -281,18 +305,35 @@ impl Talk {
             }
             // A reference is an answer by now.
             Item::Reference(..) => {}
-            Item::Answer(answer) => {
-                if !self.said.is_empty() || self.before.is_empty() {
-                    self.sizes.clear();
-                    self.before.push(Exchange {
-                        said: std::mem::take(&mut self.said),
-                        ..Exchange::default()
-                    });
-                }
-                if let Some(exchange) = self.before.last_mut() {
-                    exchange.adds(&answer, std::iter::empty());
-                }
+            Item::Answer(answer) => self.adds(&answer, None),
+            Item::Call(call, act) => {
+                self.adds("", act);
+                self.calls.push(call);
             }
+            Item::Result(result) => {
+                if let Some(exchange) = self.before.last_mut() {
+                    exchange.acts.push(format!("tool: {}", result.text));
+                }
+                self.results.push(result);
+            }
+        }
+    }
+
+    /// Takes in more of an answer, behind the words or the results that it is to.
+    fn adds(&mut self, answer: &str, act: Option<String>) {
+        if !self.said.is_empty() || !self.results.is_empty() {
+            self.calls.clear();
+            self.results.clear();
+        }
+        if !self.said.is_empty() || self.before.is_empty() {
+            self.sizes.clear();
+            self.before.push(Exchange {
+                said: std::mem::take(&mut self.said),
+                ..Exchange::default()
+            });
+        }
+        if let Some(exchange) = self.before.last_mut() {
+            exchange.adds(answer, act.into_iter());
         }
     }
 }
@@ -306,7 +347,7 @@ mod tests {
         let body = json!({ "model": "thinkd", "instructions": "Be brief.", "input": input });
         let mut request: ResponseRequest = serde_json::from_value(body).unwrap();
         let items = request.items()?;
-        request.read(items, 1000)
+        request.read(items, (1000, 1000))
     }
 
     #[test]
@@ -324,6 +365,39 @@ mod tests {
         assert_eq!((chat.before.len(), chat.said.len()), (1, 3));
         assert_eq!(chat.before[0].answer, "uno");
         assert_eq!(kept.sizes, [2, 1]);
+    }
+
+    #[test]
+    fn results_behind_the_last_answer_are_of_its_calls_and_others_are_past() {
+        let called = |id: &str| json!({ "type": "function_call", "call_id": id, "name": "add", "arguments": "{}" });
+        let result = |id: &str, text: &str| json!({ "type": "function_call_output", "call_id": id, "output": text });
+        let items = json!([
+            { "role": "user", "content": "one" },
+            called("a"),
+            result("a", "1"),
+            called("b"),
+            called("c"),
+            result("b", "2"),
+        ]);
+        let (chat, kept) = read(items.clone()).unwrap();
+        assert!(chat.said.is_empty() && kept.sizes.is_empty());
+        assert_eq!(chat.calls, ["b", "c"]);
+        let place = "/input/5/call_id";
+        let only = (
+            &*chat.results[0].call,
+            &*chat.results[0].text,
+            &*chat.results[0].place,
+        );
+        assert_eq!((chat.results.len(), only), (1, ("b", "2", place)));
+        assert_eq!((chat.before.len(), chat.before[0].acts.len()), (1, 5));
+        let mut later = items.as_array().unwrap().clone();
+        later.push(json!({ "role": "assistant", "content": "two" }));
+        later.push(json!({ "role": "user", "content": "three" }));
+        let (chat, kept) = read(later.into()).unwrap();
+        assert_eq!((&*chat.before[0].answer, &*kept.sizes), ("two", &[1][..]));
+        assert!(chat.results.is_empty() && chat.calls.is_empty());
+        let (chat, _) = read(json!([result("b", "2")])).unwrap();
+        assert!(chat.before.is_empty() && chat.said.is_empty());
     }
 
     #[test]
@@ -345,8 +419,12 @@ mod tests {
             ),
             (json!([{ "type": "item_reference" }]), "/input/0"),
             (
-                json!([{ "type": "function_call_output", "call_id": "c", "output": "4" }]),
-                "/input/0",
+                json!([{ "type": "function_call_output", "output": "4" }]),
+                "/input/0/call_id",
+            ),
+            (
+                json!([{ "type": "function_call_output", "call_id": "c", "output": 4 }]),
+                "/input/0/output",
             ),
             (
                 json!([{ "type": "web_search_call", "id": "w" }]),
