@@ -42,6 +42,8 @@ export type Input = Of<["input", "type:message" | "type:sensory", ...("part" | `
   client_tools?: string;
   /** the mark of that client */
   client?: string;
+  /** the members of the request that a door's answer repeats, where it came through one: with the last part */
+  request?: Record<string, unknown>;
 }>;
 
 /** Something outside has happened that has a name. The payload is the caller's. */

@@ -7,7 +7,7 @@ import { turnsOf } from "../src/lib/turns.ts";
 import { story } from "./events.ts";
 
 function past(turn: number, more: Partial<Schemas.Turn> = {}): Schemas.Turn {
-  return { turn, first: 1, last: 2, started_at: "2026-11-25T12:00:00Z", ended_at: "2026-11-25T12:00:04Z", outcome: "done", deadline_ms: 2500, batch: [], voices: [], rounds: 1, calls: 1, failures: 0, replies: 1, tools: 0, tokens: {}, ...more };
+  return { turn, first: 1, last: 2, started_at: "2026-11-25T12:00:00Z", ended_at: "2026-11-25T12:00:04Z", outcome: "done", deadline_ms: 2500, batch: [], joined: [], voices: [], rounds: 1, calls: 1, failures: 0, replies: 1, tools: 0, tokens: {}, ...more };
 }
 
 test("what the page has whole stands for itself, what it lacks is as the server says, and only the newest are there", () => {

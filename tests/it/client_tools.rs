@@ -108,6 +108,7 @@ on_both!(a_call_is_run_by_the_client_and_comes_back, |medium| {
     let (stub, setup) = setup(medium).await;
     let app = setup.voices(&["owl"]).start().await;
     let called = Called::by(&app, Client::new(), "weather", weather()).await;
+    let threads = app.pages("/threads?").await.len();
     let call = &called.message["tool_calls"][0];
     assert_eq!(called.message["content"], Value::Null);
     assert_eq!(call["type"], "function");
@@ -150,7 +151,7 @@ on_both!(a_call_is_run_by_the_client_and_comes_back, |medium| {
     let last = stub.nth(2, decision).await;
     assert!(!last.tools().contains(&"weather".to_owned()));
     assert!(last.says("4 degrees"), "the exchange is in the log");
-    assert_eq!(app.pages("/threads?").await.len(), 1);
+    assert_eq!(app.pages("/threads?").await.len(), threads);
 });
 
 on_both!(two_calls_stream_behind_the_words_before_them, |medium| {
@@ -423,14 +424,16 @@ on_both!(a_client_may_hang_up_in_every_phase, |medium| {
         .await;
     };
     // While the model thinks, before any call.
-    let client = Client::of("phases").adds("user", "weather");
+    let phases = app.conversation(json!({ "label": "phases" })).await;
+    let client = Client::of(&phases).adds("user", "weather");
     hangs_up(&client, 0).await;
     cancelled(1).await;
     assert!(with(&app.log().await, &["client-call"]).is_empty());
     // Between call and result nobody is connected: a retry of the first request has the same call.
+    let more = app.conversation(json!({ "label": "more" })).await;
     let called = Called::by(
         &app,
-        Client::of("more").header("idempotency-key", "k1"),
+        Client::of(&more).header("idempotency-key", "k1"),
         "weather",
         weather(),
     )
@@ -453,7 +456,7 @@ on_both!(a_client_may_hang_up_in_every_phase, |medium| {
         story(&log)
     );
     assert_eq!(stub.count(decision), 4);
-    let mut next = Client::of("more");
+    let mut next = Client::of(&more);
     next.messages = called.client.messages.clone();
     let next = next
         .adds("assistant", "got: 4 degrees")

@@ -265,9 +265,9 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
     let space = Space::default();
     for (role, acts_allowed) in [
         (Role::Viewer, 20),
-        (Role::Member, 38),
-        (Role::Operator, 41),
-        (Role::Admin, 43),
+        (Role::Member, 39),
+        (Role::Operator, 42),
+        (Role::Admin, 44),
     ] {
         let session = sessions.open(Principal {
             space: space.clone(),

@@ -26,9 +26,11 @@ class Input(Event):
     """SHA-256 of the tools that the client offers with it: GET /blobs/{client_tools}"""
     client: str | None = None
     """the mark of that client"""
+    request: dict[str, Any] | None = None
+    """the members of the request that a door's answer repeats, where it came through one: with the last part"""
 
     TAGS: ClassVar[str] = 'input, type:message|type:sensory, part?, door:<mark>?, door-after:<mark>?, door-id:<id>?, policy:<word>?, answer?, overrules?'
-    MEMBERS: ClassVar[dict[str, str]] = {'text': 'string?', 'blob': 'string?', 'mime': 'string?', 'bytes': 'number?', 'user': 'string?', 'question_id': 'string?', 'client_tools': 'string?', 'client': 'string?'}
+    MEMBERS: ClassVar[dict[str, str]] = {'text': 'string?', 'blob': 'string?', 'mime': 'string?', 'bytes': 'number?', 'user': 'string?', 'question_id': 'string?', 'client_tools': 'string?', 'client': 'string?', 'request': 'object?'}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

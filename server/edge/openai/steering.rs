@@ -61,7 +61,8 @@ pub async fn joins(
     let found = session.events(&query).await?;
     for event in found.iter().filter(|event| event.wakes()) {
         let turn = turn_about(session, event, Until::Turn).await?;
-        if turn.is_some_and(|turn| turn.outcome.is_none()) {
+        // A turn is stored with its first result: until then the log has none.
+        if turn.is_none_or(|turn| turn.outcome.is_none()) {
             let has = |(tag, _): &&(String, usize)| event.meta.tags.contains(tag);
             let pieces = known.iter().find(has).map_or(0, |(_, pieces)| *pieces);
             running.push((event.thread.clone(), pieces));

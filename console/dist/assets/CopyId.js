@@ -1,1 +1,0 @@
-import{$ as e,E as t,K as n,U as r,W as i,X as a,Y as o,ct as s,dt as c,ft as l,nt as u}from"./Icon.js";var d=n([[`button`,{class:`btn q sm`},` `]]);function f(n,o){let f=l(!1);async function p(){await navigator.clipboard?.writeText(o.id),c(f,!0)}var m=d(),h=s(m,!0);u(()=>{t(m,`title`,o.id),r(h,e(f)?`id copied`:`copy id`)}),a(`click`,m,p),i(n,m)}o([`click`]);export{f as t};

@@ -1,1 +1,0 @@
-import{E as e,K as t,M as n,N as r,U as i,W as a,_t as o,ct as s,gt as c,nt as l,v as u}from"./Icon.js";import{K as d,r as f}from"./Problem.js";var p=t([[`bdi`,null,` `]]);function m(t,m){o(m,!0);let h=u(m,`most`,3,60),g=u(m,`name`,3,``);var _=p(),v=s(_,!0);l(t=>{n(_,1,r(g())),e(_,`title`,m.id),i(v,t)},[()=>d(f.titleOf(m.id),h())]),a(t,_),c()}export{m as t};
