@@ -22,7 +22,7 @@ const ERRORS: [&str; 10] = [
 ];
 
 /// A docstring with one of these words names the unit of an integer.
-const UNITS: [&str; 27] = [
+const UNITS: [&str; 28] = [
     "byte",
     " ms",
     "millisecond",
@@ -42,6 +42,7 @@ const UNITS: [&str; 27] = [
     "character",
     "call",
     "turn",
+    "round",
     "page",
     "level",
     "thread",
