@@ -45,7 +45,7 @@ enum Where {
     /// same conversation so far.
     Behind(Vec<Behind>),
     /// In a fork.
-    Fork(NewFork),
+    Fork(Box<NewFork>),
     /// An earlier request said the message.
     Said(Event),
 }
@@ -106,7 +106,7 @@ pub async fn place(
     };
     match found {
         Where::Said(event) => Ok(said_before(&event)),
-        Where::Fork(fork) => saying.forked(fork).await,
+        Where::Fork(fork) => saying.forked(*fork).await,
         Where::In(thread) | Where::Joins(thread, _) => saying.within(thread, None).await,
         Where::New => {
             let instructions = Some(chat.instructions.clone());
@@ -269,7 +269,7 @@ impl Looking<'_> {
             return Ok((Where::Behind(self.apart(cut, mark).await?), n - 1));
         }
         if let Some((fork, known)) = self.further_back(all).await? {
-            return Ok((Where::Fork(fork), known));
+            return Ok((Where::Fork(Box::new(fork)), known));
         }
         self.unknown(last).await
     }
@@ -296,12 +296,12 @@ impl Looking<'_> {
                 is_free: true,
             }]));
         }
-        Ok(Where::Fork(NewFork {
+        Ok(Where::Fork(Box::new(NewFork {
             thread,
             at: Some(at),
             event_id: self.asked.event_id.and_then(Key::new),
             ..NewFork::default()
-        }))
+        })))
     }
 
     /// Returns the turns about these inputs that a client may go on behind.
@@ -383,7 +383,7 @@ impl Looking<'_> {
         Ok(match outcome {
             None => Where::Said(event),
             Some(TurnOutcome::Done | TurnOutcome::Failed) if is_retry => Where::Said(event),
-            Some(_) => Where::Fork(instead_of(event.thread, event.event_id)),
+            Some(_) => Where::Fork(Box::new(instead_of(event.thread, event.event_id))),
         })
     }
 
@@ -442,7 +442,7 @@ impl Looking<'_> {
             at: Some(row.head),
             ..NewFork::default()
         };
-        Ok((Where::Fork(fork), 0))
+        Ok((Where::Fork(Box::new(fork)), 0))
     }
 
     /// Returns the inputs with any of these tags, the newest first.

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::request::Piece;
-use super::telling::Spans;
 use thinkd_event::envelope::Event;
 use thinkd_event::fact::Fact;
 
@@ -37,6 +36,16 @@ pub struct Kept {
     /// The number of parts of each message that is to be said.
     #[serde(skip)]
     pub sizes: Vec<usize>,
+}
+
+/// The places of the client's words in the text of the message: the first byte, and the number of
+/// bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Spans {
+    /// The instructions, if they are told.
+    pub instructions: Option<(usize, usize)>,
+    /// Each text of the message, in order.
+    pub said: Vec<(usize, usize)>,
 }
 
 /// The place of instructions.

@@ -29,8 +29,9 @@ use crate::limits::ms;
 use crate::problem::{Problem, Slug};
 use events::Events;
 use ids::{call_of_item, message_of, message_of_item};
+use item::Item;
 use object::{Answer, Head};
-use request::{Item, ResponseRequest};
+use request::ResponseRequest;
 use thinkd_event::fact::Fact;
 use thinkd_session::handle::Session;
 use thinkd_thread::settings::Policy;
@@ -38,6 +39,7 @@ use thinkd_words::id::{INTEGER_MAX, ThreadId};
 
 mod events;
 mod ids;
+mod item;
 mod object;
 mod parts;
 mod previous;

@@ -1,5 +1,6 @@
 //! The words of a message: before the client's own stands all that the log does not have.
 
+use super::kept::Spans;
 use super::marks;
 use super::place::Asked;
 use super::request::{Chat, Exchange, Piece, ToolResult};
@@ -14,16 +15,6 @@ use thinkd_session::handle::Session;
 
 /// Before instructions that are told.
 const INSTRUCTIONS: &str = "(Instructions of the client: ";
-
-/// The places of the client's words in the text of the message: the first byte, and the number of
-/// bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Spans {
-    /// The instructions, if they are told.
-    pub instructions: Option<(usize, usize)>,
-    /// Each text of the message, in order.
-    pub said: Vec<(usize, usize)>,
-}
 
 /// The text of a message as it grows.
 #[derive(Default)]

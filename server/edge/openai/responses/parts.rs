@@ -51,7 +51,7 @@ pub async fn items(session: &Session, last: &Event) -> Result<Vec<Value>, Proble
     let all = match kept {
         Some(kept) => kept.items,
         None => {
-            let words = (!text.is_empty()).then(|| Stands::Text(0, text.len()));
+            let words = (!text.is_empty()).then_some(Stands::Text(0, text.len()));
             let media = (0..media.len()).map(Stands::Media);
             vec![words.into_iter().chain(media).collect()]
         }

@@ -20,7 +20,8 @@ pub async fn find(session: &Session, id: &str, joins: bool) -> Result<Previous, 
     let event = event.map_err(|problem| at(problem.slug(), problem.detail))?;
     let answer = Answer::read(session, &event).await?;
     let Some(end) = &answer.end else {
-        if joins && answer.has_begun {
+        // A turn is stored with its first result: until then the log has none.
+        if joins {
             return Ok(Previous {
                 thread: event.thread,
                 input: event.event_id,

@@ -4,6 +4,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::item::Item;
 use super::tools;
 use crate::json::Body;
 use crate::openai::asking::{ID_MAX, MODEL};
@@ -72,23 +73,6 @@ pub struct ResponseRequest {
 struct TextOptions {
     #[serde(default)]
     format: Option<Map<String, Value>>,
-}
-
-/// An item of the input, read.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Item {
-    /// Instructions.
-    System(Vec<Piece>),
-    /// A message of the user.
-    User(Vec<Piece>),
-    /// An answer, in the client's words.
-    Answer(String),
-    /// An answer by the id of its item, and the place of that.
-    Reference(String, String),
-    /// A call that the client ran, by its id, and its words.
-    Call(String, Option<String>),
-    /// The result of such a call.
-    Result(ToolResult),
 }
 
 impl Body for ResponseRequest {

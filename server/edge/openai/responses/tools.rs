@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::ids::item_of_call;
-use super::request::Item;
+use super::item::Item;
 use crate::openai::reply::Wanted;
 use crate::openai::request::{ToolResult, pieces, words};
 use crate::openai::tools::request_of;
