@@ -104,7 +104,7 @@ pub async fn place(
         parts,
         from: from_client(session, chat, asked).await?,
     };
-    match found {
+    let placed = match found {
         Where::Said(event) => Ok(said_before(&event)),
         Where::Fork(fork) => saying.forked(*fork).await,
         Where::In(thread) | Where::Joins(thread, _) => saying.within(thread, None).await,
@@ -120,16 +120,17 @@ pub async fn place(
             };
             let thread = session.create_thread(new).await?.thread;
             let key = saying.mark.id.and_then(Key::new);
-            match saying.within(thread, key).await {
-                // The same request came twice at once.
-                Err(problem) if key.is_some() && problem.slug() == Slug::EventConflict => {
-                    let found = looking.by_id(&saying.mark).await?;
-                    found.map(|event| said_before(&event)).ok_or(problem)
-                }
-                placed => placed,
-            }
+            saying.within(thread, key).await
         }
         Where::Behind(turns) => saying.behind(turns).await,
+    };
+    match placed {
+        // The same request came twice at once.
+        Err(problem) if problem.slug() == Slug::EventConflict && saying.mark.id.is_some() => {
+            let found = looking.by_id(&saying.mark).await?;
+            found.map(|event| said_before(&event)).ok_or(problem)
+        }
+        placed => placed,
     }
 }
 
@@ -363,12 +364,17 @@ impl Looking<'_> {
             return Ok(None);
         };
         // Of an answer that was cut off there is a later one with the same id.
-        if let Some(event) = self.tagged(vec![tag], 1).await?.pop() {
-            if event.meta.tags.contains(&mark.tag()) {
-                return Ok(Some(event));
-            }
-        } else if self.session.event(id).await?.is_none() {
+        let newest = self.tagged(vec![tag], 1).await?.pop();
+        let event = match newest {
+            Some(event) => Some(event),
+            // It may have come since.
+            None => self.session.event(id).await?,
+        };
+        let Some(event) = event else {
             return Ok(None);
+        };
+        if event.meta.tags.contains(&mark.tag()) {
+            return Ok(Some(event));
         }
         let detail = "an earlier request with this id said something else: draw another id";
         Err(Problem::new(Slug::EventConflict, detail))
