@@ -634,6 +634,8 @@ export type ClientResults = Of<["client-results", ...("expired" | "overrules")[]
   client_tools?: string;
   /** the mark of the client */
   client?: string;
+  /** the members of the request that a door's answer repeats, where they came through one */
+  request?: unknown;
 }>;
 
 /** The mind, or a server of tools that it called, asks a person: POST /questions/{question_id}, the frame `answer`, or, where it is the mind's only open question of its thread, the next message. */

@@ -54,7 +54,7 @@ pub use tool_server::{Does, Then, ToolServer, tool, words};
 
 /// The longest time that anything may take before a test calls it missing. It is long: the machine
 /// may be busy. Nothing that passes waits for it.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns the future's value, or panics with the name of the value that did not come.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {

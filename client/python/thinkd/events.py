@@ -727,9 +727,11 @@ class ClientResults(Event):
     """SHA-256 of the tools that the client offers from here on: GET /blobs/{client_tools}"""
     client: str | None = None
     """the mark of the client"""
+    request: Any = None
+    """the members of the request that a door's answer repeats, where they came through one"""
 
     TAGS: ClassVar[str] = 'client-results, expired?, overrules'
-    MEMBERS: ClassVar[dict[str, str]] = {'text': 'string', 'of_turn': 'number', 'requests': 'string[]', 'user': 'string?', 'client_tools': 'string?', 'client': 'string?'}
+    MEMBERS: ClassVar[dict[str, str]] = {'text': 'string', 'of_turn': 'number', 'requests': 'string[]', 'user': 'string?', 'client_tools': 'string?', 'client': 'string?', 'request': 'unknown?'}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

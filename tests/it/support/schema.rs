@@ -207,20 +207,30 @@ mod tests {
         let faults = frame_faults(&json!({ "type": "ack", "events": [placed], "status": "ok" }));
         assert!(faults.contains("uuid"), "{faults}");
         let answers = [
-            (200, "application/json", json!({ "cancelled": true }), true),
             (
                 200,
                 "application/json",
-                json!({ "cancelled": true, "more": 1 }),
+                json!({ "cancelled": true, "threads": 1 }),
+                true,
+            ),
+            (
+                200,
+                "application/json",
+                json!({ "cancelled": true, "threads": 1, "more": 1 }),
                 false,
             ),
             (
                 200,
                 "application/problem+json",
-                json!({ "cancelled": true }),
+                json!({ "cancelled": true, "threads": 1 }),
                 false,
             ),
-            (201, "application/json", json!({ "cancelled": true }), false),
+            (
+                201,
+                "application/json",
+                json!({ "cancelled": true, "threads": 1 }),
+                false,
+            ),
             (404, "application/problem+json", json!({}), false),
         ];
         for (status, kind, body, is_right) in answers {
