@@ -62,4 +62,21 @@ for by_id in (False, True):
     assert "".join(piece.text for piece in model.stream(talk)) == f"ok: {word} two"
     [thread] = thread_of(f"{word} one")
     assert inputs(thread) == [f"{word} one", f"{word} two"], inputs(thread)
+    # Tools that LangChain runs.
+    bound = model.bind_tools([weather])
+    talk = [HumanMessage(f"{word} weather Bern Rome")]
+    called = bound.invoke(talk)
+    assert [call["args"] for call in called.tool_calls] == [{"city": "Bern"}, {"city": "Rome"}], called
+    talk += [called] + [weather.invoke(call) for call in called.tool_calls]
+    last = bound.invoke(talk)
+    assert last.text == "ok: Bern 4, Rome 4", last
+    talk += [last, HumanMessage(f"{word} thanks")]
+    assert "".join(piece.text for piece in bound.stream(talk)) == f"ok: {word} thanks"
+    [thread] = thread_of(f"{word} weather Bern Rome")
+    assert inputs(thread) == [f"{word} weather Bern Rome", f"{word} thanks"], inputs(thread)
+    pieces = list(bound.stream([HumanMessage(f"{word} streamed weather Oslo")]))
+    whole = pieces[0]
+    for piece in pieces[1:]:
+        whole += piece
+    assert [call["args"] for call in whole.tool_calls] == [{"city": "Oslo"}], whole
 print("langchain-openai", version("langchain-openai"))

@@ -122,5 +122,15 @@ assert.equal((await generateText({ model: answers, prompt: "ar deux", providerOp
 assert.equal((await threadsOf("ar one")).length, 2);
 await assert.rejects(generateText({ model: answers, messages: [user("fail ar")], maxRetries: 2 }));
 assert.equal((await threadsOf("fail ar")).length, 1, "a failed turn is not had twice");
+// Functions that the SDK runs in a loop of its own, and by the ids of their items.
+const looks = await generateText({ model: answers, messages: [user("ar weather Bern Rome")], tools: { weather }, stopWhen: stepCountIs(4) });
+assert.equal(looks.text, "ok: Bern 4, Rome 4");
+const talked = [user("ar weather Bern Rome"), ...looks.response.messages, user("ar thanks")];
+assert.equal((await generateText({ model: answers, messages: talked, tools: { weather } })).text, "ok: ar thanks");
+const [looked] = await threadsOf("ar weather Bern Rome");
+assert.deepEqual(await inputs(looked), ["ar weather Bern Rome", "ar thanks"]);
+let found = "";
+for await (const piece of streamText({ model: answers, messages: [user("ar streamed weather Oslo")], tools: { weather }, stopWhen: stepCountIs(4) }).textStream) found += piece;
+assert.equal(found, "ok: Oslo 4");
 const version = (name) => JSON.parse(readFileSync(`${process.env.DOOR_MODULES}/node_modules/${name}/package.json`, "utf8")).version;
 console.log("openai for Node", version("openai"), "and the AI SDK", version("ai"), "on Node", process.versions.node);

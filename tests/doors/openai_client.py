@@ -222,4 +222,29 @@ async def later():
 
 
 asyncio.run(later())
+# Functions of the client: plain, in a stream, and answered behind the response that called them.
+functions = [{"type": "function", "name": "weather", "description": "Says the weather.", "parameters": city, "strict": False}]
+
+
+def results(response):
+    calls = [item for item in response.output if item.type == "function_call"]
+    output = [f"{json.loads(call.arguments)['city']} 4" for call in calls]
+    return [{"type": "function_call_output", "call_id": call.call_id, "output": text} for call, text in zip(calls, output)]
+
+
+asked = client.responses.create(model="thinkd", input="pr weather Bern Rome", tools=functions)
+assert asked.status == "completed" and len(results(asked)) == 2, asked
+answer = client.responses.create(model="thinkd", input=results(asked), previous_response_id=asked.id, tools=functions)
+assert said(answer) == "ok: Bern 4, Rome 4", answer
+again = client.responses.create(model="thinkd", input=results(asked), previous_response_id=asked.id, tools=functions)
+assert again.id == answer.id, "results that come twice have one answer"
+assert said(client.responses.create(model="thinkd", input="pr thanks", previous_response_id=answer.id)) == "ok: pr thanks"
+[thread] = thread_of("pr weather Bern Rome")
+assert inputs(thread) == ["pr weather Bern Rome", "pr thanks"], inputs(thread)
+with client.responses.stream(model="thinkd", input="pr streamed weather Oslo", tools=functions) as events:
+    kinds = [event.type for event in events]
+    asked = events.get_final_response()
+assert "response.function_call_arguments.done" in kinds, kinds
+answer = client.responses.create(model="thinkd", input=results(asked), previous_response_id=asked.id, tools=functions)
+assert said(answer) == "ok: Oslo 4", answer
 print("openai for Python", openai.__version__)
