@@ -128,6 +128,18 @@ test("an approval in the talk: arguments are shown and edited, and what became o
   await done(one, two);
 });
 
+test("a request stays open for as long as it waits", async () => {
+  const one = await Watched.open(browser, server.url, "#/t/patience", {}, (page) => page.clock.install());
+  await say(one, "write it down, and wait");
+  await card(one, "Approval").getByRole("button", { name: "Approve" }).waitFor();
+  await say(one, "which plants, at last?");
+  await card(one, "Question").getByRole("button", { name: "olives" }).waitFor();
+  await one.page.clock.runFor(120_000);
+  await card(one, "Question").getByText("waits for you").waitFor();
+  for (const [name, act] of [["Approval", "Approve"], ["Question", "olives"]] as const) assert.equal(await card(one, name).getByRole("button", { name: act, exact: true }).count(), 1, name);
+  await done(one);
+});
+
 test("a question in the past of a fork stays with the thread that asked it; below the talk stands that it waits", async () => {
   await server.say("which plants?", "roots");
   const end = (await server.call<Items<{ seq: number }>>("GET", "/events?thread=roots&tags=ended&limit=1")).items[0]!.seq;

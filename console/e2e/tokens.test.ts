@@ -10,7 +10,7 @@ import { Thinkd } from "./server.ts";
 
 const ISSUER = "https://login.example";
 /** Milliseconds before its end that the server speaks of it. */
-const BEFORE = 8_000;
+const BEFORE = 12_000;
 const { publicKey, privateKey } = generateKeyPairSync("ed25519");
 const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
@@ -76,7 +76,7 @@ test("that a token is about to end is said, and with another one the same connec
 });
 
 test("a token that has ended is asked for again, and the page goes on where it was; one of another space shows nothing of this one", async () => {
-  const one = await opened(2);
+  const one = await opened(4);
   await one.sees("The key has ended, or is not taken any more");
   await one.page.getByRole("textbox", { name: "Key", exact: true }).fill(token(3_600));
   await one.page.getByRole("button", { name: "Go on" }).click();
@@ -84,7 +84,7 @@ test("a token that has ended is asked for again, and the page goes on where it w
   assert.equal(await draft(one), "half a sentence");
   await one.close();
 
-  const two = await opened(2);
+  const two = await opened(4);
   await two.sees("half a sentence");
   await two.sees("The key has ended, or is not taken any more");
   await two.page.getByRole("textbox", { name: "Key", exact: true }).fill(token(3_600, "elsewhere"));
