@@ -166,7 +166,10 @@ test("a mission whose plan is to be seen first waits for a yes, and begins with 
   await one.axe("a plan that waits");
   await one.page.getByRole("link", { name: "Look at it" }).click();
   await one.sees("Coldest nights");
+  const asked = new URL(one.page.url()).hash;
   await one.page.getByRole("button", { name: /^Approve/ }).click();
+  // What was settled is left for the next one that waits, or for none: the page goes there by itself.
+  await one.page.waitForURL((url) => url.hash !== asked);
   await one.go("#/missions");
   await one.page.getByRole("link", { name: /A greenhouse of 12/ }).first().click();
   await one.page.getByRole("link", { name: /t7 Order list/ }).waitFor();
