@@ -180,7 +180,9 @@ on_both!(
         stub.on_each(decision, |r| {
             reply(&format!("ok: {}", r.last_user())).after(ms(r.index as u64 % 11))
         });
-        let mut app = Setup::new(medium, &stub).voices(&["a", "b"]).start().await;
+        // On a fast machine more is acknowledged between the kills than turns come to.
+        let setup = Setup::new(medium, &stub).env("THINKD_LIMITS__WAITING_INPUTS", 10_000);
+        let mut app = setup.voices(&["a", "b"]).start().await;
         let mut sender = Sender::default();
         for _ in 0..KILLS {
             sender.run(&app, ms(random.below(60))).await;
