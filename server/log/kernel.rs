@@ -23,6 +23,7 @@ use super::select::Select;
 use super::shown::Written;
 use super::table::{Row, Table};
 use super::thread_row::{Span, ThreadRow, Wait};
+use super::thread_state::Position;
 use super::unserved::Unserved;
 use super::upkeep::{Checked, Rebuilt};
 use super::vectors::{Hash, Maker, Stored, VectorChange};
@@ -69,9 +70,9 @@ pub trait EventLog: Send + Sync + 'static {
     /// Returns the same page for a caller that only passes it on: nothing is read that need not be.
     async fn written(&self, space: &Space, query: &Query) -> Result<Vec<Written>, StoreError>;
 
-    /// Returns the number of events that a query asks for, without regard to its limit. For queries without
-    /// tags and text.
-    async fn count(&self, space: &Space, query: &Query) -> Result<u64, StoreError>;
+    /// Returns the numbers of events that a query asks for, without regard to `limit` and `show`.
+    /// For queries without tags and text.
+    async fn count(&self, space: &Space, query: &Query) -> Result<Position, StoreError>;
 
     /// Returns true if a space's log has an event with this tag (in lower case). Where the index is
     /// behind, the log itself is read: this does not wait for it.

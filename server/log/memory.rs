@@ -43,17 +43,18 @@ use super::kernel::{BlobStore, EventLog, ProjectionRows, Store, Threads, Upkeep}
 use super::leases::Leases;
 use super::options::Options;
 use super::presence::Here;
-use super::query::Query;
+use super::query::{Query, Show};
 use super::rows::SPACE;
 use super::select::Select;
 use super::shown::{Shown, Written};
 use super::table::{Row, Table};
 use super::thread_row::{Span, ThreadRow, Wait};
+use super::thread_state::Position;
 use super::unserved::Unserved;
 use super::upkeep::{Checked, Rebuilt};
 pub use stored::Disk;
 use stored::Stored;
-use thinkd_event::envelope::Event;
+use thinkd_event::envelope::{Event, Visibility};
 use thinkd_words::id::{Seq, Space, ThreadId};
 use thinkd_words::text::sha256;
 use writing::{Log, NoIndex};
@@ -180,16 +181,18 @@ impl EventLog for Memory {
         Ok(page.iter().map(written).collect())
     }
 
-    async fn count(&self, space: &Space, query: &Query) -> Result<u64, StoreError> {
-        let limit = u32::MAX;
-        let all = self.page(
-            space,
-            &Query {
-                limit,
-                ..query.clone()
-            },
-        )?;
-        Ok(all.len() as u64)
+    async fn count(&self, space: &Space, query: &Query) -> Result<Position, StoreError> {
+        let all = Query {
+            show: Show::Visible,
+            limit: u32::MAX,
+            ..query.clone()
+        };
+        let all = self.page(space, &all)?;
+        let is_heard = |shown: &&Arc<Shown>| shown.event.visibility() >= Visibility::Heard;
+        Ok(Position {
+            visible: all.len() as u64,
+            heard: all.iter().filter(is_heard).count() as u64,
+        })
     }
 
     async fn ever(&self, space: &Space, tag: &str) -> Result<bool, StoreError> {

@@ -64,7 +64,7 @@ pub(super) use migration;
 
 /// The migrations of the kernel, and of the projections that were there before projections brought
 /// theirs.
-pub(super) const KERNEL: [Migration; 16] = [
+pub(super) const KERNEL: [Migration; 17] = [
     migration!("0001_first_light"),
     migration!("0002_search_at_once"),
     migration!("0003_threads_are_processes"),
@@ -81,6 +81,7 @@ pub(super) const KERNEL: [Migration; 16] = [
     migration!("0032_words_of_a_version"),
     migration!("0036_cut_off_turns"),
     migration!("0037_names_compare_bytewise"),
+    migration!("0039_counts_read_the_index_alone"),
     // Next to go on Postgres: the tables `vectors_near_…` and the extension `vector`. The release
     // before still writes them, and a later one than this drops them.
 ];

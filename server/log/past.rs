@@ -9,7 +9,7 @@ use super::kernel::Store;
 use super::projections::contacts::ContactRow;
 use super::query::{Order, Query, Show};
 use super::thread_row::ThreadRow;
-use super::thread_state::ThreadState;
+use super::thread_state::{Position, ThreadState};
 use thinkd_event::envelope::{Event, Visibility, tag};
 use thinkd_event::fact::Fact;
 use thinkd_event::fact::set::{Change, Contact, Set};
@@ -101,24 +101,20 @@ impl dyn Store + '_ {
             None => self.last_mood(space, owner, end.seq).await?,
         };
         (state.mood, state.points) = (mood, mood.map_or(0, |mood| mood.seen));
-        let mut counts = [0; 2];
-        let kinds = [(Show::Visible, row.visible), (Show::Heard, row.heard)];
-        for (count, (show, now)) in counts.iter_mut().zip(kinds) {
-            let seen = |event: &&Event| event.visibility() >= least(show);
-            let all = match since {
-                Some(since) => now.saturating_sub(since.iter().filter(seen).count() as u64),
-                None => self.seen(space, row, end.seq, (show, now)).await?,
-            };
-            let left_out = match without {
-                Some((first, last)) => {
-                    let query = between(&row.thread, first, last.min(end.seq), show);
-                    self.count(space, &query).await?
+        let mut position = match since {
+            Some(since) => {
+                let count = |least| since.iter().filter(|it| it.visibility() >= least).count();
+                Position {
+                    visible: row.visible - count(Visibility::Submodule) as u64,
+                    heard: row.heard - count(Visibility::Heard) as u64,
                 }
-                None => 0,
-            };
-            *count = all.saturating_sub(left_out);
+            }
+            None => self.position(space, row, end.seq).await?,
+        };
+        if let Some((first, last)) = without {
+            let left_out = between(&row.thread, first, last.min(end.seq));
+            position = position.before(self.count(space, &left_out).await?);
         }
-        let [visible, heard] = counts;
         let known: Vec<Seq> = state.unshown.back.iter().map(|back| back.input).collect();
         let mut taken_back = owner.state.unshown.back.clone();
         taken_back.extend(&row.state.unshown.back);
@@ -130,7 +126,8 @@ impl dyn Store + '_ {
             let kept = state.summaries.iter().position(|it| it.covers.to >= first);
             state.summaries.truncate(kept.unwrap_or(usize::MAX));
         }
-        let left = match is_as_now {
+        let is_left_as_now = since.is_some_and(|since| !since.iter().any(left::tells));
+        let left = match is_left_as_now {
             true => self.left_now(space, owner).await?,
             false => self.left_by(space, owner, end.seq).await?,
         };
@@ -147,8 +144,8 @@ impl dyn Store + '_ {
             at: end.seq,
             ranges: clipped(&ranges, end.seq, without),
             turn: end.turn,
-            visible,
-            heard,
+            visible: position.visible,
+            heard: position.heard,
             left: left.into_iter().map(str::to_owned).collect(),
             // Made of maps with string keys: this cannot fail.
             state: state.unwrap_or_default(),
@@ -288,12 +285,8 @@ impl dyn Store + '_ {
                         ..
                     }) if event.seq != cleared && folded.state.summaries.is_empty() => continue,
                     Fact::Told(_) => {
-                        let (visible, heard) = (row.visible, row.heard);
-                        let before = event.seq - 1;
-                        let visible = self.seen(space, row, before, (Show::Visible, visible));
-                        folded.visible = visible.await?;
-                        let heard = self.seen(space, row, before, (Show::Heard, heard));
-                        folded.heard = heard.await?;
+                        let position = self.position(space, row, event.seq - 1).await?;
+                        (folded.visible, folded.heard) = (position.visible, position.heard);
                     }
                     Fact::Set(set) => take_contact(&mut contacts, set),
                     _ => {}
@@ -307,27 +300,29 @@ impl dyn Store + '_ {
         }
     }
 
-    /// Returns the number of events of a thread up to a seq that a reader may see. `now`: the
-    /// number up to the thread's head. The shorter side of the seq is counted.
-    async fn seen(
+    /// Returns the position in a thread behind a seq. The shorter side of the seq is counted.
+    async fn position(
         &self,
         space: &Space,
         row: &ThreadRow,
         at: Seq,
-        (show, now): (Show, u64),
-    ) -> Result<u64, StoreError> {
+    ) -> Result<Position, StoreError> {
         let first = Query {
             order: Order::Ascending,
             limit: 1,
-            ..between(&row.thread, 1, at, Show::All)
+            ..between(&row.thread, 1, at)
         };
         let first = self.events(space, &first).await?;
         let first = first.first().map_or(at, |event| event.seq);
         if row.head - at < at - first {
-            let behind = between(&row.thread, at + 1, row.head, show);
-            return Ok(now.saturating_sub(self.count(space, &behind).await?));
+            let behind = between(&row.thread, at + 1, row.head);
+            let now = Position {
+                visible: row.visible,
+                heard: row.heard,
+            };
+            return Ok(now.before(self.count(space, &behind).await?));
         }
-        self.count(space, &between(&row.thread, 1, at, show)).await
+        self.count(space, &between(&row.thread, 1, at)).await
     }
 }
 
@@ -344,22 +339,14 @@ fn ends(thread: &ThreadId, at: Seq) -> Query {
     }
 }
 
-fn between(thread: &ThreadId, from: Seq, to: Seq, show: Show) -> Query {
+fn between(thread: &ThreadId, from: Seq, to: Seq) -> Query {
     Query {
         thread: Some(thread.clone()),
         after: Some(from - 1),
         before: Some(to + 1),
-        show,
+        show: Show::All,
         ..Query::default()
     }
-}
-
-fn least(show: Show) -> Visibility {
-    let query = Query {
-        show,
-        ..Query::default()
-    };
-    query.least()
 }
 
 /// Returns the end of a turn that an event says.

@@ -11,7 +11,7 @@ use crate::change::{Applied, Spent};
 use crate::fork::Fork;
 use crate::status::Status;
 use crate::thread_row::ThreadRow;
-use crate::thread_state::{Adopted, Cleared, ThreadState};
+use crate::thread_state::{Adopted, Position, ThreadState};
 use thinkd_event::envelope::{Event, TurnOutcome, Visibility};
 use thinkd_event::fact::Fact;
 use thinkd_event::fact::calls::{CallOutcome, Record};
@@ -294,7 +294,7 @@ impl ThreadRow {
     fn clear(&mut self, kept: u64) {
         let visible = self.visible.saturating_sub(kept);
         let heard = self.heard.saturating_sub(kept);
-        self.state.cleared = Some(Cleared { visible, heard });
+        self.state.cleared = Some(Position { visible, heard });
         summary::clear(&mut self.state.summaries, visible);
     }
 

@@ -43,9 +43,9 @@ pub struct ThreadState {
     /// Its plan: condition, steps, whether it is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Value>,
-    /// The events that it is no longer shown.
+    /// The position from which on it is shown its events.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cleared: Option<Cleared>,
+    pub cleared: Option<Position>,
     /// Its watches, by id.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub watches: BTreeMap<String, Watch>,
@@ -124,13 +124,23 @@ pub struct Adopted {
     pub by: Option<ThreadId>,
 }
 
-/// So many of the first events of each kind a thread is no longer shown.
+/// A position in a thread: the numbers of its events before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Cleared {
+pub struct Position {
     /// The number of events that a decision may see.
     pub visible: u64,
     /// The number of events that a submodule may see.
     pub heard: u64,
+}
+
+impl Position {
+    /// Returns the position so many events before this one.
+    pub const fn before(self, events: Self) -> Self {
+        Self {
+            visible: self.visible.saturating_sub(events.visible),
+            heard: self.heard.saturating_sub(events.heard),
+        }
+    }
 }
 
 impl ThreadState {

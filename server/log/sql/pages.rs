@@ -35,18 +35,28 @@ macro_rules! pages {
             page
         }
 
-        /// Returns the sum of the postings, and of the end of the log, which a query without tags
-        /// and text asks for: no event is in two of them.
+        /// Returns the numbers of events for the decision alone, and of those for submodules, too:
+        /// each the sum of the postings and of the end of the log, which a query without tags and
+        /// text asks for. No event is in two of them.
         fn count_of(space: &Space, query: &Query) -> Page {
+            use thinkd_event::envelope::Visibility;
             let mut page = Page::new("select ");
-            for (term, level) in crate::terms::postings(query) {
+            for of in [Visibility::Submodule, Visibility::Heard] {
+                let postings = crate::terms::postings(query).into_iter();
+                for (term, level) in postings.filter(|(_, level)| *level == of) {
+                    page.push("(select count(*) from (");
+                    posting(&mut page, space, query, term, level as i16);
+                    page.push(") p) + ");
+                }
                 page.push("(select count(*) from (");
-                posting(&mut page, space, query, term, level as i16);
-                page.push(") p) + ");
+                end_of_log(&mut page, space, query);
+                page.push(" and e.visibility = ").push(of as i16);
+                page.push(if of == Visibility::Heard {
+                    ") p)"
+                } else {
+                    ") p), "
+                });
             }
-            page.push("(select count(*) from (");
-            end_of_log(&mut page, space, query);
-            page.push(") p)");
             page
         }
 

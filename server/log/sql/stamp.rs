@@ -48,13 +48,16 @@ macro_rules! store {
                 Ok(page)
             }
 
-            async fn count(&self, space: &Space, query: &Query) -> Result<u64, StoreError> {
-                let (mut pieces, mut sum) = (self.pieces(space, query).await?, 0);
+            async fn count(&self, space: &Space, query: &Query) -> Result<crate::thread_state::Position, StoreError> {
+                let mut pieces = self.pieces(space, query).await?;
+                let mut sum = crate::thread_state::Position::default();
                 while let Some(piece) = pieces.next(0) {
                     let piece = self.placed(space, &piece).await?;
                     let mut count = count_of(space, &piece);
-                    let count: i64 = sql::search!(self, space, count.build_query_scalar(), fetch_one)?;
-                    sum += u64::try_from(count).unwrap_or_default();
+                    let (told, heard): (i64, i64) = sql::search!(self, space, count.build_query_as(), fetch_one)?;
+                    let heard = u64::try_from(heard).unwrap_or_default();
+                    sum.visible += u64::try_from(told).unwrap_or_default() + heard;
+                    sum.heard += heard;
                 }
                 Ok(sum)
             }

@@ -1,0 +1,2 @@
+-- SQLite counts in the index alone.
+select 1;
