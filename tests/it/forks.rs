@@ -8,6 +8,7 @@ use thinkd::words::id::fresh;
 use crate::support::*;
 
 mod failures;
+mod left;
 mod views;
 
 /// The outcome of a fork.

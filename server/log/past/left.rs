@@ -6,13 +6,13 @@ use crate::error::StoreError;
 use crate::kernel::Store;
 use crate::projections::requests::RequestRow;
 use crate::projections::timers::TimerRow;
-use crate::query::{Query, Show};
+use crate::query::{Order, Query, Show};
 use crate::thread_row::ThreadRow;
 use thinkd_event::condition::RequestState;
-use thinkd_event::envelope::tag;
-use thinkd_event::fact::Fact;
+use thinkd_event::envelope::{Event, tag};
 use thinkd_event::fact::set::Change;
 use thinkd_event::fact::told::News;
+use thinkd_event::fact::{Fact, client};
 use thinkd_event::timer::Purpose;
 use thinkd_words::id::{Seq, Space};
 
@@ -20,14 +20,17 @@ use thinkd_words::id::{Seq, Space};
 const NEWEST: u32 = 64;
 
 /// The kinds of things that stay with the thread that is forked.
-const LEFT: [&str; 6] = [
+const LEFT: [&str; 7] = [
     "timers",
     "watches",
     "gatherings",
     "questions",
     "approvals",
     "subthreads",
+    "calls of the client",
 ];
+/// The place of the calls of a client among these.
+const CLIENT: usize = 6;
 /// Tags of events that begin or end one of these.
 const TOLD: [&str; 9] = [
     "set:timer",
@@ -62,6 +65,7 @@ impl dyn Store + '_ {
             requests.iter().any(is_question),
             requests.iter().any(is_approval),
             state.subthreads > 0,
+            requests.iter().any(|it| it.state == RequestState::Client),
         ];
         let kinds = LEFT.into_iter().zip(has).filter(|(_, has)| *has);
         Ok(kinds.map(|(kind, _)| kind).collect())
@@ -91,11 +95,56 @@ impl dyn Store + '_ {
                 None => {}
             }
         }
+        if self.has_client_call(space, row, at).await? {
+            open.insert((CLIENT, String::new()));
+        }
         let kinds = (0..).zip(LEFT);
         let is_open = |place: usize| open.iter().any(|(of, _)| *of == place);
         let kinds = kinds.filter(|(place, _)| is_open(*place));
         Ok(kinds.map(|(_, kind)| kind).collect())
     }
+
+    /// Returns true if a call of a client had no result in a thread at a seq. All calls of a turn
+    /// get theirs at once, so that the newest tells.
+    async fn has_client_call(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        at: Seq,
+    ) -> Result<bool, StoreError> {
+        let calls = Query {
+            thread: Some(row.thread.clone()),
+            tags: vec![client::CALL.to_owned()],
+            before: Some(at + 1),
+            show: Show::All,
+            limit: 1,
+            ..Query::default()
+        };
+        let asked = self.events(space, &calls).await?.pop();
+        let Some((seq, Fact::ClientCall(call))) = asked.as_ref().map(|it| (it.seq, it.fact()))
+        else {
+            return Ok(false);
+        };
+        let results = Query {
+            tags: [tag::RESULT, &format!("tool:{}", call.tool)]
+                .map(str::to_owned)
+                .into(),
+            all_tags: true,
+            after: Some(seq),
+            order: Order::Ascending,
+            limit: NEWEST,
+            ..calls
+        };
+        let results = self.events(space, &results).await?;
+        let is_its = |it: &Event| it.fact().call_id() == Some(call.call_id);
+        Ok(!results.iter().any(is_its))
+    }
+}
+
+/// Returns true if an event may begin or end one of these.
+pub(super) fn tells(event: &Event) -> bool {
+    let tags = TOLD.iter().chain(&[client::CALL, tag::RESULT]);
+    tags.into_iter().any(|tag| event.has(tag))
 }
 
 /// Returns the place in [`LEFT`] of something that an event begins or ends, its key, and whether it
