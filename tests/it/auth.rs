@@ -1,5 +1,5 @@
 //! Access on the socket and over HTTP, and the answers to those without it.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ fn url(app: &App) -> String {
 }
 
 // T4.01 D4.01
-on_both!(
+on_sqlite!(
     t4_01_d4_01_all_ways_of_authenticating_are_accepted,
     |medium| {
         let stub = Stub::start().await;
@@ -77,7 +77,7 @@ on_both!(
 );
 
 // T4.02
-on_both!(
+on_sqlite!(
     t4_02_wrong_and_unreadable_credentials_are_closed_with_a_code,
     |medium| {
         let stub = Stub::start().await;
@@ -126,7 +126,7 @@ on_both!(
 );
 
 // T4.15
-on_both!(
+on_sqlite!(
     t4_15_http_without_with_unreadable_and_with_wrong_credentials_are_told_apart,
     |medium| {
         let stub = Stub::start().await;
@@ -177,7 +177,7 @@ on_both!(
 );
 
 // D4.01: the older frames, for clients of the older protocol, until they subscribe.
-on_both!(d4_01_an_older_client_gets_the_older_frames, |medium| {
+on_sqlite!(d4_01_an_older_client_gets_the_older_frames, |medium| {
     let stub = Stub::start().await;
     let app = guarded(medium, &stub).await;
     let mut socket = Socket::connect(&url(&app)).await;
@@ -216,7 +216,7 @@ on_both!(d4_01_an_older_client_gets_the_older_frames, |medium| {
 });
 
 // Also where nobody needs a token: what a client says first is what it speaks.
-on_both!(
+on_sqlite!(
     d4_01_an_older_client_gets_the_older_frames_without_a_configured_token,
     |medium| {
         let stub = Stub::start().await;
@@ -326,7 +326,7 @@ async fn pages_of_named_origins_may_speak_to_the_server_and_no_others() {
 }
 
 // Without credentials configured everybody on this machine is welcome, and may say a name.
-on_both!(
+on_sqlite!(
     without_configured_credentials_a_name_is_enough_and_not_needed,
     |medium| {
         let stub = Stub::start().await;
@@ -350,7 +350,7 @@ on_both!(
 );
 
 // What is said about the server and all of its spaces is for who runs it; a key of a space sees its own.
-on_both!(totals_of_all_spaces_are_for_an_admin_only, |medium| {
+on_sqlite!(totals_of_all_spaces_are_for_an_admin_only, |medium| {
     let stub = Stub::start().await;
     let keys = "[[keys]]\nkey = \"the-admin-s-key\"\nrole = \"admin\"\n\
         [[keys]]\nkey = \"a-tenant-s-key\"\nspace = \"tenant\"\n";
@@ -404,7 +404,7 @@ on_both!(totals_of_all_spaces_are_for_an_admin_only, |medium| {
 });
 
 // Where nobody else could be the admin, whoever comes in is.
-on_both!(a_single_token_and_an_open_loopback_are_admins, |medium| {
+on_sqlite!(a_single_token_and_an_open_loopback_are_admins, |medium| {
     let stub = Stub::start().await;
     let mut app = guarded(medium, &stub).await;
     let shown = app.request("GET", "/metrics").bearer_auth(TOKEN);

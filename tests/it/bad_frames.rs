@@ -976,7 +976,7 @@ fn refused() -> Vec<(String, &'static str, &'static str)> {
 }
 
 // T4.08 D4.57: every refusal says what is wrong and where; the connection lives; nothing is stored.
-on_both!(
+on_sqlite!(
     d4_57_t4_08_refused_frames_name_what_is_wrong_and_store_nothing,
     |medium| {
         let stub = Stub::start().await;
@@ -1055,7 +1055,7 @@ async fn an_id_is_echoed_even_where_the_rest_cannot_be_read() {
 }
 
 // C 48: what is only unusual is kept byte for byte.
-on_both!(unusual_text_is_kept_byte_for_byte, |medium| {
+on_sqlite!(unusual_text_is_kept_byte_for_byte, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
@@ -1266,7 +1266,7 @@ async fn sockets_are_counted_by_key_and_in_all() {
 }
 
 // Who is slowed is told so, once: otherwise it looks as if the server were slow.
-on_both!(a_flood_is_told_once_why_it_is_answered_later, |medium| {
+on_sqlite!(a_flood_is_told_once_why_it_is_answered_later, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub)
         .env("THINKD_LIMITS__FRAMES_PER_SECOND", 20)

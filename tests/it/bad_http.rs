@@ -200,7 +200,7 @@ fn addresses() -> Vec<(String, u16, &'static str, &'static str)> {
     rows
 }
 
-on_both!(
+on_sqlite!(
     t4_16_addresses_that_are_wrong_are_refused_by_name,
     |medium| {
         let stub = Stub::start().await;
@@ -231,7 +231,7 @@ on_both!(
 );
 
 // E 76: what looks like a query language is words.
-on_both!(words_that_look_like_a_query_language_are_words, |medium| {
+on_sqlite!(words_that_look_like_a_query_language_are_words, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     app.tell("hello").await;
@@ -272,7 +272,7 @@ on_both!(words_that_look_like_a_query_language_are_words, |medium| {
 });
 
 // D 61: a cursor belongs to its query.
-on_both!(a_cursor_belongs_to_its_query, |medium| {
+on_sqlite!(a_cursor_belongs_to_its_query, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     app.tell("hello").await;
@@ -1325,7 +1325,7 @@ async fn every_place_of_a_body_that_is_wrong_is_named() {
 }
 
 // Every door reads it alike: all there is, is below everything.
-on_both!(
+on_sqlite!(
     subtree_without_a_thread_is_everything_at_every_door,
     |medium| {
         let stub = Stub::start().await;

@@ -1,6 +1,6 @@
 //! The inputs of a turn are shown to each voice and the decision, regardless of the number of
 //! inputs that wait, their age, and later inputs.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -88,7 +88,7 @@ async fn flooded(medium: Medium, bytes: usize, takes: usize) -> (App, Stub) {
     (app, stub)
 }
 
-on_both!(
+on_sqlite!(
     however_many_messages_wait_each_is_shown_in_a_prompt_of_its_size,
     |medium| {
         let (app, _stub) = flooded(medium, 16_384, 16_384).await;
@@ -101,7 +101,7 @@ on_both!(
 );
 
 // What is configured is more than the model takes: half of it holds the batch, too.
-on_both!(
+on_sqlite!(
     however_many_messages_wait_each_is_shown_in_half_a_prompt,
     |medium| {
         let (app, _stub) = flooded(medium, 32_768, 16_384).await;
@@ -120,7 +120,7 @@ on_both!(
 );
 
 // A turn that does much: what it is about is there to its end, and so is the newest that it did.
-on_both!(
+on_sqlite!(
     a_turn_that_does_much_sees_what_it_is_about_and_what_it_did_last,
     |medium| {
         const ROUNDS: usize = 12;
@@ -184,7 +184,7 @@ on_both!(
 );
 
 // A window of time hides what is old, but never what is to be decided: the server was down, or a turn took long.
-on_both!(what_is_new_is_shown_however_old_it_is, |medium| {
+on_sqlite!(what_is_new_is_shown_however_old_it_is, |medium| {
     let (stub, gate) = (Stub::start().await, Gate::new());
     stub.script(decision, [reply("first").held(&gate)]);
     let app = Setup::new(medium, &stub)
@@ -222,7 +222,7 @@ on_both!(what_is_new_is_shown_however_old_it_is, |medium| {
 });
 
 // Who waits for one thread is woken by it, however much else has come before.
-on_both!(
+on_sqlite!(
     a_wait_ends_however_much_waits_before_what_ends_it,
     |medium| {
         let stub = Stub::start().await;
@@ -294,7 +294,7 @@ on_both!(
 );
 
 // Two messages wait for a place to work at; the first was cancelled before the second was said.
-on_both!(a_message_behind_a_cancel_has_a_turn_of_its_own, |medium| {
+on_sqlite!(a_message_behind_a_cancel_has_a_turn_of_its_own, |medium| {
     let (stub, gate) = (Stub::start().await, Gate::new());
     stub.script(at("busy"), [reply("busy").held(&gate)]);
     stub.on(at("t"), reply("the answer"));

@@ -1,5 +1,5 @@
 //! The socket's frames: the frames that clients send and get, and the part of them that is stored.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub const PNG_2: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR
 pub const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
 
 // D4.01: greets, takes text, perceptions and images, answers; acknowledges after storing.
-on_both!(
+on_sqlite!(
     d4_01_a_client_of_the_published_protocol_is_served,
     |medium| {
         let stub = Stub::start().await;
@@ -57,7 +57,7 @@ on_both!(
 );
 
 // D4.12 D4.03: what a client sends is translated once, at the boundary; the content is the same.
-on_both!(
+on_sqlite!(
     d4_12_frame_and_event_differ_in_shape_and_agree_in_content,
     |medium| {
         let stub = Stub::start().await;
@@ -85,7 +85,7 @@ on_both!(
 );
 
 // T4.04
-on_both!(t4_04_a_frame_without_a_type_is_a_message, |medium| {
+on_sqlite!(t4_04_a_frame_without_a_type_is_a_message, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
@@ -98,7 +98,7 @@ on_both!(t4_04_a_frame_without_a_type_is_a_message, |medium| {
 });
 
 // T4.05 T4.06
-on_both!(t4_05_t4_06_perceptions_are_words_or_media, |medium| {
+on_sqlite!(t4_05_t4_06_perceptions_are_words_or_media, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
@@ -127,7 +127,7 @@ on_both!(t4_05_t4_06_perceptions_are_words_or_media, |medium| {
 });
 
 // T4.07
-on_both!(
+on_sqlite!(
     t4_07_an_empty_input_is_refused_and_starts_no_turn,
     |medium| {
         let stub = Stub::start().await;
@@ -152,7 +152,7 @@ on_both!(
 );
 
 // T4.08
-on_both!(
+on_sqlite!(
     t4_08_what_cannot_be_read_is_a_problem_and_the_connection_lives,
     |medium| {
         let stub = Stub::start().await;
@@ -189,7 +189,7 @@ on_both!(
 );
 
 // T4.10 D4.05: one event a part, in the order text, images, audio; the last one has the given id and wakes the thread.
-on_both!(
+on_sqlite!(
     t4_10_words_two_images_and_a_sound_are_four_events_in_order,
     |medium| {
         let stub = Stub::start().await;
@@ -242,7 +242,7 @@ on_both!(
 );
 
 // T4.11
-on_both!(
+on_sqlite!(
     t4_11_two_clients_of_one_user_both_see_the_answer,
     |medium| {
         let stub = Stub::start().await;
@@ -258,7 +258,7 @@ on_both!(
 );
 
 // D4.16: idempotency: the client's id is the event's id, however often it is sent.
-on_both!(
+on_sqlite!(
     an_event_sent_again_is_a_duplicate_and_with_other_content_a_conflict,
     |medium| {
         let stub = Stub::start().await;
@@ -319,7 +319,7 @@ on_both!(
 );
 
 // T4.69
-on_both!(t4_69_a_trigger_is_one_event_with_its_name, |medium| {
+on_sqlite!(t4_69_a_trigger_is_one_event_with_its_name, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
@@ -353,7 +353,7 @@ on_both!(t4_69_a_trigger_is_one_event_with_its_name, |medium| {
 });
 
 // Every frame with an id is answered once, with that id.
-on_both!(every_frame_with_an_id_is_answered_under_it, |medium| {
+on_sqlite!(every_frame_with_an_id_is_answered_under_it, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
@@ -380,7 +380,7 @@ on_both!(every_frame_with_an_id_is_answered_under_it, |medium| {
 });
 
 // Status is told as it changes.
-on_both!(a_threads_status_is_told_as_it_changes, |medium| {
+on_sqlite!(a_threads_status_is_told_as_it_changes, |medium| {
     let stub = Stub::start().await;
     let held = Gate::new();
     stub.script(decision, [reply("done").held(&held)]);
@@ -411,7 +411,7 @@ on_both!(a_threads_status_is_told_as_it_changes, |medium| {
 });
 
 // D4.02 T4.32
-on_both!(d4_02_t4_32_the_chat_alone_can_be_read_over_http, |medium| {
+on_sqlite!(d4_02_t4_32_the_chat_alone_can_be_read_over_http, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub).voices(&["a"]).start().await;
     let before = thinkd::words::time::now().seconds() - 1;
@@ -457,7 +457,7 @@ on_both!(d4_02_t4_32_the_chat_alone_can_be_read_over_http, |medium| {
 });
 
 // A message over HTTP.
-on_both!(
+on_sqlite!(
     a_message_over_http_is_acknowledged_or_waited_for,
     |medium| {
         let stub = Stub::start().await;
@@ -510,7 +510,7 @@ on_both!(
 );
 
 // Conversations are created by clients, and are apart from each other.
-on_both!(conversations_are_created_listed_and_ended, |medium| {
+on_sqlite!(conversations_are_created_listed_and_ended, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let thread = app
@@ -555,7 +555,7 @@ on_both!(conversations_are_created_listed_and_ended, |medium| {
 });
 
 // The documents are served, and there is a page to read them, and nobody needs the network for it.
-on_both!(d4_01_the_documents_of_the_protocol_are_served, |medium| {
+on_sqlite!(d4_01_the_documents_of_the_protocol_are_served, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let asyncapi = app.get("/asyncapi.yaml").await;
@@ -594,7 +594,7 @@ on_both!(d4_01_the_documents_of_the_protocol_are_served, |medium| {
 });
 
 // A filter of any size is answered or refused by name: never with silence, or with a store that is said to fail.
-on_both!(
+on_sqlite!(
     a_filter_with_too_many_tags_is_refused_on_every_door,
     |medium| {
         let stub = Stub::start().await;
@@ -663,7 +663,7 @@ on_both!(
 );
 
 // And so is a tool's, which tells the model what to do.
-on_both!(
+on_sqlite!(
     a_mind_that_asks_for_too_many_tags_is_told_how_many_it_may_ask_for,
     |medium| {
         let stub = Stub::start().await;

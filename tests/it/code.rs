@@ -1,5 +1,5 @@
 //! `run_code`: code that a model writes runs in a worker process, and its result is in the log.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::process::Command;
 
@@ -92,7 +92,7 @@ fn signal(name: &str, pid: u32) {
 }
 
 // D1.47: code is an instrument whose output is in the record.
-on_both!(
+on_sqlite!(
     d1_47_code_runs_and_code_input_and_output_are_in_the_log,
     |medium| {
         let stub = Stub::start().await;
@@ -126,7 +126,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_01_code_that_prints_a_greeting_succeeds_with_exactly_that,
     |medium| {
         let stub = Stub::start().await;
@@ -145,7 +145,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_02_an_error_of_the_code_is_its_result_with_its_line,
     |medium| {
         let stub = Stub::start().await;
@@ -190,7 +190,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_03_an_endless_loop_ends_at_its_limit_and_a_follower_sees_why,
     |medium| {
         let stub = Stub::start().await;
@@ -239,11 +239,11 @@ on_both!(
 );
 
 // The scheduler's idle class is 5, that of the server 0.
-on_both!(code_computes_in_the_background, |medium| {
+on_sqlite!(code_computes_in_the_background, |medium| {
     assert_eq!(class_of_a_worker(medium, true).await, "5");
 });
 
-on_both!(
+on_sqlite!(
     code_competes_with_the_server_where_that_is_wanted,
     |medium| {
         assert_eq!(class_of_a_worker(medium, false).await, "0");
@@ -264,7 +264,7 @@ async fn class_of_a_worker(medium: Medium, background: bool) -> String {
     stat(pid).swap_remove(38)
 }
 
-on_both!(
+on_sqlite!(
     t1_04_code_that_is_not_there_or_in_no_language_is_refused_unlike_an_error_of_the_code,
     |medium| {
         let stub = Stub::start().await;
@@ -287,7 +287,7 @@ on_both!(
 );
 
 // Each way of being stopped has its reason, and the next call works.
-on_both!(
+on_sqlite!(
     code_that_was_stopped_says_why_and_the_next_call_works,
     |medium| {
         let stub = Stub::start().await;
@@ -333,7 +333,7 @@ on_both!(
 );
 
 // A worker that dies is a failure with its reason, not the end of anything else.
-on_both!(a_worker_that_dies_is_a_failure_and_is_replaced, |medium| {
+on_sqlite!(a_worker_that_dies_is_a_failure_and_is_replaced, |medium| {
     let stub = Stub::start().await;
     let endless = || runs("for (;;) {}");
     stub.script(
@@ -370,7 +370,7 @@ on_both!(a_worker_that_dies_is_a_failure_and_is_replaced, |medium| {
 });
 
 // Code has no effect outside: a crash in the middle has it run again.
-on_both!(code_that_a_crash_cut_off_runs_again, |medium| {
+on_sqlite!(code_that_a_crash_cut_off_runs_again, |medium| {
     let stub = Stub::start().await;
     let code = "const end = Date.now() + 1500; while (Date.now() < end); Date.now()";
     stub.script(decision, [runs(code), reply("Done.")]);
@@ -402,7 +402,7 @@ on_both!(code_that_a_crash_cut_off_runs_again, |medium| {
 });
 
 // One worker serves run after run, and no run finds what an earlier one left.
-on_both!(
+on_sqlite!(
     nothing_of_a_run_is_left_for_the_next_one_in_the_same_worker,
     |medium| {
         let stub = Stub::start().await;
@@ -438,7 +438,7 @@ on_both!(
 );
 
 // What does not fit into an event is whole as a blob.
-on_both!(a_long_output_of_code_is_whole_as_a_blob, |medium| {
+on_sqlite!(a_long_output_of_code_is_whole_as_a_blob, |medium| {
     let stub = Stub::start().await;
     stub.script(
         decision,

@@ -1,11 +1,11 @@
 //! Lists of conversations: titles, the first and the last line, threads that are put aside.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
 use crate::support::*;
 
-on_both!(
+on_sqlite!(
     a_list_has_the_first_and_the_last_line_of_each_thread,
     |medium| {
         let stub = Stub::start().await;
@@ -42,7 +42,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_person_gives_a_thread_a_title_and_puts_it_aside,
     |medium| {
         let stub = Stub::start().await;
@@ -84,7 +84,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_change_of_a_thread_that_cannot_be_is_refused_by_name,
     |medium| {
         let stub = Stub::start().await;
@@ -139,7 +139,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_title_is_made_by_the_ordinary_model_and_its_cost_is_counted,
     |medium| {
         let stub = Stub::start().await;

@@ -1,5 +1,5 @@
 //! The decision: its prompt, its model, and the record of both in the log.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn visible(log: &[Value]) -> Vec<i64> {
 }
 
 // T4.51 D4.47: the newest five, whatever else is in the log; `block` 1 is exact.
-on_both!(
+on_sqlite!(
     t4_51_d4_47_the_decision_sees_exactly_the_newest_events,
     |medium| {
         let stub = Stub::start().await;
@@ -45,7 +45,7 @@ on_both!(
 );
 
 // T4.51 D4.47: history is cut in blocks, so that what was sent stays a prefix of what is sent.
-on_both!(t4_51_histories_are_cut_in_blocks, |medium| {
+on_sqlite!(t4_51_histories_are_cut_in_blocks, |medium| {
     let stub = Stub::start().await;
     let setup = Setup::new(medium, &stub)
         .env("THINKD_HISTORY__DECISION", 6)
@@ -82,7 +82,7 @@ on_both!(t4_51_histories_are_cut_in_blocks, |medium| {
 });
 
 // T4.51 D4.47
-on_both!(
+on_sqlite!(
     t4_51_a_time_window_holds_the_events_of_that_time,
     |medium| {
         let stub = Stub::start().await;
@@ -105,7 +105,7 @@ on_both!(
 );
 
 // D4.46: what voices are sent does not grow with the log.
-on_both!(
+on_sqlite!(
     d4_46_what_a_voice_is_sent_does_not_grow_with_the_log,
     |medium| {
         let stub = Stub::start().await;
@@ -141,7 +141,7 @@ on_both!(
 );
 
 // T4.52
-on_both!(
+on_sqlite!(
     t4_52_a_large_tool_output_is_shortened_in_views_and_whole_in_the_store,
     |medium| {
         let stub = Stub::start().await;
@@ -178,7 +178,7 @@ on_both!(
 );
 
 // D4.10: failures are shown too.
-on_both!(failures_are_shown_to_the_decision, |medium| {
+on_sqlite!(failures_are_shown_to_the_decision, |medium| {
     let stub = Stub::start().await;
     stub.on(|r| r.is_comment() && r.says("one"), status(400));
     let app = Setup::new(medium, &stub).voices(&["a"]).start().await;
@@ -196,7 +196,7 @@ on_both!(failures_are_shown_to_the_decision, |medium| {
 });
 
 // D4.07
-on_both!(
+on_sqlite!(
     d4_07_the_model_is_a_setting_also_for_each_module,
     |medium| {
         let stub = Stub::start().await;
@@ -234,7 +234,7 @@ on_both!(
 );
 
 // D4.07: and one module may have a model of its own.
-on_both!(d4_07_a_module_may_have_a_model_of_its_own, |medium| {
+on_sqlite!(d4_07_a_module_may_have_a_model_of_its_own, |medium| {
     let stub = Stub::start().await;
     let setup = Setup::new(medium, &stub).voices(&["a", "b"]);
     let app = setup
@@ -254,7 +254,7 @@ on_both!(d4_07_a_module_may_have_a_model_of_its_own, |medium| {
 });
 
 // Headers tell a proxy or a stub who asks in which thread.
-on_both!(requests_say_who_asks_in_which_thread, |medium| {
+on_sqlite!(requests_say_who_asks_in_which_thread, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub).voices(&["a"]).start().await;
     app.tell_in("garden", "hello").await;
@@ -292,7 +292,7 @@ fn view_messages(view: &Value) -> &Value {
 }
 
 // D4.04 D4.11: exactly what a model call saw can be read afterwards, also after a restart.
-on_both!(a_prompt_view_shows_exactly_what_a_call_saw, |medium| {
+on_sqlite!(a_prompt_view_shows_exactly_what_a_call_saw, |medium| {
     let stub = Stub::start().await;
     stub.script(
         decision,

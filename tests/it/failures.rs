@@ -1,6 +1,6 @@
 //! Failures: every failure is an event that a person can read, in the thread it concerns, and the
 //! mind goes on.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn failure<'a>(log: &'a [Value], kind: &str, word: &str) -> &'a Value {
 }
 
 // D4.57: a model that answers with an error.
-on_both!(
+on_sqlite!(
     d4_57_a_model_error_is_an_event_and_the_turn_ends,
     |medium| {
         let stub = Stub::start().await;
@@ -53,7 +53,7 @@ on_both!(
 );
 
 // D4.57: a passing error is tried again, with the pause the provider asks for, and leaves no failure.
-on_both!(
+on_sqlite!(
     d4_57_a_passing_error_is_tried_again_after_the_pause_asked_for,
     |medium| {
         let stub = Stub::start().await;
@@ -79,7 +79,7 @@ on_both!(
 );
 
 // D4.57: time-outs.
-on_both!(
+on_sqlite!(
     d4_57_a_decision_that_takes_too_long_is_ended_and_said,
     |medium| {
         let stub = Stub::start().await;
@@ -101,7 +101,7 @@ on_both!(
 );
 
 // D4.57: answers that cannot be read, in every way a provider manages.
-on_both!(
+on_sqlite!(
     d4_57_unreadable_answers_are_failures_not_crashes,
     |medium| {
         let stub = Stub::start().await;
@@ -140,7 +140,7 @@ on_both!(
 );
 
 // D4.57: a connection that breaks in the middle of an answer.
-on_both!(
+on_sqlite!(
     d4_57_an_answer_that_breaks_off_is_a_failure_or_asked_again,
     |medium| {
         let stub = Stub::start().await;
@@ -182,7 +182,7 @@ on_both!(
 );
 
 // D4.57: nobody there at all.
-on_both!(d4_57_an_unreachable_model_is_said, |medium| {
+on_sqlite!(d4_57_an_unreachable_model_is_said, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub)
         .env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
@@ -193,7 +193,7 @@ on_both!(d4_57_an_unreachable_model_is_said, |medium| {
 });
 
 // D4.57: bad input and lost clients leave a trace for those who look, not more than one a second.
-on_both!(
+on_sqlite!(
     d4_57_refused_frames_and_lost_clients_are_events_for_those_who_look,
     |medium| {
         let stub = Stub::start().await;
@@ -230,7 +230,7 @@ on_both!(
 );
 
 // Limits of inputs: too much waits, and the client is told to come back.
-on_both!(
+on_sqlite!(
     too_many_waiting_inputs_are_refused_until_some_are_handled,
     |medium| {
         let stub = Stub::start().await;
@@ -348,7 +348,7 @@ async fn t4_65_a_missing_or_empty_prompt_and_unknown_settings_refuse_to_start_by
 }
 
 // Who waits over HTTP is told what became of it: how its turn ended, and what failed, as the log has it.
-on_both!(
+on_sqlite!(
     who_waits_for_an_answer_is_told_why_there_is_none,
     |medium| {
         let (stub, gate) = (Stub::start().await, Gate::new());

@@ -1,6 +1,6 @@
 //! Frameworks of a space: created, changed and removed by an event each, found by the text of a
 //! task, and used only while they are better.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ async fn rebuild_finds_nothing_to_mend(app: &mut App) {
     app.start_again().await;
 }
 
-on_both!(
+on_sqlite!(
     t1_06_a_framework_is_created_renamed_taught_untaught_read_by_one_field_and_rendered,
     |medium| {
         let stub = Stub::start().await;
@@ -158,7 +158,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     of_those_who_change_the_framework_that_they_know_one_wins,
     |medium| {
         let stub = Stub::start().await;
@@ -203,7 +203,7 @@ on_both!(
 );
 
 // A lone framework is found, too: nothing else says which of its words are common.
-on_both!(
+on_sqlite!(
     d1_76_a_matching_task_gets_the_framework_and_the_reason,
     |medium| {
         let stub = Stub::start().await;
@@ -284,7 +284,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_60_a_framework_is_compared_and_used_only_while_it_is_better,
     |medium| {
         let stub = Stub::start().await;
@@ -339,7 +339,7 @@ on_both!(
     }
 );
 
-on_both!(hostile_frameworks_are_refused_by_name, |medium| {
+on_sqlite!(hostile_frameworks_are_refused_by_name, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub)
         .env("THINKD_LIMITS__FRAMEWORKS", 2)

@@ -1,5 +1,5 @@
 //! Several subthreads for one purpose, and the watches of a thread.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ fn part(text: &'static str) -> impl Fn(&Request) -> bool + Send + Clone {
 }
 
 // T3.54: five items, two fail, results out of order: told once, complete, by index.
-on_both!(
+on_sqlite!(
     t3_54_results_of_a_fan_out_are_gathered_by_index_with_failures,
     |medium| {
         let stub = Stub::start().await;
@@ -119,7 +119,7 @@ on_both!(
 );
 
 // A gathered thread was sent out for one answer: whose turn ends in plain text has given it, whatever it looked up before.
-on_both!(
+on_sqlite!(
     a_gathered_thread_that_answers_in_plain_text_is_done_with_that,
     |medium| {
         let stub = Stub::start().await;
@@ -184,7 +184,7 @@ on_both!(
 
 // What is gathered is told to whom it is for, whoever that waits for; a step that only makes room for the next wakes nobody, and
 // leaves alone what else waits.
-on_both!(
+on_sqlite!(
     what_is_gathered_wakes_a_parent_that_waits_for_somebody_else,
     |medium| {
         let stub = Stub::start().await;
@@ -246,7 +246,7 @@ on_both!(
 );
 
 // A parent that waits for one of those it gathers is woken by that one.
-on_both!(
+on_sqlite!(
     a_parent_that_waits_for_one_of_those_it_gathers_is_woken_by_it,
     |medium| {
         let stub = Stub::start().await;
@@ -293,7 +293,7 @@ on_both!(
 );
 
 // Items beyond the limit of subthreads: as many idle ones are put aside, each once; and no voice speaks in subthreads.
-on_both!(
+on_sqlite!(
     a_fan_out_puts_as_many_aside_as_it_needs_room_for,
     |medium| {
         let stub = Stub::start().await;
@@ -350,7 +350,7 @@ on_both!(
 );
 
 // T3.55 T3.56: nothing to send is refused by name; without gathering the count comes at once and each end by itself.
-on_both!(
+on_sqlite!(
     t3_56_a_fan_out_without_gathering_says_at_once_how_many,
     |medium| {
         let stub = Stub::start().await;
@@ -393,7 +393,7 @@ on_both!(
 );
 
 // T3.54: what does not come back in time is missing, and the rest is told.
-on_both!(what_is_gathered_has_a_time_limit, |medium| {
+on_sqlite!(what_is_gathered_has_a_time_limit, |medium| {
     let stub = Stub::start().await;
     let out =
         json!({ "items": ["item a", "item b"], "prompt": null, "gather": true, "timeout_s": 3.0 });
@@ -449,7 +449,7 @@ on_both!(what_is_gathered_has_a_time_limit, |medium| {
 });
 
 // T3.57: steps in order, each told what the one before came to; the first failure ends it.
-on_both!(t3_57_a_sequence_stops_at_the_first_failure, |medium| {
+on_sqlite!(t3_57_a_sequence_stops_at_the_first_failure, |medium| {
     let stub = Stub::start().await;
     let steps = json!({ "steps": ["step one", "step two", "step three"], "prompt": null, "timeout_s": null });
     stub.script(
@@ -505,7 +505,7 @@ on_both!(t3_57_a_sequence_stops_at_the_first_failure, |medium| {
 });
 
 // A step whose turn fails is a step that failed: the sequence ends with it, and nobody has to end the thread.
-on_both!(a_sequence_stops_at_a_step_that_is_stuck, |medium| {
+on_sqlite!(a_sequence_stops_at_a_step_that_is_stuck, |medium| {
     let stub = Stub::start().await;
     let steps = json!({ "steps": ["step one", "step two", "step three"], "prompt": null, "timeout_s": null });
     stub.script(
@@ -535,7 +535,7 @@ on_both!(a_sequence_stops_at_a_step_that_is_stuck, |medium| {
 });
 
 // A thread that somebody makes under the name of a coming step is not taken for it: the step has another name.
-on_both!(a_thread_of_a_stranger_is_not_taken_for_a_step, |medium| {
+on_sqlite!(a_thread_of_a_stranger_is_not_taken_for_a_step, |medium| {
     let stub = Stub::start().await;
     let steps = json!({ "steps": ["step one", "step two"], "prompt": null, "timeout_s": null });
     stub.script(
@@ -562,7 +562,7 @@ on_both!(a_thread_of_a_stranger_is_not_taken_for_a_step, |medium| {
 });
 
 // A sequence that goes well: all results, told once.
-on_both!(a_sequence_goes_to_its_end, |medium| {
+on_sqlite!(a_sequence_goes_to_its_end, |medium| {
     let stub = Stub::start().await;
     let steps = json!({ "steps": ["step one", "step two"], "prompt": "Go.", "timeout_s": null });
     stub.script(at("p"), [call("sequence", steps), asleep(), asleep()]);
@@ -581,7 +581,7 @@ on_both!(a_sequence_goes_to_its_end, |medium| {
 });
 
 // A step that makes room for the next wakes nobody, and leaves the limit of the wait as it was.
-on_both!(
+on_sqlite!(
     a_step_in_between_does_not_end_the_limit_of_a_wait,
     |medium| {
         let stub = Stub::start().await;
@@ -624,7 +624,7 @@ on_both!(
 );
 
 // D3.40 T3.37 T3.38 T3.39 T3.41 T3.43: raised once, by the right kind from the right thread; reminded until closed.
-on_both!(
+on_sqlite!(
     d3_40_a_watch_is_raised_once_and_reminded_of_until_it_is_closed,
     |medium| {
         let stub = Stub::start().await;
@@ -767,7 +767,7 @@ on_both!(
 );
 
 // T3.42 T3.44: three watches in two threads: those that match are raised, their owners reminded; an end removes and counts them.
-on_both!(t3_42_watches_belong_to_their_thread, |medium| {
+on_sqlite!(t3_42_watches_belong_to_their_thread, |medium| {
     let stub = Stub::start().await;
     let watch = |kind: &str| ("watch", json!({ "kind": kind, "from": null, "note": "n" }));
     let wait = ("wait", json!({ "from": null, "timeout_s": null }));

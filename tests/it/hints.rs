@@ -1,6 +1,6 @@
 //! Hints (pieces of a reply, status) stand among the events at the place of their making: never
 //! before an event stored earlier.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ async fn sees(follow: &mut Follow, n: usize) -> Vec<String> {
 }
 
 // A reader that was elsewhere while both came sees them in the order in which they were made.
-on_both!(
+on_sqlite!(
     a_piece_of_a_reply_comes_after_what_was_stored_before_it_and_before_what_was_stored_later,
     |medium| {
         let store = stored::open(&medium).await;
@@ -99,7 +99,7 @@ on_both!(
 );
 
 // The voices have spoken when the decision begins: whoever follows has seen them before the first piece of its reply.
-on_both!(
+on_sqlite!(
     no_piece_of_a_reply_overtakes_a_thought_or_comes_behind_its_reply,
     |medium| {
         // The built-in model answers at once, in pieces.
@@ -142,7 +142,7 @@ on_both!(
 );
 
 // What a turn may not do is not shown as it arrives either: nobody could make use of it.
-on_both!(no_piece_is_shown_of_a_reply_that_is_left_out, |medium| {
+on_sqlite!(no_piece_is_shown_of_a_reply_that_is_left_out, |medium| {
     const MADE: usize = 200;
     let stub = Stub::start().await;
     let many = (1..MADE).fold(reply("reply 0"), |answer, n| {
@@ -192,7 +192,7 @@ fn has_all_pieces_once(socket: &Socket, response: &Value) {
 }
 
 // A page that is reloaded in the middle of a reply shows all of it, and no page shows a piece twice.
-on_both!(
+on_sqlite!(
     a_page_reloaded_in_the_middle_of_a_reply_gets_its_beginning,
     |medium| {
         let words = "Grüße! A reply that is long enough for many pieces — 🌍 — and goes on.";

@@ -1,7 +1,7 @@
 //! The identity of a mind: its mission, its task and its mood are in every call of its models. A
 //! mood moves slowly and is in the log before it is used. A mind reflects by itself where that is
 //! switched on.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ async fn rebuild_finds_nothing_to_mend(app: &mut App) {
 }
 
 // D1.70, D1.71, T1.44.
-on_both!(
+on_sqlite!(
     d1_71_every_call_of_a_mind_says_who_it_is_and_its_task_and_mood_last,
     |medium| {
         let stub = Stub::start().await;
@@ -137,7 +137,7 @@ on_both!(
 );
 
 // The slot among the prompts is empty as it comes; what fills it is told to every model of a mind, and to no instrument.
-on_both!(
+on_sqlite!(
     d1_75_what_fills_the_slot_for_theory_of_mind_is_told_behind_who_it_is,
     |medium| {
         let stub = Stub::start().await;
@@ -177,7 +177,7 @@ on_both!(
     }
 );
 
-on_both!(a_mind_says_what_it_thought, |medium| {
+on_sqlite!(a_mind_says_what_it_thought, |medium| {
     let stub = Stub::start().await;
     stub.script(
         decision,
@@ -225,7 +225,7 @@ async fn another(of: &Medium) -> Medium {
     }
 }
 
-on_both!(
+on_sqlite!(
     t1_42_a_seed_decides_the_moods_and_none_moves_by_more_than_its_step,
     |medium| {
         let env = |seed| {
@@ -256,7 +256,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_72_failures_and_successes_lead_to_different_moods,
     |medium| {
         let env = [("THINKD_MOOD__SEED", "7"), ("THINKD_MOOD__STEP", "0.2")];
@@ -281,7 +281,7 @@ on_both!(
 );
 
 // D1.74, T1.43: in two turns that are the same but for what is in their log, nothing differs but the mood.
-on_both!(
+on_sqlite!(
     d1_74_two_calls_that_are_otherwise_the_same_differ_in_their_mood,
     |medium| {
         let fast = [
@@ -310,7 +310,7 @@ on_both!(
     }
 );
 
-on_both!(without_moods_nothing_is_said_of_them, |medium| {
+on_sqlite!(without_moods_nothing_is_said_of_them, |medium| {
     let (moods, requests) = lived(medium, &[("THINKD_MOOD__ENABLED", "false")], 2, || {
         reply("hi")
     })
@@ -340,7 +340,7 @@ async fn a_mood_that_cannot_be_refuses_to_start() {
 }
 
 // D1.68, D1.69.
-on_both!(
+on_sqlite!(
     d1_68_a_mind_reflects_at_the_pace_that_is_set_and_its_new_facts_are_tried,
     |medium| {
         let stub = Stub::start().await;

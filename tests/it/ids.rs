@@ -1,6 +1,6 @@
 //! Ids that the server makes: no client can take one before it is used, with any knowledge of the
 //! log. And rounds that serve all spaces: a failure in one of them costs the others nothing.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -38,7 +38,7 @@ async fn on_database(app: &App, sqlite: &[&str], postgres: &[&str]) {
 }
 
 // The id of the event that fires a timer was once made of what everybody can read.
-on_both!(
+on_sqlite!(
     a_client_that_posts_the_id_of_a_coming_timer_stops_nobodys_timers,
     |medium| {
         let stub = Stub::start().await;
@@ -88,7 +88,7 @@ on_both!(
 );
 
 // The same for the beginning of a subthread: whoever took its id suppressed the spawn, at the price of five decisions.
-on_both!(
+on_sqlite!(
     a_client_that_posts_the_id_of_a_coming_subthread_suppresses_no_spawn,
     |medium| {
         let (stub, gate) = (Stub::start().await, Gate::new());
@@ -145,7 +145,7 @@ on_both!(
 );
 
 // The id of a reply is public while it arrives. It is the reply's, at whichever server a client tries to take it.
-on_both!(
+on_sqlite!(
     a_reply_keeps_the_id_that_its_deltas_announced_whatever_a_client_posts,
     |medium| {
         let (stub, gate) = (Stub::start().await, Gate::new());
@@ -209,7 +209,7 @@ on_both!(
 );
 
 // The first voices of a space were given under ids that are public, too: who took one shut the space.
-on_both!(
+on_sqlite!(
     a_client_that_posts_the_id_of_a_first_voice_shuts_no_space,
     |medium| {
         let stub = Stub::start().await;
@@ -264,7 +264,7 @@ async fn two_minds(medium: Medium, stub: &Stub) -> (App, Socket, Socket) {
 }
 
 // The log of one space refuses what is appended (here: its rows do): the timers of the others go on.
-on_both!(
+on_sqlite!(
     a_space_whose_log_takes_nothing_stops_no_other_spaces_timers,
     |medium| {
         let stub = Stub::start().await;
@@ -297,7 +297,7 @@ on_both!(
 );
 
 // A row that cannot be read is its space's affair.
-on_both!(
+on_sqlite!(
     a_timer_that_cannot_be_read_stops_no_other_timers,
     |medium| {
         let stub = Stub::start().await;
@@ -329,7 +329,7 @@ on_both!(
 );
 
 // Somebody takes the ids that a turn's calls have just found free: the calls take others, and no model is asked again.
-on_both!(
+on_sqlite!(
     subthreads_whose_ids_are_taken_meanwhile_get_others_without_asking_the_model_again,
     |medium| {
         const MANY: usize = 24;

@@ -1,5 +1,5 @@
 //! The thinking language, seen from outside: a model that writes elements instead of calling tools.
-//! How texts are read is tested in `language/`. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! How texts are read is tested in `language/`. Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn texts<'a>(log: &'a [Value], thread: &str, tags: &[&str]) -> Vec<&'a str> {
 }
 
 // D3.05 D3.06 D3.07 D3.08 D3.09 D3.30 T3.01: its own element goes on in the same thread; the final one ends it with one answer.
-on_both!(t3_01_two_messages_to_itself_and_then_the_answer, |medium| {
+on_sqlite!(t3_01_two_messages_to_itself_and_then_the_answer, |medium| {
     let stub = Stub::start().await;
     stub.script(
         at("researcher"),
@@ -76,7 +76,7 @@ on_both!(t3_01_two_messages_to_itself_and_then_the_answer, |medium| {
 });
 
 // D0.10 D3.37 T3.22 T3.23: several elements in one answer are as many acts, in order, from the thread that wrote them.
-on_both!(
+on_sqlite!(
     t3_22_three_elements_in_one_answer_are_three_acts,
     |medium| {
         let stub = Stub::start().await;
@@ -119,7 +119,7 @@ on_both!(
 );
 
 // D0.11: talking about an element is not writing one.
-on_both!(d0_11_what_is_quoted_is_not_done, |medium| {
+on_sqlite!(d0_11_what_is_quoted_is_not_done, |medium| {
     let stub = Stub::start().await;
     let quoted = "I could write \"<terminate/>\" or `<terminate/>`, as in\n```xml\n<terminate reason=\"x\"/>\n```\n> <terminate/>\n<wait/>";
     stub.script(
@@ -142,7 +142,7 @@ on_both!(d0_11_what_is_quoted_is_not_done, |medium| {
 });
 
 // D0.13 D3.38 T0.11: an answer that cannot be read does nothing, is said to be so, and the process goes on at once.
-on_both!(
+on_sqlite!(
     t0_11_an_unreadable_answer_comes_back_as_an_error,
     |medium| {
         let stub = Stub::start().await;
@@ -188,7 +188,7 @@ on_both!(
 );
 
 // T3.52 and the budget of unreadable answers: the third in a row fails a process, and whoever knew it hears of it; a conversation lives.
-on_both!(
+on_sqlite!(
     a_process_that_cannot_be_understood_fails_and_a_conversation_does_not,
     |medium| {
         let stub = Stub::start().await;
@@ -245,7 +245,7 @@ on_both!(
 );
 
 // T3.16 T3.18 T3.19 T3.21 D3.23: plans as models write them; of two in one message the last counts, both are in the log.
-on_both!(t3_18_a_plan_is_kept_as_written_and_as_data, |medium| {
+on_sqlite!(t3_18_a_plan_is_kept_as_written_and_as_data, |medium| {
     let stub = Stub::start().await;
     let plan = "<todo-until condition=\"all sources checked\">\n<step done=\"TRUE\">Search web</step>\n<step done=\"1\">Sort</step>\n<step>Analyze</step>\n</todo-until>";
     let both = format!("<todo-until condition=\"first\"><step>a</step></todo-until>{plan}<wait/>");
@@ -296,7 +296,7 @@ on_both!(t3_18_a_plan_is_kept_as_written_and_as_data, |medium| {
 });
 
 // An XML bomb is text: nothing is expanded, nothing hangs.
-on_both!(an_xml_bomb_is_only_text, |medium| {
+on_sqlite!(an_xml_bomb_is_only_text, |medium| {
     let stub = Stub::start().await;
     let entities: String = (1..20)
         .map(|n| format!("<!ENTITY l{n} \"{}\">", format!("&l{};", n - 1).repeat(10)))
@@ -320,7 +320,7 @@ on_both!(an_xml_bomb_is_only_text, |medium| {
 });
 
 // Sub-steps for a model that cannot call tools: the same actions as elements.
-on_both!(
+on_sqlite!(
     d0_26_a_model_without_tools_fills_a_step_by_elements,
     |medium| {
         let stub = Stub::start().await;
@@ -364,7 +364,7 @@ fn is_taught(request: &Request) -> bool {
 }
 
 // Where a model calls no tools, any conversation can be had all the same: it is taught the language when it has called none.
-on_both!(
+on_sqlite!(
     a_model_that_calls_no_tools_answers_in_any_conversation_if_that_is_configured,
     |medium| {
         let stub = Stub::start().await;
@@ -453,7 +453,7 @@ on_both!(
 );
 
 // A conversation may say so for itself.
-on_both!(
+on_sqlite!(
     a_conversation_that_goes_either_way_is_taught_when_it_called_no_tool,
     |medium| {
         let stub = Stub::start().await;

@@ -1,5 +1,5 @@
 //! A part of a thread that a provider refuses, a picture or words, spoils nothing behind it: later
-//! prompts leave it out and say so, the user is told once, the log keeps it. Every `on_both!` is
+//! prompts leave it out and say so, the user is told once, the log keeps it. Every `on_sqlite!` is
 //! two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ async fn all_is_exact(mut app: App) {
     assert_eq!(code, Some(0), "{words}");
 }
 
-on_both!(
+on_sqlite!(
     a_picture_that_the_model_takes_none_of_spoils_no_later_turn,
     |medium| {
         let stub = Stub::start().await;
@@ -90,7 +90,7 @@ on_both!(
     }
 );
 
-on_both!(one_picture_that_is_refused_is_left_out_alone, |medium| {
+on_sqlite!(one_picture_that_is_refused_is_left_out_alone, |medium| {
     let stub = Stub::start().await;
     let broken = "The image data you provided does not represent a valid image. Please check your input and try again.";
     stub.script(has_picture, [refusal("invalid_image", broken)]);
@@ -105,7 +105,7 @@ on_both!(one_picture_that_is_refused_is_left_out_alone, |medium| {
     all_is_exact(app).await;
 });
 
-on_both!(
+on_sqlite!(
     words_that_a_filter_refuses_are_left_out_and_the_next_message_is_answered,
     |medium| {
         let stub = Stub::start().await;

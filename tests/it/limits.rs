@@ -1,5 +1,5 @@
 //! Limits on numbers, decided where no race can pass them: inside the append.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn posts(
         .collect()
 }
 
-on_both!(
+on_sqlite!(
     of_parallel_creates_of_one_submodule_one_wins_and_the_others_are_told,
     |medium| {
         let stub = Stub::start().await;
@@ -101,7 +101,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     the_limit_of_submodules_holds_when_they_are_created_at_the_same_time,
     |medium| {
         let stub = Stub::start().await;
@@ -129,7 +129,7 @@ on_both!(
 );
 
 // Who asks for an end again, or at another server, finds it ended: its parent hears of it once, and has one subthread less.
-on_both!(
+on_sqlite!(
     a_thread_that_is_ended_from_many_sides_at_once_ends_once,
     |medium| {
         let stub = Stub::start().await;
@@ -165,7 +165,7 @@ on_both!(
 );
 
 // What is made below a thread while that ends is refused, or ends with it: nothing lives on that nobody would end.
-on_both!(
+on_sqlite!(
     nothing_lives_on_below_a_thread_that_was_ended_meanwhile,
     |medium| {
         let stub = Stub::start().await;
@@ -193,7 +193,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     the_limit_of_subthreads_holds_when_they_are_created_at_the_same_time,
     |medium| {
         let stub = Stub::start().await;
@@ -214,7 +214,7 @@ on_both!(
     }
 );
 
-on_both!(the_limit_of_contacts_holds_at_creation, |medium| {
+on_sqlite!(the_limit_of_contacts_holds_at_creation, |medium| {
     let stub = Stub::start().await;
     let (app, _) = doors(medium, &stub, "THINKD_BUDGET__CONTACTS", 3).await;
     app.process("helper", json!({})).await;
@@ -246,7 +246,7 @@ on_both!(the_limit_of_contacts_holds_at_creation, |medium| {
 });
 
 // The limit of threads counts those that have not ended, whoever makes them and through whichever server.
-on_both!(
+on_sqlite!(
     the_limit_of_threads_of_a_space_holds_at_every_door,
     |medium| {
         let stub = Stub::start().await;
@@ -344,7 +344,7 @@ fn flood(calls: usize) -> Answer {
 }
 
 // What one answer leaves in the log is bounded by what the turn may do, not by what the model writes.
-on_both!(
+on_sqlite!(
     of_an_answer_with_thousands_of_tool_calls_only_those_the_turn_may_make_are_stored,
     |medium| {
         let stub = Stub::start().await;
@@ -404,7 +404,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     of_a_voices_answer_with_thousands_of_tool_calls_only_those_it_may_make_are_stored,
     |medium| {
         let stub = Stub::start().await;

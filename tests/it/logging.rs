@@ -1,5 +1,5 @@
 //! The log of the program on standard error: the work goes on even where that log fails.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::fs::File;
 use std::io::Write;
@@ -71,15 +71,15 @@ async fn works(medium: Medium, stderr: fn() -> Stdio) {
     envelope::check_turns(&log, "main");
 }
 
-on_both!(d4_57_a_log_on_a_full_disk_harms_nothing, |medium| {
+on_sqlite!(d4_57_a_log_on_a_full_disk_harms_nothing, |medium| {
     works(medium, full_disk).await;
 });
 
-on_both!(d4_57_a_log_whose_reader_is_gone_harms_nothing, |medium| {
+on_sqlite!(d4_57_a_log_whose_reader_is_gone_harms_nothing, |medium| {
     works(medium, closed_pipe).await;
 });
 
-on_both!(d4_57_a_log_that_nobody_reads_harms_nothing, |medium| {
+on_sqlite!(d4_57_a_log_that_nobody_reads_harms_nothing, |medium| {
     works(medium, stuck_pipe).await;
 });
 
@@ -157,7 +157,7 @@ fn said_so(output: &str, words: &str) -> (usize, usize) {
 }
 
 // A full disk under many clients: the log says why once, and how often more, instead of filling what is left.
-on_both!(
+on_sqlite!(
     d4_57_what_fails_for_one_reason_is_a_line_and_a_count,
     |medium| {
         if !can_fail(&medium) {

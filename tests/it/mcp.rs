@@ -1,6 +1,6 @@
 //! Tools of other servers, which speak MCP: offered, called, bounded; and the harm that a hostile
 //! one can do.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ fn arguments(text: &str) -> Value {
     json!({ "text": text })
 }
 
-on_both!(
+on_sqlite!(
     t1_01_a_tool_of_another_server_is_offered_called_and_recorded_as_any_other,
     |medium| {
         let server = ToolServer::start(vec![tool("zeta", "Last."), tool("say", "Say it.")]).await;
@@ -130,7 +130,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_02_a_tool_that_fails_says_so_and_nothing_breaks,
     |medium| {
         let server = ToolServer::start(vec![tool("say", "Say it.")]).await;
@@ -169,7 +169,7 @@ on_both!(
     }
 );
 
-on_both!(t1_01_pictures_are_blobs_and_json_stays_json, |medium| {
+on_sqlite!(t1_01_pictures_are_blobs_and_json_stays_json, |medium| {
     let server = ToolServer::start(vec![tool("draw", "Draw it."), tool("count", "Count.")]).await;
     let picture = json!({ "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png" });
     let script = json!({ "type": "image", "data": "PHNjcmlwdD4=", "mimeType": "text/html" });
@@ -221,7 +221,7 @@ on_both!(t1_01_pictures_are_blobs_and_json_stays_json, |medium| {
     );
 });
 
-on_both!(
+on_sqlite!(
     t1_01_what_is_allowed_denied_and_marked_goes_by_patterns,
     |medium| {
         let tools = ["read", "write", "delete_all"].map(|name| tool(name, "Does it."));
@@ -268,7 +268,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_01_changes_of_the_list_arrive_without_a_restart,
     |medium| {
         let server = ToolServer::start(vec![tool("a", "A.")]).await;

@@ -1,5 +1,5 @@
 //! Images and sounds: stored once, shown to models, served safely.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use base64::Engine;
 use proptest::prelude::{ProptestConfig, any as anything, prop, prop_assert, proptest};
@@ -23,7 +23,7 @@ fn hash(bytes: &[u8]) -> String {
 }
 
 // D4.05
-on_both!(
+on_sqlite!(
     d4_05_words_images_sounds_and_states_are_stored_and_returned_as_what_they_are,
     |medium| {
         let stub = Stub::start().await;
@@ -82,7 +82,7 @@ on_both!(
     }
 );
 
-on_both!(a_blob_uploaded_before_can_be_named_in_a_message, |medium| {
+on_sqlite!(a_blob_uploaded_before_can_be_named_in_a_message, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let data = bytes(PNG);
@@ -120,7 +120,7 @@ on_both!(a_blob_uploaded_before_can_be_named_in_a_message, |medium| {
         .expect_problem(404, "not-found");
 });
 
-on_both!(
+on_sqlite!(
     media_that_are_none_are_refused_and_nothing_is_stored,
     |medium| {
         let stub = Stub::start().await;
@@ -309,7 +309,7 @@ fn hides(width: u32, height: u32) -> Vec<(&'static str, Vec<u8>)> {
 }
 
 // What a few bytes claim, a reader may have to make room for.
-on_both!(
+on_sqlite!(
     an_image_that_claims_to_be_too_large_is_refused_at_every_door,
     |medium| {
         let stub = Stub::start().await;
@@ -352,7 +352,7 @@ on_both!(
 );
 
 // An image that does not say how large it is may be of any size.
-on_both!(
+on_sqlite!(
     an_image_that_does_not_say_how_large_it_is_is_refused_at_every_door,
     |medium| {
         let stub = Stub::start().await;
@@ -429,7 +429,7 @@ proptest! {
 }
 
 // A blob is to be saved, not opened in the server's own name.
-on_both!(a_blob_is_served_as_a_file_to_be_saved, |medium| {
+on_sqlite!(a_blob_is_served_as_a_file_to_be_saved, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let (mime, bytes) = claims(2, 2).remove(0);

@@ -1,7 +1,7 @@
 //! Missions: a wish becomes tasks, each is done by its best route first, each answer is checked,
 //! and the mission is answered from all of them. The model is scripted; without a rule a task is
 //! one rubric and one route, its answer is `did <name>`, and every answer passes.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -200,7 +200,7 @@ async fn rebuilt(mut app: App) {
 }
 
 // D1.08, D1.11, D1.27, D1.28, D1.36, D1.38, D1.39, T1.15, T1.45: the whole way, over the socket.
-on_both!(
+on_sqlite!(
     d1_27_a_mission_is_decomposed_done_checked_and_answered,
     |medium| {
         let stub = Stub::start().await;
@@ -347,7 +347,7 @@ on_both!(
 );
 
 // D1.77: side by side, each with its own thoughts, and no more than the width.
-on_both!(d1_77_tasks_run_side_by_side_up_to_the_width, |medium| {
+on_sqlite!(d1_77_tasks_run_side_by_side_up_to_the_width, |medium| {
     let stub = Stub::start().await;
     let gate = Gate::new();
     stub.on(
@@ -390,7 +390,7 @@ on_both!(d1_77_tasks_run_side_by_side_up_to_the_width, |medium| {
 });
 
 // D1.25, D1.26, T1.46: a thought is found by its name.
-on_both!(d1_25_a_thought_is_found_by_its_name, |medium| {
+on_sqlite!(d1_25_a_thought_is_found_by_its_name, |medium| {
     let stub = Stub::start().await;
     stub.on(node("consider"), considered(&[("sideways", 0.5)]));
     otherwise(&stub);
@@ -410,7 +410,7 @@ on_both!(d1_25_a_thought_is_found_by_its_name, |medium| {
     );
 });
 
-on_both!(a_mission_takes_only_what_a_mission_has, |medium| {
+on_sqlite!(a_mission_takes_only_what_a_mission_has, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     for (body, slug) in [
@@ -461,7 +461,7 @@ on_both!(a_mission_takes_only_what_a_mission_has, |medium| {
     assert_eq!(stub.count(of_missions), 0);
 });
 
-on_both!(
+on_sqlite!(
     a_mission_takes_no_messages_and_has_no_subthreads_but_its_tasks,
     |medium| {
         let stub = Stub::start().await;

@@ -1,6 +1,6 @@
 //! Descriptions of tools for a model: little, the same bytes every time, and more where it asks for
 //! more.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ async fn the_tools_of_a_conversation_and_of_a_process_take_six_kilobytes_and_non
 }
 
 // Who asks for more tools has them from the next call on, for good: behind the others, which stay as they are, byte for byte.
-on_both!(
+on_sqlite!(
     a_tool_that_was_opened_stands_last_and_stays_open_over_turns_restarts_and_rebuilds,
     |medium| {
         let stub = Stub::start().await;
@@ -198,7 +198,7 @@ on_both!(
 );
 
 // A model that knows a tool by name may call it unasked: it works, and is open from then on, also where the call was wrong.
-on_both!(
+on_sqlite!(
     a_tool_that_is_called_unopened_works_and_is_open_from_then_on,
     |medium| {
         let stub = Stub::start().await;
@@ -260,7 +260,7 @@ on_both!(
 );
 
 // Names that mean nothing are named, with those that there are; the others are opened all the same.
-on_both!(
+on_sqlite!(
     names_of_tools_that_are_not_there_are_refused_with_those_that_are,
     |medium| {
         let stub = Stub::start().await;

@@ -1,5 +1,5 @@
 //! The tools of a request as providers take them: their schemas, their number, and those that a provider refuses. Every
-//! `on_both!` is two `#[tokio::test]`s, one a database.
+//! `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ fn lists_of_types(tools: &Value) -> Vec<String> {
 }
 
 // An array without items mutes nobody: it gets some.
-on_both!(
+on_sqlite!(
     a_schema_that_a_provider_refuses_is_sent_in_a_form_that_it_takes,
     |medium| {
         let bare = json!({ "type": "object", "properties": { "a": { "type": "array" } } });
@@ -97,7 +97,7 @@ on_both!(
 );
 
 // A provider that takes fewer tools than others: the rest can be opened, and is in the place of nothing that is needed.
-on_both!(
+on_sqlite!(
     tools_that_are_too_many_for_a_provider_are_behind_more_tools,
     |medium| {
         const MOST: usize = 8;
@@ -167,7 +167,7 @@ async fn no_type_is_a_list_under_any_setting() {
 }
 
 // A member that may be null comes back absent, one that is optional comes back as null: the tool gets what its schema says.
-on_both!(
+on_sqlite!(
     null_and_absent_reach_a_tool_as_its_schema_has_them,
     |medium| {
         let schema = json!({
@@ -193,7 +193,7 @@ on_both!(
 );
 
 // A refusal costs the tool that it names, once, and nobody else anything.
-on_both!(
+on_sqlite!(
     a_refusal_that_names_a_tool_costs_that_tool_alone,
     |medium| {
         let server = ToolServer::start(vec![plain("bad"), plain("good")]).await;
@@ -313,7 +313,7 @@ async fn a_refusal_that_no_tool_cures_costs_none() {
 }
 
 // More tools than a request may have: the rest is to be opened, said by `GET /tools`.
-on_both!(
+on_sqlite!(
     a_request_has_at_most_128_tools_and_the_others_can_be_opened,
     |medium| {
         let many = (0..150).map(|at| plain(&format!("t{at:03}"))).collect();

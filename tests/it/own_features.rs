@@ -159,7 +159,7 @@ async fn add(app: &App, says: &str) {
     assert_eq!(added.status, 201, "{}", added.text);
 }
 
-on_both!(
+on_sqlite!(
     a_feature_brings_events_a_table_addresses_a_tool_a_command_and_a_metric,
     |medium| {
         let stub = Stub::start().await;
@@ -199,7 +199,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_server_without_the_feature_keeps_its_events_and_one_with_it_has_its_rows_again,
     |medium| {
         let stub = Stub::start().await;
@@ -219,7 +219,7 @@ on_both!(
     }
 );
 
-on_both!(a_restored_log_fills_the_table_of_a_feature, |medium| {
+on_sqlite!(a_restored_log_fills_the_table_of_a_feature, |medium| {
     let stub = Stub::start().await;
     let mut app = setup(medium, &stub).start().await;
     add(&app, "water the plants").await;
@@ -318,7 +318,7 @@ async fn a_secret_of_a_feature_is_never_shown() {
     assert!(plain.contains("colour = \"blue\""), "{plain}");
 }
 
-on_both!(a_table_of_a_feature_may_have_nothing_but_a_key, |medium| {
+on_sqlite!(a_table_of_a_feature_may_have_nothing_but_a_key, |medium| {
     let stub = Stub::start().await;
     let mut app = setup(medium, &stub).start().await;
     for id in ["sun", "sun", "moon"] {
@@ -396,7 +396,7 @@ fn tables_of_features_have_names_numbers_and_keys_of_their_own() {
     }
 }
 
-on_both!(
+on_sqlite!(
     a_newer_database_is_refused_by_a_program_with_features_too,
     |medium| {
         let stub = Stub::start().await;

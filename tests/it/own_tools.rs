@@ -1,6 +1,6 @@
 //! Tools of one's own, as any user of thinkd as a library adds them, and tools that come and go
 //! while the server runs. The server is this test binary, started once more.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -138,7 +138,7 @@ fn the_page_on_adding_a_tool_shows_the_example_that_is_run_here() {
     );
 }
 
-on_both!(
+on_sqlite!(
     a_tool_of_ones_own_is_offered_run_and_recorded_as_any_other,
     |medium| {
         let stub = Stub::start().await;
@@ -195,7 +195,7 @@ on_both!(
 );
 
 // The list of tools begins with the same bytes whatever is connected, and ends with what is, in an order of its own.
-on_both!(
+on_sqlite!(
     tools_come_and_go_between_decisions_and_one_that_is_gone_fails_its_call,
     |medium| {
         let stub = Stub::start().await;
@@ -262,7 +262,7 @@ on_both!(
 );
 
 // A call that was begun may have happened, also where its tool is not there any more to be asked what it does.
-on_both!(
+on_sqlite!(
     a_call_that_a_crash_cut_off_is_not_forgotten_with_its_tool,
     |medium| {
         let stub = Stub::start().await;
@@ -302,7 +302,7 @@ on_both!(
 );
 
 // The limit is checked where nobody overtakes: what a turn makes and what is made over HTTP meanwhile are counted together.
-on_both!(
+on_sqlite!(
     the_limit_of_subthreads_holds_for_a_turn_that_http_overtakes,
     |medium| {
         let stub = Stub::start().await;

@@ -1,4 +1,4 @@
-//! Pipelines in the server: started over HTTP, every node an event, taken up where they were. Every `on_both!` is two
+//! Pipelines in the server: started over HTTP, every node an event, taken up where they were. Every `on_sqlite!` is two
 //! `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeSet;
@@ -103,7 +103,7 @@ fn steps(events: &[Value]) -> Vec<String> {
     events.iter().map(line).collect()
 }
 
-on_both!(
+on_sqlite!(
     d2_02_a_pipeline_is_run_over_http_and_its_result_fetched,
     |medium| {
         let stub = Stub::start().await;
@@ -232,7 +232,7 @@ async fn d2_02_pipelines_are_listed_with_what_they_do_and_take() {
     assert_eq!(paged, all);
 }
 
-on_both!(
+on_sqlite!(
     d2_60_a_run_leaves_its_events_in_a_thread_that_can_be_followed,
     |medium| {
         let stub = stub().await;
@@ -296,7 +296,7 @@ fn needs(events: &[Value]) -> BTreeSet<String> {
         .collect()
 }
 
-on_both!(
+on_sqlite!(
     d2_60_a_node_says_whose_values_flow_into_it_after_a_crash_too,
     |medium| {
         let stub = Stub::start().await;
@@ -371,7 +371,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d2_56_runs_of_one_pipeline_at_the_same_time_are_independent,
     |medium| {
         let stub = stub().await;
@@ -403,7 +403,7 @@ async fn d2_03_d2_60_nodes_that_are_only_built_leave_nothing() {
     assert_eq!(events_of(&app, &read).await.len(), 4, "what is read does");
 }
 
-on_both!(d2_60_what_fails_says_so_and_where, |medium| {
+on_sqlite!(d2_60_what_fails_says_so_and_where, |medium| {
     let stub = stub().await;
     let app = own::setup(medium, &stub).start().await;
     for (oddity, status, nodes, says) in [
@@ -470,7 +470,7 @@ on_both!(d2_60_what_fails_says_so_and_where, |medium| {
     envelope::check_log(&app.log().await);
 });
 
-on_both!(a_run_is_cancelled_down_to_the_connection, |medium| {
+on_sqlite!(a_run_is_cancelled_down_to_the_connection, |medium| {
     let stub = Stub::start().await;
     stub.on(counting, text("never").never());
     let app = own::setup(medium, &stub).start().await;
@@ -534,7 +534,7 @@ on_both!(a_run_is_cancelled_down_to_the_connection, |medium| {
     envelope::check_log(&log);
 });
 
-on_both!(runs_are_listed_the_newest_first_and_paged, |medium| {
+on_sqlite!(runs_are_listed_the_newest_first_and_paged, |medium| {
     let stub = stub().await;
     let app = own::setup(medium, &stub).start().await;
     assert_eq!(
@@ -600,7 +600,7 @@ on_both!(runs_are_listed_the_newest_first_and_paged, |medium| {
         .expect_problem(400, "invalid-id");
 });
 
-on_both!(the_same_run_id_with_another_input_is_a_conflict, |medium| {
+on_sqlite!(the_same_run_id_with_another_input_is_a_conflict, |medium| {
     let stub = stub().await;
     let app = own::setup(medium, &stub).start().await;
     let id = thinkd::words::id::fresh().to_string();
@@ -738,7 +738,7 @@ async fn d2_02_what_cannot_be_run_is_refused_by_name() {
         .expect_problem(422, "unprocessable");
 }
 
-on_both!(
+on_sqlite!(
     a_run_that_is_started_twice_under_one_id_is_one_run,
     |medium| {
         let stub = stub().await;

@@ -1,5 +1,5 @@
 //! Plain words of a conversation's decision: they are its answer, unless `turn.plain_text` says otherwise.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn thinking(log: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-on_both!(plain_words_are_the_reply, |medium| {
+on_sqlite!(plain_words_are_the_reply, |medium| {
     let stub = Stub::start().await;
     stub.script(decision, [text("\n Good day. — 🌱\nHow are you? \n")]);
     let app = App::start(medium, &stub).await;
@@ -54,7 +54,7 @@ on_both!(plain_words_are_the_reply, |medium| {
     envelope::check_turns(&log, "main");
 });
 
-on_both!(
+on_sqlite!(
     words_after_a_reply_and_beside_calls_stay_thinking,
     |medium| {
         let stub = Stub::start().await;
@@ -211,7 +211,7 @@ fn deltas(socket: &Socket) -> Vec<&Value> {
 }
 
 // Words are shown while they arrive only if it is known of the model that its words are its answer.
-on_both!(
+on_sqlite!(
     words_are_streamed_once_a_model_is_known_to_answer_so,
     |medium| {
         let stub = Stub::start().await;
@@ -253,7 +253,7 @@ on_both!(
 
 // Thinking is shown to nobody. A model that was known to answer in words, and then thinks aloud, takes back what it showed, is
 // believed no more, and nothing of it is stored as a reply.
-on_both!(what_turns_out_to_be_thinking_is_never_an_answer, |medium| {
+on_sqlite!(what_turns_out_to_be_thinking_is_never_an_answer, |medium| {
     let stub = Stub::start().await;
     let look = || call("state_get", json!({ "key": "x" })).saying("SECRET THOUGHT, long enough.");
     stub.script(decision, [look(), text("An answer."), text("One more.")]);
@@ -306,7 +306,7 @@ async fn a_call_that_arrives_as_text_is_not_shown() {
     assert_eq!(replies[2..], ["hi"; FORMS.len()]);
 }
 
-on_both!(tool_calls_that_are_written_as_text_are_made, |medium| {
+on_sqlite!(tool_calls_that_are_written_as_text_are_made, |medium| {
     let stub = Stub::start().await;
     let look =
         "<tool_call>\n{\"name\": \"state_get\", \"arguments\": {\"key\": \"x\"}}\n</tool_call>";
@@ -408,7 +408,7 @@ async fn written_calls_draw_on_the_budget_of_calls() {
 }
 
 // A turn that only looks things up is asked for its reply in the last round.
-on_both!(the_last_round_is_for_the_reply, |medium| {
+on_sqlite!(the_last_round_is_for_the_reply, |medium| {
     let stub = Stub::start().await;
     stub.on(
         |request| request.is_decision() && request.tools() != ["reply"],
@@ -423,7 +423,7 @@ on_both!(the_last_round_is_for_the_reply, |medium| {
 });
 
 // Arguments that are no JSON, of a reply whose text is beyond doubt; and one that is not, which is shown as far as it came.
-on_both!(
+on_sqlite!(
     a_reply_whose_arguments_are_broken_is_read_as_far_as_it_is_certain,
     |medium| {
         let stub = Stub::start().await;
@@ -514,7 +514,7 @@ async fn words_that_a_limit_of_tokens_cut_are_a_reply_that_is_cut_off() {
     envelope::check_log(&app.log().await);
 }
 
-on_both!(
+on_sqlite!(
     a_turn_that_a_thought_began_does_not_repeat_the_reply_before_it,
     |medium| {
         let stub = Stub::start().await;

@@ -1,6 +1,6 @@
 //! Threads as processes: they think by themselves, wait, send, end. The promises about mailboxes
 //! stand here, too.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -103,7 +103,7 @@ pub async fn rows_are_what_the_log_says(app: &mut App) {
 }
 
 // D0.01 D0.05 D0.06 D0.07 T0.01: a process goes on by itself until it ends; then its address takes nothing more.
-on_both!(
+on_sqlite!(
     t0_01_a_process_thinks_step_by_step_until_it_ends,
     |medium| {
         let stub = Stub::start().await;
@@ -162,7 +162,7 @@ on_both!(
 );
 
 // D0.08 T0.02: while it waits no model is asked; the first message starts the next step.
-on_both!(
+on_sqlite!(
     t0_02_a_process_that_waits_sleeps_until_a_message_comes,
     |medium| {
         let stub = Stub::start().await;
@@ -200,7 +200,7 @@ on_both!(
 );
 
 // D0.02 D0.04 D0.15 D0.23 T0.13 T0.14: sends are delivered once each, in order, with the end of the step; who is not reached is told.
-on_both!(
+on_sqlite!(
     t0_13_messages_reach_whom_they_can_and_the_rest_is_reported,
     |medium| {
         let stub = Stub::start().await;
@@ -294,7 +294,7 @@ on_both!(
 );
 
 // D0.14 T0.07: waiting for one thread, everything else queues; its message wakes, and all are in the next batch, in order.
-on_both!(
+on_sqlite!(
     t0_07_a_wait_for_one_thread_lets_the_others_queue,
     |medium| {
         let stub = Stub::start().await;
@@ -378,7 +378,7 @@ on_both!(
 );
 
 // D3.10 D3.11 D3.12 D3.17 D3.22 D3.41 T3.05: a subthread is confirmed at once, works, and tells its parent how it ended.
-on_both!(
+on_sqlite!(
     t3_05_a_subthread_is_confirmed_and_its_end_reaches_the_parent,
     |medium| {
         let stub = Stub::start().await;
@@ -456,7 +456,7 @@ on_both!(
 );
 
 // D3.21: a timer answers at once, and fires once when it is due, also when the server was away.
-on_both!(d3_21_a_timer_fires_once_when_it_is_due, |medium| {
+on_sqlite!(d3_21_a_timer_fires_once_when_it_is_due, |medium| {
     let stub = Stub::start().await;
     let asleep = || call("wait", json!({ "from": null, "timeout_s": null }));
     stub.script(
@@ -503,7 +503,7 @@ on_both!(d3_21_a_timer_fires_once_when_it_is_due, |medium| {
 });
 
 // D3.20 T3.16: only what is kept is shown from then on; the log has all.
-on_both!(t3_16_clearing_keeps_the_newest, |medium| {
+on_sqlite!(t3_16_clearing_keeps_the_newest, |medium| {
     let stub = Stub::start().await;
     let asleep = || call("wait", json!({ "from": null, "timeout_s": null }));
     stub.script(at("p"), (0..10).map(|_| asleep()));
@@ -557,7 +557,7 @@ on_both!(t3_16_clearing_keeps_the_newest, |medium| {
 });
 
 // D3.23 D3.25 D3.26 T3.18 T3.19: a plan is what was last said; clients see it change.
-on_both!(t3_18_the_plan_of_a_thread_is_the_last_one, |medium| {
+on_sqlite!(t3_18_the_plan_of_a_thread_is_the_last_one, |medium| {
     let stub = Stub::start().await;
     let plan = |done: [bool; 2]| {
         let steps =
@@ -599,7 +599,7 @@ on_both!(t3_18_the_plan_of_a_thread_is_the_last_one, |medium| {
 });
 
 // D0.35 D0.36 D0.37 D0.38 D0.39 T0.05: whatever comes while it thinks waits, in order, for the next step.
-on_both!(
+on_sqlite!(
     t0_05_a_hundred_messages_during_one_call_are_one_batch,
     |medium| {
         let stub = Stub::start().await;
@@ -650,7 +650,7 @@ on_both!(
 );
 
 // The built-in model is a process, too: it says what it is and waits, whichever way it is asked.
-on_both!(the_offline_model_answers_and_waits_as_a_process, |medium| {
+on_sqlite!(the_offline_model_answers_and_waits_as_a_process, |medium| {
     let app = Setup::offline(medium).start().await;
     let mut socket = app.socket().await;
     for (label, settings) in [

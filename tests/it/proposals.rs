@@ -1,6 +1,6 @@
 //! Proposals of a mind to have other submodules: the text for a person, the effect of the person's
 //! verdict, and the state without one.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 use thinkd::event::condition::Condition;
@@ -105,7 +105,7 @@ fn reason(result: &Value) -> &str {
 }
 
 // T4.53: it waits, and is no voice yet; a person approves; it is one from the next turn on; and the log says who approved.
-on_both!(
+on_sqlite!(
     t4_53_a_proposed_voice_speaks_from_the_turn_after_its_approval_on,
     |medium| {
         let stub = Stub::start().await;
@@ -166,7 +166,7 @@ on_both!(
 );
 
 // SECURITY: nobody approves orders that nobody sees.
-on_both!(
+on_sqlite!(
     a_proposed_prompt_with_characters_that_nobody_sees_is_refused,
     |medium| {
         let stub = Stub::start().await;
@@ -186,7 +186,7 @@ on_both!(
 );
 
 // D4.29: nothing changes, and both what was proposed and what was said of it are in the log.
-on_both!(
+on_sqlite!(
     d4_29_a_rejected_proposal_leaves_everything_as_it_was,
     |medium| {
         let stub = Stub::start().await;
@@ -239,7 +239,7 @@ on_both!(
 );
 
 // T4.54
-on_both!(t4_54_a_proposal_is_settled_once, |medium| {
+on_sqlite!(t4_54_a_proposal_is_settled_once, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub).start().await;
     let owl = propose(&app, &stub, whole("owl", "Doubt it.")).await;
@@ -269,7 +269,7 @@ on_both!(t4_54_a_proposal_is_settled_once, |medium| {
 });
 
 // T4.68: proposed as a diff, shown as a diff, and applied.
-on_both!(t4_68_a_diff_that_is_approved_changes_the_prompt, |medium| {
+on_sqlite!(t4_68_a_diff_that_is_approved_changes_the_prompt, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub).start().await;
     let prompt = "You are the voice owl.\nDoubt it.\nBe brief.";
@@ -306,7 +306,7 @@ on_both!(t4_68_a_diff_that_is_approved_changes_the_prompt, |medium| {
 });
 
 // T4.68: applied (failed) with the reason, and the prompt is unchanged.
-on_both!(
+on_sqlite!(
     t4_68_a_diff_that_does_not_fit_any_more_changes_nothing_and_says_why,
     |medium| {
         let stub = Stub::start().await;
@@ -356,7 +356,7 @@ on_both!(
 );
 
 // Who approves is shown a change from one prompt to another. If the first is not there any more, that is not what was approved.
-on_both!(
+on_sqlite!(
     what_was_changed_since_it_was_proposed_is_not_overruled,
     |medium| {
         let stub = Stub::start().await;
@@ -393,7 +393,7 @@ on_both!(
     }
 );
 
-on_both!(a_removal_that_is_approved_silences_the_voice, |medium| {
+on_sqlite!(a_removal_that_is_approved_silences_the_voice, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub)
         .voices(&["cat", "owl"])
@@ -426,7 +426,7 @@ on_both!(a_removal_that_is_approved_silences_the_voice, |medium| {
 });
 
 // T4.54: what runs is what the person wrote; what was proposed stays in the log beside it.
-on_both!(
+on_sqlite!(
     a_person_can_approve_another_prompt_than_the_proposed_one,
     |medium| {
         let stub = Stub::start().await;
@@ -473,7 +473,7 @@ on_both!(
     }
 );
 
-on_both!(a_voice_cannot_propose, |medium| {
+on_sqlite!(a_voice_cannot_propose, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub)
         .voices(&["owl"])
@@ -507,7 +507,7 @@ on_both!(a_voice_cannot_propose, |medium| {
 });
 
 // What could not be applied anyway is refused at once: no person is asked about it, and the model reads why.
-on_both!(
+on_sqlite!(
     a_proposal_that_cannot_be_is_not_put_before_a_person,
     |medium| {
         let stub = Stub::start().await;
@@ -590,7 +590,7 @@ on_both!(
 );
 
 // Room that was there when it was proposed may be taken by what was approved before.
-on_both!(
+on_sqlite!(
     approved_proposals_keep_within_the_limit_of_submodules,
     |medium| {
         let stub = Stub::start().await;

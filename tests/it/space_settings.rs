@@ -1,6 +1,6 @@
 //! The settings of a space: read, changed by an event each, never lost to a change by another
 //! client.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ async fn rebuild_finds_nothing_to_mend(app: &mut App) {
     );
 }
 
-on_both!(a_setting_is_an_event_and_lasts, |medium| {
+on_sqlite!(a_setting_is_an_event_and_lasts, |medium| {
     let stub = Stub::start().await;
     let mut app = App::start(medium, &stub).await;
     let all = |away: bool| json!({ "user_away": away, "mission": "", "reflection_s": null, "time_zone": "UTC" });
@@ -89,7 +89,7 @@ on_both!(a_setting_is_an_event_and_lasts, |medium| {
     assert_eq!(settings(&app).await, back);
 });
 
-on_both!(of_those_who_change_what_they_know_one_wins, |medium| {
+on_sqlite!(of_those_who_change_what_they_know_one_wins, |medium| {
     let stub = Stub::start().await;
     let mut app = App::start(medium, &stub).await;
     let mut seq = json!(0);
@@ -135,7 +135,7 @@ on_both!(of_those_who_change_what_they_know_one_wins, |medium| {
     rebuild_finds_nothing_to_mend(&mut app).await;
 });
 
-on_both!(
+on_sqlite!(
     mistakes_in_settings_are_named_together_and_change_nothing,
     |medium| {
         let stub = Stub::start().await;
@@ -201,7 +201,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     settings_are_of_a_space_and_changed_by_its_operators,
     |medium| {
         let stub = Stub::start().await;

@@ -1,5 +1,5 @@
 //! The internal state: notes that modules keep for themselves, with tools alone; readable, searchable, projected from events.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ async fn search(app: &App, stub: &Stub, query: &str, limit: Value) -> String {
 }
 
 // D4.41 D4.42 D4.44 T4.57: set, get, get missing, overwrite.
-on_both!(
+on_sqlite!(
     t4_57_d4_41_d4_44_a_note_is_written_read_overwritten_and_deleted,
     |medium| {
         let stub = Stub::start().await;
@@ -113,7 +113,7 @@ on_both!(
 );
 
 // D4.40 T4.57: by words of the content, of the key and of related keys, ranked, in any word order.
-on_both!(d4_40_t4_57_notes_are_found_by_words_best_first, |medium| {
+on_sqlite!(d4_40_t4_57_notes_are_found_by_words_best_first, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let many = |word: &str| (0..3).fold(String::new(), |text, _| text + word + " ");
@@ -217,7 +217,7 @@ on_both!(d4_40_t4_57_notes_are_found_by_words_best_first, |medium| {
 });
 
 // T4.57: limit 0 is refused or empty, 1,000 is capped at 50.
-on_both!(t4_57_the_number_of_hits_is_limited, |medium| {
+on_sqlite!(t4_57_the_number_of_hits_is_limited, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let note = |n: i32| json!({ "key": format!("note-{n}"), "content": "the same words", "related_keys": [] });
@@ -244,7 +244,7 @@ on_both!(t4_57_the_number_of_hits_is_limited, |medium| {
 });
 
 // D4.43: the module decides.
-on_both!(d4_43_nothing_is_kept_unless_a_tool_call_asks, |medium| {
+on_sqlite!(d4_43_nothing_is_kept_unless_a_tool_call_asks, |medium| {
     let stub = Stub::start().await;
     stub.on(voice("a"), text("Remember: the user is called Ada."));
     let app = Setup::new(medium, &stub).voices(&["a"]).start().await;

@@ -262,7 +262,7 @@ fn is_the_log(request: &Request, log: &[Value]) {
     assert!(!view.chars().any(|c| c != '\n' && is_hidden(c)), "{view:?}");
 }
 
-on_both!(
+on_sqlite!(
     a_tools_name_that_is_none_is_stored_as_a_fixed_word_and_forges_nothing,
     |medium| {
         let stub = Stub::start().await;
@@ -314,7 +314,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_users_name_with_a_break_is_quoted_and_not_refused,
     |medium| {
         let stub = Stub::start().await;
@@ -365,7 +365,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_prompt_and_a_note_of_another_thread_forge_no_entry,
     |medium| {
         let stub = Stub::start().await;

@@ -1,5 +1,5 @@
 //! Thinking in sub-steps: one prompt for each thing that is still to be decided, and the state of the step in the log.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn states(log: &[Value], thread: &str) -> Vec<Value> {
 }
 
 // D0.18 D0.19 D0.20 D0.21 D0.22 D0.26 D0.27 D0.28 D0.30 D0.32 D0.33 D0.34 T0.19.
-on_both!(
+on_sqlite!(
     d0_22_a_step_is_complete_when_every_field_is_filled,
     |medium| {
         let stub = Stub::start().await;
@@ -151,7 +151,7 @@ on_both!(
 );
 
 // D0.29 D0.31 T0.19 T0.20: an error leaves the state as it was and is in the next prompt; the current operation chooses the prompt.
-on_both!(d0_29_an_error_changes_nothing_and_is_shown, |medium| {
+on_sqlite!(d0_29_an_error_changes_nothing_and_is_shown, |medium| {
     let stub = Stub::start().await;
     stub.script(
         at("p"),
@@ -207,7 +207,7 @@ on_both!(d0_29_an_error_changes_nothing_and_is_shown, |medium| {
 });
 
 // D0.25 T0.17: with immediate commit a contact added in one sub-step is a recipient in the next.
-on_both!(
+on_sqlite!(
     d0_25_with_immediate_commit_a_sub_step_sees_what_the_one_before_did,
     |medium| {
         let stub = Stub::start().await;
@@ -261,7 +261,7 @@ on_both!(
 );
 
 // D3.27: a step that a crash cuts off goes on where it was, with the same state.
-on_both!(a_step_goes_on_after_a_crash, |medium| {
+on_sqlite!(a_step_goes_on_after_a_crash, |medium| {
     let stub = Stub::start().await;
     let gate = Gate::new();
     stub.script(
@@ -295,7 +295,7 @@ on_both!(a_step_goes_on_after_a_crash, |medium| {
 });
 
 // D0.18 D0.32: a step has as many answers as its budget of calls allows, one message each if it likes.
-on_both!(
+on_sqlite!(
     d0_32_a_step_has_as_many_answers_as_its_budget_of_calls,
     |medium| {
         let stub = Stub::start().await;

@@ -1,7 +1,7 @@
 //! Events that leave the view of a conversation's decision are summed up in the background (D4.59):
 //! summaries stand for the events, which stay. The model of these tests sums up by naming the
 //! positions that it was shown, so that a request tells the events that each part stands for.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -148,7 +148,7 @@ async fn rebuild_finds_nothing_to_mend(app: &mut App) {
     );
 }
 
-on_both!(
+on_sqlite!(
     d4_59_summaries_stand_for_what_left_the_view_and_the_events_stay,
     |medium| {
         let stub = summarist().await;
@@ -234,7 +234,7 @@ on_both!(
     }
 );
 
-on_both!(summaries_change_only_when_a_block_leaves, |medium| {
+on_sqlite!(summaries_change_only_when_a_block_leaves, |medium| {
     let stub = summarist().await;
     let app = sums_up(medium, &stub).start().await;
     for turn in 1..=80 {
@@ -262,7 +262,7 @@ on_both!(summaries_change_only_when_a_block_leaves, |medium| {
     }
 });
 
-on_both!(without_the_setting_nothing_is_summed_up, |medium| {
+on_sqlite!(without_the_setting_nothing_is_summed_up, |medium| {
     let stub = summarist().await;
     let app = sums_up(medium, &stub)
         .env("THINKD_HISTORY__SUMMARIES", false)
@@ -283,7 +283,7 @@ on_both!(without_the_setting_nothing_is_summed_up, |medium| {
     );
 });
 
-on_both!(what_was_cleared_away_is_in_no_summary_either, |medium| {
+on_sqlite!(what_was_cleared_away_is_in_no_summary_either, |medium| {
     let stub = summarist().await;
     let app = sums_up(medium, &stub).start().await;
     talk(&app, 0..40).await;

@@ -148,9 +148,12 @@ pub fn story(events: &[Value]) -> String {
 }
 
 /// Two tests, one a database: `on_both!(d4_37_what_is_promised, |medium| { …async code with `medium: Medium`… });`
-/// makes `d4_37_what_is_promised::sqlite` and `…::postgres`.
+/// makes `d4_37_what_is_promised::sqlite` and `…::postgres`. For the store, turns, crashes, forks and requests.
 macro_rules! on_both {
     ($name:ident, |$medium:ident| $body:block) => {
+        $crate::support::on_both!([], $name, |$medium| $body);
+    };
+    ([$(#[$by_night:meta])?], $name:ident, |$medium:ident| $body:block) => {
         mod $name {
             #[allow(unused_imports, reason = "whatever the file uses")]
             use super::*;
@@ -163,6 +166,7 @@ macro_rules! on_both {
             }
 
             #[tokio::test]
+            $(#[$by_night])?
             async fn postgres() {
                 if let Some(medium) = $crate::support::Medium::migrated().await {
                     run(medium).await;
@@ -172,3 +176,11 @@ macro_rules! on_both {
     };
 }
 pub(crate) use on_both;
+
+/// The same two tests of logic that asks little of a store; the one on Postgres runs by `.ci/run --all` alone.
+macro_rules! on_sqlite {
+    ($name:ident, |$medium:ident| $body:block) => {
+        $crate::support::on_both!([#[ignore = "by .ci/run --all"]], $name, |$medium| $body);
+    };
+}
+pub(crate) use on_sqlite;

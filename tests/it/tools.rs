@@ -1,5 +1,5 @@
 //! Tool calls: each an action and a result in the log; every way of getting one wrong is told to the caller.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::*;
 
 // `[tools] conversation`: a decision is offered these and no others, and cannot call others either.
-on_both!(a_conversation_has_the_tools_that_are_configured, |medium| {
+on_sqlite!(a_conversation_has_the_tools_that_are_configured, |medium| {
     let stub = Stub::start().await;
     stub.script(
         decision,
@@ -50,7 +50,7 @@ on_both!(a_conversation_has_the_tools_that_are_configured, |medium| {
 });
 
 // T4.48 D4.10 D4.49 D4.57: four ways to go wrong, four results, all shown to the next decision.
-on_both!(
+on_sqlite!(
     t4_48_every_failed_call_has_a_result_of_its_own_that_the_decision_reads,
     |medium| {
         let stub = Stub::start().await;
@@ -155,7 +155,7 @@ on_both!(
 );
 
 // A call is found by its id: two of one thread never have the same, whoever makes them, in whichever turn.
-on_both!(
+on_sqlite!(
     the_id_of_a_call_is_its_own_in_its_thread_and_tells_its_turn,
     |medium| {
         let stub = Stub::start().await;
@@ -227,7 +227,7 @@ on_both!(
 );
 
 // D4.48 D4.49: several calls in one answer run in their order, each with its result.
-on_both!(d4_48_d4_49_calls_of_one_answer_run_in_order, |medium| {
+on_sqlite!(d4_48_d4_49_calls_of_one_answer_run_in_order, |medium| {
     let stub = Stub::start().await;
     let put = |n: i32| json!({ "key": format!("k{n}"), "content": format!("content {n}"), "related_keys": [] });
     let several = call("state_put", put(1))
@@ -290,7 +290,7 @@ on_both!(d4_48_d4_49_calls_of_one_answer_run_in_order, |medium| {
 });
 
 // D4.10: the decision reads the log with a tool.
-on_both!(
+on_sqlite!(
     d4_10_query_events_finds_by_number_time_tags_and_words,
     |medium| {
         let stub = Stub::start().await;
@@ -351,7 +351,7 @@ on_both!(
 );
 
 // Tools are strict: every property required, nothing else allowed, names as the contract says.
-on_both!(tools_are_offered_with_strict_schemas, |medium| {
+on_sqlite!(tools_are_offered_with_strict_schemas, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub).voices(&["a"]).start().await;
     app.tell("hello").await;
@@ -407,7 +407,7 @@ on_both!(tools_are_offered_with_strict_schemas, |medium| {
 });
 
 // T4.52 A result that is too long for an event is kept whole as a blob; the event says so.
-on_both!(
+on_sqlite!(
     t4_52_an_output_beyond_the_limit_is_cut_in_its_event_and_whole_as_a_blob,
     |medium| {
         let stub = Stub::start().await;

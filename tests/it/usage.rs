@@ -1,6 +1,6 @@
 //! Costs and parts of a mind: sums over calls, figures and versions of voices, the pieces of a
 //! prompt view, the descriptions of tools.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn input(payload: &Value) -> &Value {
 }
 
 // Every call is in one sum, whatever the calls are told apart by, and in one step.
-on_both!(usage_adds_up_to_the_records_in_the_log, |medium| {
+on_sqlite!(usage_adds_up_to_the_records_in_the_log, |medium| {
     let stub = Stub::start().await;
     stub.on(voice("broken"), status(400));
     stub.on(decision, reply("so").usage(900, 20, 300));
@@ -126,7 +126,7 @@ on_both!(usage_adds_up_to_the_records_in_the_log, |medium| {
 });
 
 // A voice by what became of it, each turn once, and all that it was, also once it is gone.
-on_both!(a_voice_has_figures_and_versions, |medium| {
+on_sqlite!(a_voice_has_figures_and_versions, |medium| {
     let stub = Stub::start().await;
     stub.on(voice("mute"), text("PASS").usage(50, 5, 0));
     stub.on(voice("broken"), status(400));
@@ -207,7 +207,7 @@ on_both!(a_voice_has_figures_and_versions, |medium| {
 });
 
 // The pieces of a view are those of its request: the texts that are in it, the events that it shows, and together the tokens counted.
-on_both!(a_prompt_view_says_what_it_is_made_of, |medium| {
+on_sqlite!(a_prompt_view_says_what_it_is_made_of, |medium| {
     let stub = Stub::start().await;
     stub.on(decision, reply("so").usage(1000, 20, 300));
     let app = Setup::new(medium, &stub)

@@ -153,7 +153,7 @@ pub async fn all_exact(app: &App) {
 }
 
 // A model of 128k tokens, and people who write long messages: nobody is left without an answer, and nothing of a batch is left out.
-on_both!(twelve_long_messages_leave_no_conversation_mute, |medium| {
+on_sqlite!(twelve_long_messages_leave_no_conversation_mute, |medium| {
     let stub = Stub::start().await;
     let gate = Gate::new();
     stub.script(decision, [reply("first").held(&gate)]);
@@ -205,7 +205,7 @@ on_both!(twelve_long_messages_leave_no_conversation_mute, |medium| {
     all_exact(&app).await;
 });
 
-on_both!(
+on_sqlite!(
     more_messages_than_a_view_usually_holds_are_all_shown_when_they_are_new,
     |medium| {
         let stub = Stub::start().await;
@@ -234,7 +234,7 @@ on_both!(
 );
 
 // A provider that takes less than is configured: asked once more with half, which the log says, for voices and decision.
-on_both!(
+on_sqlite!(
     a_request_refused_for_its_length_is_made_again_with_half,
     |medium| {
         let stub = Stub::start().await;
@@ -303,7 +303,7 @@ on_both!(
 );
 
 // What came back is told once, with the rest of what came back.
-on_both!(
+on_sqlite!(
     a_gathered_result_stands_once_in_its_parents_view,
     |medium| {
         let stub = Stub::start().await;

@@ -1,6 +1,6 @@
 //! Submodules: their definition, the entries that they are shown, the wait for them, and the
 //! outcome of their texts.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ mod follow_up;
 mod removed;
 
 // D4.09 D4.27 D4.30
-on_both!(
+on_sqlite!(
     d4_09_d4_27_a_name_and_a_prompt_make_a_voice_that_speaks_in_the_next_turn,
     |medium| {
         let stub = Stub::start().await;
@@ -48,7 +48,7 @@ on_both!(
 );
 
 // D4.28
-on_both!(
+on_sqlite!(
     d4_28_voices_come_change_and_go_without_a_restart_and_stay_over_one,
     |medium| {
         let stub = Stub::start().await;
@@ -99,7 +99,7 @@ on_both!(
 );
 
 // A mind that nobody has furnished yet begins with the voices that are built in: once.
-on_both!(a_new_space_begins_with_the_default_voices, |medium| {
+on_sqlite!(a_new_space_begins_with_the_default_voices, |medium| {
     let stub = Stub::start().await;
     // An empty variable is as good as none: this is the default.
     let setup = Setup::new(medium, &stub).env("THINKD_RUNTIME__DEFAULT_SUBMODULES", "");
@@ -156,7 +156,7 @@ on_both!(a_new_space_begins_with_the_default_voices, |medium| {
 });
 
 // Whoever tries the README without a model sees that a voice was added, and what for.
-on_both!(
+on_sqlite!(
     without_a_model_any_voice_shows_what_its_prompt_asks_for,
     |medium| {
         let app = Setup::offline(medium).start_bare().await;
@@ -199,7 +199,7 @@ on_both!(
 );
 
 // T4.56
-on_both!(
+on_sqlite!(
     t4_56_a_second_voice_of_a_name_an_empty_prompt_and_odd_names_are_refused,
     |medium| {
         let stub = Stub::start().await;
@@ -243,7 +243,7 @@ on_both!(
 );
 
 // D4.31
-on_both!(d4_31_a_voice_can_query_the_history, |medium| {
+on_sqlite!(d4_31_a_voice_can_query_the_history, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub).voices(&["a"]).start().await;
     app.tell("the password is swordfish").await;
@@ -284,7 +284,7 @@ on_both!(d4_31_a_voice_can_query_the_history, |medium| {
 });
 
 // D4.32 D4.34 D4.42
-on_both!(d4_32_d4_34_a_voice_can_keep_and_look_up_notes, |medium| {
+on_sqlite!(d4_32_d4_34_a_voice_can_keep_and_look_up_notes, |medium| {
     let stub = Stub::start().await;
     let put =
         json!({ "key": "ada", "content": "Ada likes prime numbers", "related_keys": ["people"] });
@@ -322,7 +322,7 @@ on_both!(d4_32_d4_34_a_voice_can_keep_and_look_up_notes, |medium| {
 });
 
 // D4.33: none (T4.34), one, or several.
-on_both!(d4_33_a_voice_may_say_several_things, |medium| {
+on_sqlite!(d4_33_a_voice_may_say_several_things, |medium| {
     let stub = Stub::start().await;
     let look = call("state_get", json!({ "key": "x" })).saying("First thing.");
     stub.script(voice("a"), [look, text("Second thing.")]);
@@ -339,7 +339,7 @@ on_both!(d4_33_a_voice_may_say_several_things, |medium| {
 });
 
 // D4.35
-on_both!(
+on_sqlite!(
     d4_35_what_looks_like_a_score_is_text_and_ranks_nothing,
     |medium| {
         let stub = Stub::start().await;
@@ -384,7 +384,7 @@ fn normal(request: &Request) -> String {
 }
 
 // D4.36
-on_both!(
+on_sqlite!(
     d4_36_removing_one_voice_alters_no_other_voices_request,
     |medium| {
         let stub = Stub::start().await;
@@ -434,7 +434,7 @@ async fn collection(stub: &Stub, nth: usize) -> Duration {
 }
 
 // D4.37 D4.38 D4.53 T4.36: one of three hangs: its deadline and no more.
-on_both!(
+on_sqlite!(
     d4_37_t4_36_a_hanging_voice_costs_its_deadline_and_no_more,
     |medium| {
         let stub = Stub::start().await;
@@ -506,7 +506,7 @@ on_both!(
 );
 
 // D4.37 T4.39: all at once: three calls of 200 ms take about 200 ms.
-on_both!(t4_39_voices_run_at_the_same_time, |medium| {
+on_sqlite!(t4_39_voices_run_at_the_same_time, |medium| {
     let stub = Stub::start().await;
     stub.on(Request::is_comment, text("slowly").after(ms(200)));
     let app = Setup::new(medium, &stub)
@@ -530,7 +530,7 @@ on_both!(t4_39_voices_run_at_the_same_time, |medium| {
 });
 
 // D4.37: and the outputs are appended as they come, in the order in which they come.
-on_both!(d4_37_outputs_are_appended_as_they_come, |medium| {
+on_sqlite!(d4_37_outputs_are_appended_as_they_come, |medium| {
     let stub = Stub::start().await;
     let (slow, slower) = (Gate::new(), Gate::new());
     stub.on(
@@ -559,7 +559,7 @@ on_both!(d4_37_outputs_are_appended_as_they_come, |medium| {
 });
 
 // T4.37 D4.57
-on_both!(
+on_sqlite!(
     t4_37_a_voice_whose_model_fails_is_named_and_the_others_are_used,
     |medium| {
         let stub = Stub::start().await;
@@ -582,7 +582,7 @@ on_both!(
 );
 
 // D4.37: what comes after the deadline is kept, wakes nobody, and is seen in the next view.
-on_both!(
+on_sqlite!(
     a_late_output_is_appended_as_late_and_wakes_nobody,
     |medium| {
         let stub = Stub::start().await;
@@ -616,7 +616,7 @@ on_both!(
     }
 );
 
-on_both!(an_output_later_than_the_late_limit_is_cut_off, |medium| {
+on_sqlite!(an_output_later_than_the_late_limit_is_cut_off, |medium| {
     let stub = Stub::start().await;
     stub.on(|r| r.is_comment(), text("never").never());
     let setup = Setup::new(medium, &stub)
@@ -633,7 +633,7 @@ on_both!(an_output_later_than_the_late_limit_is_cut_off, |medium| {
 });
 
 // D4.39 D4.56: the decision is broadcast once; follow-ups are appended and start no decision.
-on_both!(
+on_sqlite!(
     d4_39_d4_56_every_voice_hears_the_decision_and_may_follow_up,
     |medium| {
         let stub = Stub::start().await;
@@ -690,7 +690,7 @@ on_both!(
 );
 
 // D4.39: follow-ups obey the same deadline.
-on_both!(
+on_sqlite!(
     d4_39_a_hanging_follow_up_is_ended_and_delays_nobody,
     |medium| {
         let stub = Stub::start().await;
@@ -711,7 +711,7 @@ on_both!(
 );
 
 // D4.50 T4.45: a question goes to one voice; its answer is appended and the decision asked again.
-on_both!(d4_50_t4_45_the_decision_can_ask_one_voice, |medium| {
+on_sqlite!(d4_50_t4_45_the_decision_can_ask_one_voice, |medium| {
     let stub = Stub::start().await;
     stub.script(
         decision,
@@ -752,7 +752,7 @@ on_both!(d4_50_t4_45_the_decision_can_ask_one_voice, |medium| {
     assert_eq!(stub.count(decision), 2);
 });
 
-on_both!(
+on_sqlite!(
     t4_45_asking_without_end_ends_at_the_rounds_limit_and_an_unknown_voice_is_said,
     |medium| {
         let stub = Stub::start().await;
@@ -793,7 +793,7 @@ on_both!(
 );
 
 // A conversation may hear some of the voices only.
-on_both!(a_conversation_may_name_the_voices_it_hears, |medium| {
+on_sqlite!(a_conversation_may_name_the_voices_it_hears, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub)
         .voices(&["a", "b", "c"])
@@ -822,7 +822,7 @@ on_both!(a_conversation_may_name_the_voices_it_hears, |medium| {
 });
 
 // D4.62: who speaks, who has nothing to say and who comes too late can be seen, voice by voice.
-on_both!(
+on_sqlite!(
     d4_62_how_often_a_voice_spoke_passed_and_was_late_is_counted,
     |medium| {
         let stub = Stub::start().await;

@@ -1,5 +1,5 @@
 //! The world model: a claim is held only if it survives a trial, every step of which is in the log.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 

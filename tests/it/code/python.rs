@@ -1,5 +1,5 @@
 //! Python, in programs that are built with the feature `python`: `cargo test --features python -- code::python`.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn python(code: &str) -> Answer {
     )
 }
 
-on_both!(python_code_runs_and_what_stops_it_is_said, |medium| {
+on_sqlite!(python_code_runs_and_what_stops_it_is_said, |medium| {
     let stub = Stub::start().await;
     let codes = [
         "print('adding', input['numbers'])\nsum(input['numbers']) * 2",

@@ -70,7 +70,7 @@ fn setup(medium: Medium, stub: &Stub, address: &str, token: &str) -> Setup {
 }
 
 // D2, replicas at work: the same tool, elsewhere by configuration alone.
-on_both!(
+on_sqlite!(
     code_runs_on_another_machine_by_configuration_alone,
     |medium| {
         let replica = Replica::start("127.0.0.1:0");

@@ -1,5 +1,5 @@
 //! Bad answers over HTTP, and their effect on the other calls: none.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -75,7 +75,7 @@ async fn beside(app: &App, stub: &Stub) -> Value {
     .clone()
 }
 
-on_both!(t1_04_a_bad_status_fails_its_call_alone, |medium| {
+on_sqlite!(t1_04_a_bad_status_fails_its_call_alone, |medium| {
     let (server, stub) = (three_tools().await, Stub::start().await);
     let app = setup(medium, &stub, &server, "").start().await;
     let under_way = UnderWay::begin(&app, &stub, &server).await;
@@ -111,7 +111,7 @@ on_both!(t1_04_a_bad_status_fails_its_call_alone, |medium| {
     );
 });
 
-on_both!(
+on_sqlite!(
     t1_04_a_session_that_is_gone_is_begun_anew_and_what_runs_keeps_its_answers,
     |medium| {
         let (server, stub) = (three_tools().await, Stub::start().await);
@@ -140,7 +140,7 @@ on_both!(
 );
 
 // The file of headers is read again where the server refuses those of before.
-on_both!(t1_04_a_key_that_is_another_one_now_is_taken_up, |medium| {
+on_sqlite!(t1_04_a_key_that_is_another_one_now_is_taken_up, |medium| {
     let server = ToolServer::start(vec![tool("say", "Says.")]).await;
     server.wants("one");
     let stub = Stub::start().await;
@@ -165,7 +165,7 @@ on_both!(t1_04_a_key_that_is_another_one_now_is_taken_up, |medium| {
     assert_eq!(beside(&app, &stub).await["payload"]["output"], "done");
 });
 
-on_both!(
+on_sqlite!(
     t1_02_an_answer_counts_for_the_request_that_it_names,
     |medium| {
         let server = ToolServer::start(vec![tool("say", "Says.")]).await;
@@ -195,7 +195,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_04_an_answer_that_cannot_be_used_leaves_open_what_was_done,
     |medium| {
         let mut looks = tool("look", "Looks.");
@@ -275,7 +275,7 @@ async fn of_both(
     all.try_into().unwrap()
 }
 
-on_both!(
+on_sqlite!(
     t1_04_an_answer_that_breaks_off_is_lost_in_a_stream_as_it_is_as_a_whole,
     |medium| {
         let stub = Stub::start().await;
@@ -320,7 +320,7 @@ on_both!(
 );
 
 // Nothing has to come behind it, and the stream may stay open.
-on_both!(
+on_sqlite!(
     t1_04_an_answer_in_a_stream_that_is_no_message_fails_its_call_at_once,
     |medium| {
         let stub = Stub::start().await;

@@ -1,4 +1,4 @@
-//! Calls and tools of other servers that wait for a person. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Calls and tools of other servers that wait for a person. Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -25,7 +25,7 @@ async fn shown(app: &App, name: &str, state: &str) -> Value {
     .await
 }
 
-on_both!(
+on_sqlite!(
     t1_01_tools_that_are_listed_later_wait_and_one_act_approves_them,
     |medium| {
         let server = ToolServer::start(vec![tool("a", "A.")]).await;
@@ -103,7 +103,7 @@ async fn an_approval_of_several_tools_names_what_is_wrong_with_it() {
     }
 }
 
-on_both!(
+on_sqlite!(
     t1_01_a_name_that_looks_like_one_that_is_denied_or_marked_is_so_too,
     |medium| {
         let names = [
@@ -154,20 +154,20 @@ async fn waits(medium: Medium, approve: &str, waiting: usize) {
     assert_eq!(shown["unseen"].as_array().unwrap().len(), 2 - waiting);
 }
 
-on_both!(t1_01_no_call_waits_unless_said, |medium| {
+on_sqlite!(t1_01_no_call_waits_unless_said, |medium| {
     waits(medium, "none", 0).await;
 });
 
-on_both!(t1_01_calls_wait_that_do_more_than_read, |medium| {
+on_sqlite!(t1_01_calls_wait_that_do_more_than_read, |medium| {
     waits(medium, "writes", 1).await;
 });
 
-on_both!(t1_01_each_call_waits, |medium| {
+on_sqlite!(t1_01_each_call_waits, |medium| {
     waits(medium, "all", 2).await;
 });
 
 // The mark lets calls run, so that it belongs to what was approved.
-on_both!(
+on_sqlite!(
     t1_01_a_tool_that_is_marked_as_reading_later_waits_for_a_person,
     |medium| {
         let server = ToolServer::start(vec![tool("a", "Reads.")]).await;

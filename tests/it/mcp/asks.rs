@@ -1,5 +1,5 @@
 //! Servers that ask while they work: people, in the queue of all questions, for as long as the call runs; and models, which is refused.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -66,7 +66,7 @@ async fn asked() -> Stub {
     stub
 }
 
-on_both!(
+on_sqlite!(
     t1_02_what_a_server_asks_is_a_question_to_people_and_the_answer_goes_back,
     |medium| {
         let (server, stub) = (asking(vec![form("Which size?")]).await, asked().await);
@@ -120,7 +120,7 @@ on_both!(
     }
 );
 
-on_both!(t1_02_a_question_of_a_server_ends_with_its_call, |medium| {
+on_sqlite!(t1_02_a_question_of_a_server_ends_with_its_call, |medium| {
     let (server, stub) = (asking(vec![form("Which size?")]).await, asked().await);
     let setup = setup(medium, &stub, &server, "").env("THINKD_TOOLS__MCP__IT__TIMEOUT_MS", 700);
     let app = setup.start().await;
@@ -152,7 +152,7 @@ on_both!(t1_02_a_question_of_a_server_ends_with_its_call, |medium| {
 });
 
 // Who does not wait for the answer leaves nobody with a question.
-on_both!(
+on_sqlite!(
     t1_02_a_question_is_withdrawn_when_its_call_is_answered_before_it,
     |medium| {
         let server = ToolServer::start(vec![tool("ask", "Asks.")]).await;
@@ -186,7 +186,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_02_nobody_is_asked_what_is_no_form_or_while_people_are_away,
     |medium| {
         let url = json!({ "mode": "url", "message": "Log in.", "url": "https://evil.example", "elicitationId": "1" });
@@ -234,7 +234,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_02_people_who_go_away_leave_no_question_of_a_server_open,
     |medium| {
         let (server, stub) = (asking(vec![form("Which size?")]).await, asked().await);
@@ -253,7 +253,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_02_a_question_reaches_the_thread_whose_call_it_is_about,
     |medium| {
         let server = asking(vec![form("Which size?")]).await;
@@ -304,7 +304,7 @@ on_both!(
 );
 
 // Some servers ask beside the stream of the call: while it is the only one, that says whose it is.
-on_both!(
+on_sqlite!(
     t1_02_a_question_beside_the_only_call_is_about_that_call,
     |medium| {
         let server = ToolServer::start(vec![tool("ask", "Asks.")]).await;
@@ -339,7 +339,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_04_a_crash_leaves_no_question_of_a_server_open,
     |medium| {
         let (server, stub) = (asking(vec![form("Which size?")]).await, asked().await);
@@ -375,7 +375,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_02_a_server_that_wants_a_model_is_refused_and_its_call_goes_on,
     |medium| {
         let words =
@@ -397,7 +397,7 @@ on_both!(
     }
 );
 
-on_both!(t1_02_one_call_asks_no_more_than_so_often, |medium| {
+on_sqlite!(t1_02_one_call_asks_no_more_than_so_often, |medium| {
     let (server, stub) = (asking(vec![form("Which size?"); 9]).await, asked().await);
     let app = setup(medium, &stub, &server, "").start().await;
     let mut socket = app.socket().await;

@@ -1,5 +1,5 @@
 //! Servers that mean harm, by the data they write, send, leave behind or keep open.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -71,7 +71,7 @@ async fn gone(app: &App, file: &str) {
 const CHILD: &str =
     "trap '' TERM INT HUP; sleep 1000 & [ -e child ] || { echo $! > child; echo $$ > leader; }";
 
-on_both!(
+on_sqlite!(
     t1_03_a_program_that_will_not_go_goes_with_all_that_it_started,
     |medium| {
         let stub = Stub::start().await;
@@ -87,7 +87,7 @@ on_both!(
 );
 
 // The child holds the pipes of its parent open.
-on_both!(
+on_sqlite!(
     t1_03_what_a_program_leaves_behind_when_it_dies_goes_too,
     |medium| {
         let stub = Stub::start().await;
@@ -105,7 +105,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_03_what_is_no_message_or_answers_nobody_is_passed_over,
     |medium| {
         let stub = Stub::start().await;
@@ -127,7 +127,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_03_an_answer_that_is_too_long_or_too_deep_costs_its_call_and_nothing_else,
     |medium| {
         let stub = Stub::start().await;
@@ -147,7 +147,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_03_a_message_that_is_too_long_cuts_its_server_off,
     |medium| {
         let stub = Stub::start().await;
@@ -167,7 +167,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_03_an_answer_of_more_bytes_than_may_be_is_not_read,
     |medium| {
         let server = ToolServer::start(vec![tool("whole", "W."), tool("streamed", "S.")]).await;
@@ -198,7 +198,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_03_a_program_that_floods_standard_error_fills_no_log,
     |medium| {
         let stub = Stub::start().await;
@@ -218,7 +218,7 @@ on_both!(
 );
 
 // One that does not answer at all delays the first turn, for it may need a moment to start; not those after it.
-on_both!(
+on_sqlite!(
     t1_03_a_program_that_says_nothing_delays_only_the_first_turn,
     |medium| {
         let stub = Stub::start().await;
@@ -237,7 +237,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_03_a_server_that_forgets_the_session_gets_no_call_twice,
     |medium| {
         let server = ToolServer::start(vec![tool("pay", "Pays.")]).await;
@@ -266,7 +266,7 @@ on_both!(
     }
 );
 
-on_both!(t1_03_a_server_that_sends_on_is_not_followed, |medium| {
+on_sqlite!(t1_03_a_server_that_sends_on_is_not_followed, |medium| {
     let other = ToolServer::start(vec![tool("say", "Say it.")]).await;
     let server = ToolServer::start(Vec::new()).await;
     server.sends_on(&other);
@@ -290,7 +290,7 @@ on_both!(t1_03_a_server_that_sends_on_is_not_followed, |medium| {
     );
 });
 
-on_both!(t1_03_a_header_that_would_be_two_is_none, |medium| {
+on_sqlite!(t1_03_a_header_that_would_be_two_is_none, |medium| {
     let server = ToolServer::start(vec![tool("say", "Say it.")]).await;
     let stub = Stub::start().await;
     stub.on(decision, reply("alone"));
@@ -311,7 +311,7 @@ on_both!(t1_03_a_header_that_would_be_two_is_none, |medium| {
     );
 });
 
-on_both!(
+on_sqlite!(
     t1_03_a_list_that_changes_all_the_time_is_read_ever_more_seldom,
     |medium| {
         let server = ToolServer::start(vec![tool("a", "A.")]).await;
@@ -329,7 +329,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_03_a_stream_that_never_says_anything_ends_with_the_limit_of_the_call,
     |medium| {
         let server = ToolServer::start(vec![tool("hum", "Hums.")]).await;
@@ -353,7 +353,7 @@ on_both!(
 );
 
 // Whose answer such a line was nobody can know: who waits for it waits to the limit, and is told.
-on_both!(
+on_sqlite!(
     t1_03_what_is_no_message_is_logged_and_said_where_an_answer_is_missing,
     |medium| {
         let stub = Stub::start().await;
@@ -382,7 +382,7 @@ const ODD: &str = r#"{"jsonrpc":"2.0","id":ID}
 {"jsonrpc":"2.0","id":ID,"result":null}
 "#;
 
-on_both!(
+on_sqlite!(
     t1_03_an_answer_that_is_no_message_fails_the_call_that_it_names_at_once,
     |medium| {
         let stub = Stub::start().await;
@@ -418,7 +418,7 @@ on_both!(
 );
 
 // What it is followed by ends at once, and it wants it to be opened anew at once.
-on_both!(
+on_sqlite!(
     t1_03_a_stream_of_news_that_ends_at_once_is_not_opened_without_end,
     |medium| {
         let server = ToolServer::start(vec![tool("say", "Says.")]).await;

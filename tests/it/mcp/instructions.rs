@@ -1,4 +1,4 @@
-//! The words of a server about all its tools together: told once, as its words, pinned and withheld on change. Every `on_both!` is two `#[tokio::test]`s, one a
+//! The words of a server about all its tools together: told once, as its words, pinned and withheld on change. Every `on_sqlite!` is two `#[tokio::test]`s, one a
 //! database.
 
 use super::*;
@@ -18,7 +18,7 @@ async fn shown(app: &App) -> Value {
     app.get("/tools").await.expect(200)["servers"][0]["instructions"].clone()
 }
 
-on_both!(
+on_sqlite!(
     t1_01_what_a_server_says_of_its_tools_is_told_pinned_and_withheld_on_change,
     |medium| {
         let server = ToolServer::start(vec![tool("a", "A."), tool("b", "B.")]).await;
@@ -88,7 +88,7 @@ on_both!(
     }
 );
 
-on_both!(t1_01_what_a_server_says_later_waits, |medium| {
+on_sqlite!(t1_01_what_a_server_says_later_waits, |medium| {
     let server = ToolServer::start(vec![tool("a", "A.")]).await;
     let stub = Stub::start().await;
     stub.on(decision, reply("yes"));
@@ -110,7 +110,7 @@ on_both!(t1_01_what_a_server_says_later_waits, |medium| {
     );
 });
 
-on_both!(t1_01_words_that_are_unfit_are_withheld_alone, |medium| {
+on_sqlite!(t1_01_words_that_are_unfit_are_withheld_alone, |medium| {
     let unfit = [
         ("hidden\u{e0041}", "U+E0041"),
         (&*"long ".repeat(2000), "8192 bytes"),
@@ -137,7 +137,7 @@ on_both!(t1_01_words_that_are_unfit_are_withheld_alone, |medium| {
     }
 });
 
-on_both!(t1_01_a_secret_in_what_a_server_says_is_masked, |medium| {
+on_sqlite!(t1_01_a_secret_in_what_a_server_says_is_masked, |medium| {
     let server = ToolServer::start(vec![tool("a", "A.")]).await;
     says(&server, "Your key is Qx7-long-secret-9Zt4Lm2P, keep it.");
     let stub = Stub::start().await;

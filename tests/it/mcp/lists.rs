@@ -1,6 +1,6 @@
 //! Lists of tools that cannot be read, or not to their end: the part that was read counts, and the
 //! other part is named.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -72,7 +72,7 @@ fn toml(servers: &[(&str, ToolServer, &str)]) -> String {
     servers.iter().map(one).collect()
 }
 
-on_both!(
+on_sqlite!(
     t1_01_what_of_a_list_is_not_taken_is_named_and_the_rest_is_taken,
     |medium| {
         let (servers, stub) = (servers().await, Stub::start().await);
@@ -169,7 +169,7 @@ async fn t1_01_the_doctor_says_what_of_a_list_is_not_taken() {
     assert!(said.contains("page 1 of its list of tools"), "{said}");
 }
 
-on_both!(
+on_sqlite!(
     t1_01_a_changed_list_that_cannot_be_read_leaves_the_one_before,
     |medium| {
         let server = ToolServer::start(vec![tool("a", "A.")]).await;
@@ -216,7 +216,7 @@ on_both!(
 );
 
 // What changes is heard of over a stream that is opened where there is no session, too.
-on_both!(
+on_sqlite!(
     t1_01_a_server_without_sessions_is_heard_when_its_list_changes,
     |medium| {
         let server = ToolServer::start(vec![tool("a", "A.")]).await;
@@ -240,7 +240,7 @@ on_both!(
 );
 
 // Nothing tells of a change whose stream could not be opened, or was cut: the list of a server that is used does not get old all the same.
-on_both!(
+on_sqlite!(
     t1_01_a_change_that_nothing_told_of_is_seen_while_the_server_is_used,
     |medium| {
         let server = ToolServer::start(vec![tool("a", "A.")]).await;
@@ -270,7 +270,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_01_a_server_that_has_nothing_to_follow_is_served_without,
     |medium| {
         let stub = Stub::start().await;

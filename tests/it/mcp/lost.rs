@@ -1,9 +1,9 @@
 //! Servers that hang, die, flood, and come back; and a thinkd that is killed while one works.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
-on_both!(
+on_sqlite!(
     t1_03_a_tool_that_hangs_is_given_up_at_its_limit_and_told_so,
     |medium| {
         let server = ToolServer::start(vec![tool("hang", "Hangs.")]).await;
@@ -41,7 +41,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_04_a_server_that_is_away_is_another_failure_than_one_that_fails_and_it_comes_back,
     |medium| {
         let server = ToolServer::start(vec![tool("say", "Say it.")]).await;
@@ -81,7 +81,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_04_an_answer_that_cannot_be_read_fails_its_call_alone,
     |medium| {
         let mut looks = tool("look", "Looks.");
@@ -163,7 +163,7 @@ on_both!(
     }
 );
 
-on_both!(t1_03_a_server_that_floods_is_cut_off, |medium| {
+on_sqlite!(t1_03_a_server_that_floods_is_cut_off, |medium| {
     let server = ToolServer::start(vec![tool("flood", "Floods.")]).await;
     server.does("flood", Does::Floods);
     let stub = Stub::start().await;
@@ -184,7 +184,7 @@ on_both!(t1_03_a_server_that_floods_is_cut_off, |medium| {
     app.until_says("more messages than may be").await;
 });
 
-on_both!(
+on_sqlite!(
     t1_04_a_call_that_a_crash_cut_off_is_not_run_again,
     |medium| {
         let server = ToolServer::start(vec![tool("pay", "Pays.")]).await;
@@ -221,7 +221,7 @@ on_both!(
 );
 
 // Who is believed to only read may be asked again.
-on_both!(
+on_sqlite!(
     t1_04_a_call_that_only_reads_is_run_again_after_a_crash_where_that_is_believed,
     |medium| {
         let mut look = tool("look", "Looks.");
@@ -257,7 +257,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_04_a_server_that_was_never_there_delays_nobody_for_long,
     |medium| {
         let stub = Stub::start().await;
@@ -278,7 +278,7 @@ on_both!(
 );
 
 // One that takes every session and knows none a moment later: it is away, whoever waits is told, and it is asked ever more seldom.
-on_both!(
+on_sqlite!(
     t1_04_a_server_that_forgets_each_session_at_once_is_said_to_be_away,
     |medium| {
         let server = ToolServer::start(vec![tool("say", "Says.")]).await;

@@ -1,5 +1,5 @@
 //! Numbers that not every reader keeps. A person is shown the number that runs, digit by digit; a call that waits for a person is refused where
-//! the number that runs would be another one. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! the number that runs would be another one. Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn arguments_of(heard: &Value) -> String {
     heard["params"]["arguments"].to_string()
 }
 
-on_both!(s5_what_is_shown_of_a_number_is_what_runs, |medium| {
+on_sqlite!(s5_what_is_shown_of_a_number_is_what_runs, |medium| {
     let stub = Stub::start().await;
     let (server, setup) = setup_of_two(medium, &stub).await;
     let app = setup.start().await;
@@ -87,7 +87,7 @@ on_both!(s5_what_is_shown_of_a_number_is_what_runs, |medium| {
     }
 });
 
-on_both!(
+on_sqlite!(
     s5_a_call_that_waits_and_cannot_be_shown_exactly_is_refused_with_advice,
     |medium| {
         let stub = Stub::start().await;
@@ -127,7 +127,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     s5_a_call_that_needs_nobody_runs_and_a_text_keeps_its_digits,
     |medium| {
         let stub = Stub::start().await;
@@ -160,7 +160,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     s5_a_person_is_told_of_a_number_that_would_run_as_another,
     |medium| {
         let stub = Stub::start().await;
@@ -192,7 +192,7 @@ on_both!(
     }
 );
 
-on_both!(s5_a_result_is_never_refused_for_its_numbers, |medium| {
+on_sqlite!(s5_a_result_is_never_refused_for_its_numbers, |medium| {
     let stub = Stub::start().await;
     let (server, setup) = setup_of_two(medium, &stub).await;
     let app = setup.start().await;
@@ -253,7 +253,7 @@ while IFS= read -r line; do
 done
 "#;
 
-on_both!(s5_a_program_may_answer_with_a_number_beyond_all, |medium| {
+on_sqlite!(s5_a_program_may_answer_with_a_number_beyond_all, |medium| {
     let stub = Stub::start().await;
     let toml = "[tools.mcp.sh]\ncommand = \"sh\"\nargs = [\"far.sh\"]\n";
     let setup = Setup::new(medium, &stub).file("thinkd.toml", toml);

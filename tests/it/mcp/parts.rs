@@ -1,4 +1,4 @@
-//! Answers of which a part cannot be read, or is there twice: the readable parts count, once. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Answers of which a part cannot be read, or is there twice: the readable parts count, once. Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -21,7 +21,7 @@ async fn come(app: &App, stub: &Stub, server: &ToolServer, result: Value) -> Val
     result["payload"]["output"].clone()
 }
 
-on_both!(
+on_sqlite!(
     t1_04_a_part_that_cannot_be_read_costs_no_other_part,
     |medium| {
         let server = ToolServer::start(vec![tool("say", "Says.")]).await;
@@ -84,7 +84,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_04_pictures_are_read_however_their_letters_stand,
     |medium| {
         let server = ToolServer::start(vec![tool("say", "Says.")]).await;
@@ -109,7 +109,7 @@ on_both!(
     }
 );
 
-on_both!(t1_04_links_keep_what_is_said_of_them, |medium| {
+on_sqlite!(t1_04_links_keep_what_is_said_of_them, |medium| {
     let server = ToolServer::start(vec![tool("say", "Says.")]).await;
     let stub = Stub::start().await;
     let app = setup(medium, &stub, &server, "").start().await;
@@ -128,7 +128,7 @@ on_both!(t1_04_links_keep_what_is_said_of_them, |medium| {
     assert_eq!(output, links);
 });
 
-on_both!(t1_04_two_forms_of_one_answer_are_one, |medium| {
+on_sqlite!(t1_04_two_forms_of_one_answer_are_one, |medium| {
     let server = ToolServer::start(vec![tool("say", "Says.")]).await;
     let stub = Stub::start().await;
     let app = setup(medium, &stub, &server, "").start().await;
@@ -174,7 +174,7 @@ on_both!(t1_04_two_forms_of_one_answer_are_one, |medium| {
     );
 });
 
-on_both!(
+on_sqlite!(
     t1_04_a_picture_that_the_json_says_once_more_is_kept_once,
     |medium| {
         let server = ToolServer::start(vec![tool("say", "Says.")]).await;

@@ -28,7 +28,7 @@ fn program(medium: Medium, stub: &Stub) -> Setup {
         .env("PATH", std::env::var("PATH").unwrap())
 }
 
-on_both!(
+on_sqlite!(
     t1_01_a_program_gets_its_own_environment_and_none_of_ours,
     |medium| {
         let stub = Stub::start().await;
@@ -59,7 +59,7 @@ on_both!(
     }
 );
 
-on_both!(t1_04_a_program_that_dies_is_started_again, |medium| {
+on_sqlite!(t1_04_a_program_that_dies_is_started_again, |medium| {
     let stub = Stub::start().await;
     stub.script(
         decision,

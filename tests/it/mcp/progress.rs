@@ -1,6 +1,6 @@
 //! Calls with reports of progress by their servers: progress lengthens them where that is
 //! configured, and never without end.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -39,18 +39,18 @@ async fn works(medium: Medium, times: u32, more: &str) -> Value {
     one(&log, &["result", "tool:mcp__sh__work"])["payload"].clone()
 }
 
-on_both!(t1_04_progress_lengthens_a_call_by_choice, |medium| {
+on_sqlite!(t1_04_progress_lengthens_a_call_by_choice, |medium| {
     let result = works(medium, 8, "progress_ms = 60000\n").await;
     assert_eq!(result["output"], "done", "{result}");
 });
 
-on_both!(t1_04_progress_alone_lengthens_no_call, |medium| {
+on_sqlite!(t1_04_progress_alone_lengthens_no_call, |medium| {
     let result = works(medium, 8, "").await;
     assert_eq!(result["problem"]["kind"], "timeout", "{result}");
     assert_eq!(result["problem"]["detail"]["limit_ms"], 1000, "{result}");
 });
 
-on_both!(t1_04_progress_lengthens_no_call_for_ever, |medium| {
+on_sqlite!(t1_04_progress_lengthens_no_call_for_ever, |medium| {
     let result = works(medium, 500, "progress_ms = 2000\n").await;
     assert_eq!(result["problem"]["kind"], "timeout", "{result}");
     assert_eq!(result["problem"]["detail"]["limit_ms"], 2000, "{result}");

@@ -1,5 +1,5 @@
 //! Resources and prompts of servers: listed and read as data, where it is allowed.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -60,7 +60,7 @@ async fn library() -> ToolServer {
     server
 }
 
-on_both!(
+on_sqlite!(
     t1_01_what_a_server_has_besides_tools_is_listed_and_read,
     |medium| {
         let (server, stub) = (library().await, Stub::start().await);
@@ -169,7 +169,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_01_what_may_be_read_goes_by_the_patterns_of_tools,
     |medium| {
         let (server, stub) = (library().await, Stub::start().await);
@@ -213,7 +213,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_01_only_who_has_more_than_tools_brings_the_tool_that_reads,
     |medium| {
         let server = ToolServer::start(vec![tool("say", "Say it.")]).await;
@@ -236,7 +236,7 @@ on_both!(
 );
 
 // What another server did when it was asked nobody knows.
-on_both!(
+on_sqlite!(
     t1_04_a_read_that_a_crash_cut_off_is_not_run_again,
     |medium| {
         let (server, stub) = (library().await, Stub::start().await);

@@ -1,4 +1,4 @@
-//! Schemas of which a part is not understood: the check is left to the server, and the tool is there. Every `on_both!` is two `#[tokio::test]`s, one a
+//! Schemas of which a part is not understood: the check is left to the server, and the tool is there. Every `on_sqlite!` is two `#[tokio::test]`s, one a
 //! database.
 
 use super::*;
@@ -106,7 +106,7 @@ fn odd() -> Vec<(&'static str, Value, Value)> {
     ]
 }
 
-on_both!(
+on_sqlite!(
     t1_04_a_part_of_a_schema_that_is_not_understood_costs_its_check_alone,
     |medium| {
         let listed = |(name, schema, _): &(&str, Value, Value)| json!({ "name": name, "inputSchema": schema });
@@ -154,7 +154,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_04_checks_that_are_understood_stand_beside_those_that_are_not,
     |medium| {
         let slug = json!({ "type": "string", "pattern": "^(?!-)[a-z]+$", "maxLength": 5 });

@@ -1,4 +1,4 @@
-//! A server of tools that quotes the key which it was sent, or its program's variables. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! A server of tools that quotes the key which it was sent, or its program's variables. Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD as BASE64, URL_SAFE_NO_PAD};
@@ -47,7 +47,7 @@ async fn is_hidden(app: &App, stub: &Stub, key: &str) {
 const KEY: &str = "head-of-Th3-server-22";
 
 // SECURITY: a key that a server of tools quotes is stored nowhere and shown to nobody.
-on_both!(
+on_sqlite!(
     a_key_that_a_server_of_tools_quotes_is_in_no_event_and_no_prompt,
     |medium| {
         let server = ToolServer::start(vec![tool("say", "Say it.")]).await;
@@ -101,7 +101,7 @@ on_both!(
 );
 
 // Words that have nothing to do with a key stay as they are, also where words of it are in the key, or a setting is in the result.
-on_both!(
+on_sqlite!(
     words_of_a_result_that_are_no_secret_stay_as_they_are,
     |medium| {
         let script = r#"
@@ -207,7 +207,7 @@ fn a_key_of_hex_digits_masks_no_other() {
 }
 
 // A header of one letter is no secret, and its letter stands in every error.
-on_both!(errors_keep_the_letters_of_short_values, |medium| {
+on_sqlite!(errors_keep_the_letters_of_short_values, |medium| {
     let server = ToolServer::start(vec![tool("say", "Say it.")]).await;
     let stub = Stub::start().await;
     let more = "headers = { x-version = \"1\", x-of = \"no\" }\n";

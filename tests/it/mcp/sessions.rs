@@ -1,4 +1,4 @@
-//! Restarted servers do not know the session of the client: the client connects again, however the server reports that. Every `on_both!` is two
+//! Restarted servers do not know the session of the client: the client connects again, however the server reports that. Every `on_sqlite!` is two
 //! `#[tokio::test]`s, one a database.
 
 use std::sync::Arc;
@@ -104,7 +104,7 @@ async fn asked(
     ([("mcp-session-id", session)], Json(answer)).into_response()
 }
 
-on_both!(
+on_sqlite!(
     t1_04_a_restarted_server_is_connected_again_however_it_reports_the_lost_session,
     |medium| {
         let (stub, mut toml, mut keepers) = (Stub::start().await, String::new(), Vec::new());

@@ -1,9 +1,9 @@
 //! Servers that lie: about schemas, names, and the purpose of their tools.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
-on_both!(
+on_sqlite!(
     t1_01_a_tool_that_says_something_else_than_before_is_withheld,
     |medium| {
         let server = ToolServer::start(vec![tool("say", "Say it."), tool("stay", "Stays.")]).await;
@@ -45,7 +45,7 @@ on_both!(
     }
 );
 
-on_both!(t1_01_no_tool_passes_for_another_one, |medium| {
+on_sqlite!(t1_01_no_tool_passes_for_another_one, |medium| {
     let shadow = [
         "reply",
         "say",
@@ -89,7 +89,7 @@ on_both!(t1_01_no_tool_passes_for_another_one, |medium| {
     );
 });
 
-on_both!(
+on_sqlite!(
     t1_01_a_tool_with_a_hostile_schema_or_hidden_words_is_withheld,
     |medium| {
         let mut bomb = tool("bomb", "Innocent.");
@@ -119,7 +119,7 @@ on_both!(
 );
 
 // The library that reads the list reads all of it, or nothing.
-on_both!(
+on_sqlite!(
     t1_01_a_tool_whose_schema_is_no_object_is_lost_alone,
     |medium| {
         let odd = json!({ "name": "odd", "description": "Odd.", "inputSchema": "none" });
@@ -172,7 +172,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_01_what_one_space_knows_of_a_tool_is_nothing_to_another,
     |medium| {
         let server = ToolServer::start(vec![tool("say", "Say it.")]).await;
@@ -203,7 +203,7 @@ on_both!(
     }
 );
 
-on_both!(t1_01_people_see_what_changed_and_approve_it, |medium| {
+on_sqlite!(t1_01_people_see_what_changed_and_approve_it, |medium| {
     let server = ToolServer::start(vec![tool("say", "Say it."), tool("stay", "Stays.")]).await;
     let stub = Stub::start().await;
     stub.on(decision, reply("yes"));

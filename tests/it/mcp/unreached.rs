@@ -1,4 +1,4 @@
-//! Servers that cannot be connected, and the words for people: one sentence, with a remedy. Every `on_both!` is two `#[tokio::test]`s, one a
+//! Servers that cannot be connected, and the words for people: one sentence, with a remedy. Every `on_sqlite!` is two `#[tokio::test]`s, one a
 //! database.
 
 use axum::http::StatusCode;
@@ -48,7 +48,7 @@ fn is_a_page() -> Response {
     ([("content-type", "text/html")], "<html>Hello.</html>").into_response()
 }
 
-on_both!(
+on_sqlite!(
     t1_03_why_a_server_is_away_is_said_in_words_for_people,
     |medium| {
         let all: [(Answers, &[&str]); 5] = [

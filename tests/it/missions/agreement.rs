@@ -27,7 +27,7 @@ async fn judged(app: &App, task: i64) -> Value {
 }
 
 // Without being considered and without a judge; each try is asked for in other words, and told of no other.
-on_both!(
+on_sqlite!(
     d1_36_tries_that_know_nothing_of_each_other_decide_what_is_exact,
     |medium| {
         let stub = Stub::start().await;
@@ -95,7 +95,7 @@ on_both!(
 );
 
 // What one leaves is another's; nobody takes what others need. A try each for t1 and t2 is sure: 1 + 2·3 + 1 calls, and two more to share.
-on_both!(
+on_sqlite!(
     d1_59_tries_are_pooled_over_the_tasks_of_a_mission,
     |medium| {
         let stub = Stub::start().await;
@@ -175,7 +175,7 @@ async fn disagreeing(medium: Medium, high: [&str; 2]) -> (App, Stub, String) {
 }
 
 // A planner may choose it for a task that it considers; where tries never agree, the high tier is held to the same check.
-on_both!(
+on_sqlite!(
     d1_57_what_no_two_tries_agree_on_the_high_tier_has_to_say_twice,
     |medium| {
         let (app, stub, mission) = disagreeing(medium, ["113", " 113"]).await;
@@ -200,7 +200,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     what_the_high_tier_says_as_a_try_before_did_passes_at_once,
     |medium| {
         let (app, stub, mission) = disagreeing(medium, ["105", "105"]).await;

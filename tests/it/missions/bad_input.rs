@@ -1,5 +1,5 @@
 //! Models that say nothing, too much, or nonsense: each bounded, recorded, and the mission ends with a clear answer.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ async fn ends(
     (app, mission, thread)
 }
 
-on_both!(models_that_never_answer_end_in_an_answer, |medium| {
+on_sqlite!(models_that_never_answer_end_in_an_answer, |medium| {
     let (app, mission, thread) = ends(medium, |_| text("hm"), 20).await;
     assert_eq!(thread["status"], "done");
     let tasks = list(&app, &mission).await;
@@ -44,14 +44,14 @@ on_both!(models_that_never_answer_end_in_an_answer, |medium| {
     assert!(!with(&log, &["task", "refused"]).is_empty());
 });
 
-on_both!(
+on_sqlite!(
     models_that_answer_something_else_end_in_an_answer,
     |medium| {
         ends(medium, |_| call("launch", json!({ "rockets": 3 })), 20).await;
     }
 );
 
-on_both!(answers_that_are_no_json_end_in_an_answer, |medium| {
+on_sqlite!(answers_that_are_no_json_end_in_an_answer, |medium| {
     ends(
         medium,
         |request| call_raw(request.tools()[0].as_str(), "{\"tasks\": ["),
@@ -60,12 +60,12 @@ on_both!(answers_that_are_no_json_end_in_an_answer, |medium| {
     .await;
 });
 
-on_both!(providers_that_fail_end_in_an_answer, |medium| {
+on_sqlite!(providers_that_fail_end_in_an_answer, |medium| {
     let (_, _, thread) = ends(medium, |_| status(400), 20).await;
     assert_eq!(thread["status"], "done");
 });
 
-on_both!(
+on_sqlite!(
     a_decomposition_with_no_tasks_is_asked_for_once_more,
     |medium| {
         let stub = Stub::start().await;
@@ -81,7 +81,7 @@ on_both!(
 );
 
 // Cut to what there is room for, the mission would be called complete without the others.
-on_both!(ten_thousand_tasks_are_asked_for_in_fewer, |medium| {
+on_sqlite!(ten_thousand_tasks_are_asked_for_in_fewer, |medium| {
     let stub = Stub::start().await;
     let names: Vec<String> = (0..10_000).map(|n| format!("n{n}")).collect();
     let list_of: Vec<(&str, &[i64])> = names.iter().map(|name| (name.as_str(), &[][..])).collect();
@@ -101,7 +101,7 @@ on_both!(ten_thousand_tasks_are_asked_for_in_fewer, |medium| {
     assert!(said(one(&log, &["task", "refused"])).contains("mission.tasks"));
 });
 
-on_both!(a_task_that_requires_itself_is_done_all_the_same, |medium| {
+on_sqlite!(a_task_that_requires_itself_is_done_all_the_same, |medium| {
     let stub = Stub::start().await;
     stub.on(
         node("decompose"),
@@ -128,7 +128,7 @@ on_both!(a_task_that_requires_itself_is_done_all_the_same, |medium| {
     );
 });
 
-on_both!(
+on_sqlite!(
     estimates_that_are_no_chances_are_bounded_and_said,
     |medium| {
         let stub = Stub::start().await;
@@ -153,7 +153,7 @@ on_both!(
 );
 
 // T1.30, D1.19: what a task of this value may not ask is refused, recorded, and reaches nobody.
-on_both!(t1_30_a_task_that_may_not_ask_the_user_does_not, |medium| {
+on_sqlite!(t1_30_a_task_that_may_not_ask_the_user_does_not, |medium| {
     let stub = Stub::start().await;
     let mut way = ways(&[("straight", 0.9)]);
     way["question"] = json!("Which room do you like?");

@@ -1,12 +1,12 @@
 //! The budget of a mission: one budget for all its tasks, and a typed end with the results so far.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
 use super::*;
 
 // T1.13, D1.59: the call after the last one is refused, and the mission ends with that.
-on_both!(
+on_sqlite!(
     t1_13_the_call_that_is_one_too_many_is_refused_and_ends_the_mission,
     |medium| {
         let stub = Stub::start().await;
@@ -62,7 +62,7 @@ on_both!(
 );
 
 // With an exhausted budget no high tier is asked, and the figures say why.
-on_both!(
+on_sqlite!(
     d1_59_a_retry_that_others_would_pay_for_is_not_made,
     |medium| {
         let stub = Stub::start().await;
@@ -96,7 +96,7 @@ on_both!(
     }
 );
 
-on_both!(time_and_tokens_end_a_mission_as_calls_do, |medium| {
+on_sqlite!(time_and_tokens_end_a_mission_as_calls_do, |medium| {
     let stub = Stub::start().await;
     stub.on(node("decompose"), tasks(&[("a", &[]), ("b", &[1])]));
     stub.on(about("solve", "b"), text("never").never());

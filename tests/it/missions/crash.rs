@@ -197,13 +197,13 @@ async fn killed_once(medium: Medium, missions: usize) {
 
 // As the test above, two hundred times and at random points.
 #[tokio::test]
-#[ignore = "it takes minutes"]
+#[ignore = "minutes: by .ci/run --all"]
 async fn two_hundred_missions_are_killed_once_each_on_sqlite() {
     killed_once(Medium::sqlite(), 200).await;
 }
 
 #[tokio::test]
-#[ignore = "it takes minutes"]
+#[ignore = "minutes: by .ci/run --all"]
 async fn two_hundred_missions_are_killed_once_each_on_postgres() {
     if let Some(medium) = Medium::postgres().await {
         killed_once(medium, 200).await;

@@ -1,6 +1,6 @@
 //! Estimates of routes are learned from the outcomes of earlier ones, and are shown with their past
 //! accuracy.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ async fn expected(app: &App, mission: &str) -> Vec<Value> {
 }
 
 // D1.53: what came of tries with a framework is learned by itself.
-on_both!(d1_53_estimates_are_learned_by_framework, |medium| {
+on_sqlite!(d1_53_estimates_are_learned_by_framework, |medium| {
     let stub = Stub::start().await;
     stub.on(
         node("decompose"),
@@ -85,7 +85,7 @@ on_both!(d1_53_estimates_are_learned_by_framework, |medium| {
 });
 
 // D1.53, D1.54: what models always say works, and never does, is tried after what works.
-on_both!(
+on_sqlite!(
     d1_54_estimates_are_learned_from_what_came_of_earlier_routes,
     |medium| {
         let stub = Stub::start().await;

@@ -1,5 +1,5 @@
 //! The examples of docs/missions.md, offline: recorded model answers, real programs in the sandbox, a real search over documents.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ async fn said_of(app: &App, mission: &str, tags: &[&str]) -> Vec<Value> {
 }
 
 // By hand two talks touch; the program that is made of it finds the order that ends first, and the check is a program, too.
-on_both!(the_scheduling_puzzle_is_solved_by_a_framework, |medium| {
+on_sqlite!(the_scheduling_puzzle_is_solved_by_a_framework, |medium| {
     let (app, words) = example(medium, "scheduling").await;
     let mission = begin(&app, &words, json!({ "value": "high" })).await;
     let thread = ended(&app, &mission).await;
@@ -102,7 +102,7 @@ on_both!(the_scheduling_puzzle_is_solved_by_a_framework, |medium| {
 });
 
 // What the model only remembers does not stand in the documents; what it looks up does.
-on_both!(the_research_mission_answers_from_its_documents, |medium| {
+on_sqlite!(the_research_mission_answers_from_its_documents, |medium| {
     let (app, words) = example(medium, "research").await;
     let mission = begin(&app, &words, json!({})).await;
     assert_eq!(ended(&app, &mission).await["status"], "done");

@@ -1,5 +1,5 @@
 //! Claims of answers about the world are tried before they count, like any other claim.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ async fn held(app: &App) -> Vec<Value> {
 }
 
 // A fact of an answer is a hypothesis before that is judged; two tries that rest on it claim it once; it is knowledge when it has come through its trial.
-on_both!(
+on_sqlite!(
     d1_34_a_fact_that_an_answer_rests_on_is_a_hypothesis_first,
     |medium| {
         let stub = Stub::start().await;
@@ -66,7 +66,7 @@ on_both!(
 );
 
 // Of hostile answers no more is claimed than there is room for, and what is refused is said.
-on_both!(facts_without_end_are_refused_by_name, |medium| {
+on_sqlite!(facts_without_end_are_refused_by_name, |medium| {
     let stub = Stub::start().await;
     let long = "long ".repeat(1000);
     let mut facts = vec![long.as_str()];
@@ -96,7 +96,7 @@ on_both!(facts_without_end_are_refused_by_name, |medium| {
 });
 
 // Answers of tasks side by side: what they claim at the same time does not pass together what there is room for.
-on_both!(
+on_sqlite!(
     facts_of_answers_at_once_do_not_pass_memory_waiting_together,
     |medium| {
         let stub = Stub::start().await;

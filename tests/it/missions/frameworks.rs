@@ -1,6 +1,6 @@
 //! Missions use frameworks, report the outcomes, and make a framework of a task that nothing
 //! solved.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ async fn one_mission(app: &App, more: Value) -> (String, Value) {
 }
 
 // D1.62, D1.76: its text is in the prompt of the next like task, before its routes are tried; the one after that is done without it, to compare.
-on_both!(
+on_sqlite!(
     d1_62_a_like_task_is_done_with_the_framework_and_the_next_one_without,
     |medium| {
         let stub = Stub::start().await;
@@ -151,7 +151,7 @@ on_both!(
 );
 
 // Like tasks that are done at the same time are compared as if they came one after the other.
-on_both!(
+on_sqlite!(
     like_tasks_side_by_side_are_chosen_for_as_one_after_the_other,
     |medium| {
         let stub = Stub::start().await;
@@ -206,7 +206,7 @@ on_both!(
 );
 
 // At most two in one prompt, the likest; what came of the task is told of both.
-on_both!(two_frameworks_at_most_are_in_one_prompt, |medium| {
+on_sqlite!(two_frameworks_at_most_are_in_one_prompt, |medium| {
     let stub = Stub::start().await;
     ordering(&stub);
     stub.on(node("apply"), applied("longest first"));
@@ -235,7 +235,7 @@ on_both!(two_frameworks_at_most_are_in_one_prompt, |medium| {
 });
 
 // D1.63: a stored program is run, with what the model gives it, and what it comes to is the answer; an error is told, and asked for again.
-on_both!(d1_63_the_program_of_a_framework_is_run, |medium| {
+on_sqlite!(d1_63_the_program_of_a_framework_is_run, |medium| {
     let stub = Stub::start().await;
     ordering(&stub);
     stub.script(
@@ -274,7 +274,7 @@ on_both!(d1_63_the_program_of_a_framework_is_run, |medium| {
 });
 
 // D1.67: the steps of an external tool are in the prompt of the next like task, in their order.
-on_both!(d1_67_the_steps_of_a_tool_are_told_in_order, |medium| {
+on_sqlite!(d1_67_the_steps_of_a_tool_are_told_in_order, |medium| {
     let stub = Stub::start().await;
     ordering(&stub);
     stub.on(node("apply"), applied("as the calendar says"));
@@ -296,7 +296,7 @@ on_both!(d1_67_the_steps_of_a_tool_are_told_in_order, |medium| {
 });
 
 // D1.58, D1.61, T1.34: normal try, verdict, high try, verdict, framework; the third try has it, and the next like tasks compare it.
-on_both!(
+on_sqlite!(
     t1_34_what_the_high_tier_cannot_do_either_becomes_a_framework,
     |medium| {
         let stub = Stub::start().await;
@@ -378,7 +378,7 @@ on_both!(
 );
 
 // D1.64, T1.35: two programs fail, the third runs; the prompts have the errors, and what is kept is the one that runs.
-on_both!(
+on_sqlite!(
     d1_64_a_program_of_a_framework_is_mended_from_its_errors,
     |medium| {
         let stub = Stub::start().await;
@@ -425,7 +425,7 @@ on_both!(
 );
 
 // Programs that never run, or loop, lead to no framework: three at most, and it is said.
-on_both!(programs_that_never_run_make_no_framework, |medium| {
+on_sqlite!(programs_that_never_run_make_no_framework, |medium| {
     let stub = Stub::start().await;
     ordering(&stub);
     stub.on(
@@ -459,7 +459,7 @@ on_both!(programs_that_never_run_make_no_framework, |medium| {
 });
 
 // D1.65, T1.37: three values with a known best one; it is kept, with a guideline, and used where nobody says otherwise.
-on_both!(
+on_sqlite!(
     t1_37_parameters_are_tuned_and_the_best_is_kept_with_a_guideline,
     |medium| {
         let stub = Stub::start().await;
@@ -571,7 +571,7 @@ async fn a_set_of_parameters_that_cannot_be_read_costs_that_set_alone() {
 }
 
 // The check of the task comes before what a program says of itself.
-on_both!(
+on_sqlite!(
     parameters_that_pass_the_check_are_better_than_others,
     |medium| {
         let stub = Stub::start().await;
@@ -600,7 +600,7 @@ on_both!(
 );
 
 // D1.18, D1.19, D1.20: only a task of the value high makes a framework; one of the value low uses none. Each refusal is recorded.
-on_both!(
+on_sqlite!(
     d1_19_a_framework_is_made_only_by_what_is_worth_it,
     |medium| {
         let stub = Stub::start().await;
@@ -641,7 +641,7 @@ on_both!(
 );
 
 // D1.59: the figures decide; what is left for others is not spent on a framework, and a framework never replaces the retry.
-on_both!(
+on_sqlite!(
     d1_59_with_an_exhausted_budget_no_framework_is_made,
     |medium| {
         let stub = Stub::start().await;
@@ -671,7 +671,7 @@ on_both!(
 );
 
 // The rule allows it, and the model may only decline.
-on_both!(a_model_may_decline_a_framework, |medium| {
+on_sqlite!(a_model_may_decline_a_framework, |medium| {
     let stub = Stub::start().await;
     ordering(&stub);
     stub.script(
@@ -703,7 +703,7 @@ on_both!(a_model_may_decline_a_framework, |medium| {
 });
 
 // One that never works is unusable within five uses, and is not looked at any more.
-on_both!(
+on_sqlite!(
     a_framework_that_never_works_is_unusable_within_five_uses,
     |medium| {
         let stub = Stub::start().await;

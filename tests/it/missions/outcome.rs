@@ -1,5 +1,5 @@
 //! Outcomes of missions beside their status, with their tasks counted, and the reason where one failed.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ async fn came_to(app: &App, mission: &str) -> (String, Value, String) {
     (text("outcome"), thread["tasks"].clone(), text("reason"))
 }
 
-on_both!(
+on_sqlite!(
     a_mission_says_beside_its_status_what_came_of_its_tasks,
     |medium| {
         let stub = Stub::start().await;
@@ -134,7 +134,7 @@ async fn the_command_prints_the_outcome_and_the_reason() {
 }
 
 // Without any model: the mission, its command and a claim say what is missing, and nothing else is blamed.
-on_both!(without_a_model_all_say_that_none_is_configured, |medium| {
+on_sqlite!(without_a_model_all_say_that_none_is_configured, |medium| {
     let app = Setup::offline(medium).start().await;
     let mission = begin(&app, "one thing", json!({})).await;
     let (outcome, tasks, reason) = came_to(&app, &mission).await;

@@ -1,5 +1,5 @@
 //! Tasks that are done with tools of other servers, those that only read: in recorded steps, which become a framework.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ fn heard(server: &ToolServer) -> Vec<(String, Value)> {
 }
 
 // D1.66: each step is an event, in order, and the next call is told what it came to; the judge is told of none.
-on_both!(
+on_sqlite!(
     d1_66_a_task_is_done_with_tools_in_recorded_steps,
     |medium| {
         let (server, stub) = (stations().await, Stub::start().await);
@@ -165,7 +165,7 @@ on_both!(
 );
 
 // D1.66, D1.67: the steps become instructions, with what was the task's own left free; the next like task is done by them, and makes no other framework.
-on_both!(
+on_sqlite!(
     d1_67_recorded_steps_become_instructions_for_the_next_like_task,
     |medium| {
         let (server, stub) = (stations().await, Stub::start().await);
@@ -266,7 +266,7 @@ on_both!(
 );
 
 // What tries agree on may have been looked up, too.
-on_both!(
+on_sqlite!(
     d1_67_steps_of_tries_that_agree_become_instructions,
     |medium| {
         let (server, stub) = (stations().await, Stub::start().await);
@@ -291,7 +291,7 @@ on_both!(
 );
 
 // Killed behind each of its calls: what is recorded is neither asked nor called again, and one framework comes of it.
-on_both!(
+on_sqlite!(
     d1_66_missions_that_are_killed_between_steps_repeat_no_recorded_one,
     |medium| {
         let (server, stub) = (stations().await, Stub::start().await);
@@ -355,7 +355,7 @@ on_both!(
 );
 
 // Only what its server says that it only reads, and is believed, and what waits for nobody; a name that is not offered is refused.
-on_both!(d1_66_a_tool_that_writes_is_not_offered_to_tasks, |medium| {
+on_sqlite!(d1_66_a_tool_that_writes_is_not_offered_to_tasks, |medium| {
     let mut again = tool("again", "Writes the same again.");
     again["annotations"] = json!({ "idempotentHint": true });
     let server = ToolServer::start(vec![
@@ -407,7 +407,7 @@ on_both!(d1_66_a_tool_that_writes_is_not_offered_to_tasks, |medium| {
     assert_eq!(app.get("/approvals").await.expect(200)["items"], json!([]));
 });
 
-on_both!(
+on_sqlite!(
     without_belief_in_what_servers_say_no_tool_is_offered_to_tasks,
     |medium| {
         let (server, stub) = (stations().await, Stub::start().await);
@@ -424,7 +424,7 @@ on_both!(
 );
 
 // What a tool says is data, in bounds; one that never answers is named, and costs its limit.
-on_both!(
+on_sqlite!(
     d1_66_tools_that_stall_flood_or_give_orders_are_bounded,
     |medium| {
         let server = ToolServer::start(vec![reads("stalls"), reads("floods"), reads("asks")]).await;
@@ -516,7 +516,7 @@ on_both!(
 );
 
 // It was called, and what was wrong with its answer is said; what is lost while it runs was called, too.
-on_both!(
+on_sqlite!(
     d1_66_an_answer_of_a_tool_that_cannot_be_read_is_no_call_that_was_not_made,
     |medium| {
         let server = ToolServer::start(vec![reads("junk"), reads("gone")]).await;
@@ -559,7 +559,7 @@ on_both!(
 );
 
 // Each step is a model call of the mission's budget, and a try has so many.
-on_both!(
+on_sqlite!(
     d1_66_a_model_that_calls_tools_without_end_is_stopped,
     |medium| {
         let (server, stub) = (stations().await, Stub::start().await);

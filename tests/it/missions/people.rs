@@ -1,5 +1,5 @@
 //! Acts of people on missions that run, and the start of a mission by a conversation.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use thinkd::words::time::Timestamp;
 use super::*;
 
 // D1.21, T1.09: both sides, a circle is refused by name, and what has begun stays as it was begun.
-on_both!(t1_09_a_task_is_changed_before_it_begins, |medium| {
+on_sqlite!(t1_09_a_task_is_changed_before_it_begins, |medium| {
     let stub = Stub::start().await;
     let gate = Gate::new();
     stub.on(
@@ -84,7 +84,7 @@ on_both!(t1_09_a_task_is_changed_before_it_begins, |medium| {
 });
 
 // Two who change tasks at the same time close no circle between them, and neither loses what the other said.
-on_both!(
+on_sqlite!(
     tasks_that_are_changed_at_once_close_no_circle_and_keep_each_change,
     |medium| {
         let stub = Stub::start().await;
@@ -150,7 +150,7 @@ on_both!(
 );
 
 // A skipped task is over, what is under way for it is stopped, and what requires it is planned anew.
-on_both!(a_task_is_skipped_before_and_while_it_is_done, |medium| {
+on_sqlite!(a_task_is_skipped_before_and_while_it_is_done, |medium| {
     let stub = Stub::start().await;
     stub.on(
         node("decompose"),
@@ -193,7 +193,7 @@ on_both!(a_task_is_skipped_before_and_while_it_is_done, |medium| {
 });
 
 // Whoever is told that a task is skipped finds it skipped, however near it is to its beginning or its end; nothing of it goes on.
-on_both!(
+on_sqlite!(
     a_task_that_was_skipped_stays_so_whatever_it_comes_to_meanwhile,
     |medium| {
         let stub = Stub::start().await;
@@ -283,7 +283,7 @@ on_both!(
 );
 
 // What waits for a place at which to be worked on has not begun: it can be told to wait for others.
-on_both!(
+on_sqlite!(
     t1_09_a_task_that_waits_for_its_place_is_changed_like_any_other,
     |medium| {
         let stub = Stub::start().await;
@@ -352,7 +352,7 @@ async fn worked_on(app: &App, mission: &str) -> u64 {
     u64::try_from(worked / 1000).unwrap()
 }
 
-on_both!(a_mission_rests_and_goes_on, |medium| {
+on_sqlite!(a_mission_rests_and_goes_on, |medium| {
     let stub = Stub::start().await;
     let gate = Gate::new();
     stub.script(node("solve"), [solved("did a").held(&gate)]);
@@ -419,7 +419,7 @@ on_both!(a_mission_rests_and_goes_on, |medium| {
         .expect_problem(404, "not-found");
 });
 
-on_both!(a_mission_that_rests_can_be_cancelled, |medium| {
+on_sqlite!(a_mission_that_rests_can_be_cancelled, |medium| {
     let stub = Stub::start().await;
     stub.on(node("decompose"), text("never").never());
     let app = App::start(medium, &stub).await;
@@ -435,7 +435,7 @@ on_both!(a_mission_that_rests_can_be_cancelled, |medium| {
 });
 
 // The decision begins a mission by a tool; its answer comes back as a message, which it replies to.
-on_both!(
+on_sqlite!(
     a_conversation_begins_a_mission_and_is_told_its_answer,
     |medium| {
         let stub = Stub::start().await;
@@ -481,7 +481,7 @@ on_both!(
 );
 
 // D1.18, D1.30: a task of the value high asks over the queue of questions; the answer is in its next prompt.
-on_both!(d1_30_a_task_of_high_value_asks_the_user, |medium| {
+on_sqlite!(d1_30_a_task_of_high_value_asks_the_user, |medium| {
     let stub = Stub::start().await;
     let asks = |room: &str| {
         let mut way = ways(&[("straight", 0.9)]);
@@ -529,7 +529,7 @@ on_both!(d1_30_a_task_of_high_value_asks_the_user, |medium| {
 });
 
 // D1.60, T1.28: while people are away nobody is asked; a question that nobody answers in time is done without.
-on_both!(
+on_sqlite!(
     t1_28_a_task_does_without_people_who_are_away_or_late,
     |medium| {
         let stub = Stub::start().await;

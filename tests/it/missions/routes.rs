@@ -1,6 +1,6 @@
 //! The order of tries of a task: routes best first, the high tier once more, apart; and the
 //! requests that are refused.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn tried(stub: &Stub) -> Vec<String> {
 }
 
 // D1.31, D1.52, D1.53, D1.54, D1.55, D1.56, T1.16: 0.9, 0.5, 0.2; the third succeeds.
-on_both!(t1_16_routes_are_tried_by_falling_estimate, |medium| {
+on_sqlite!(t1_16_routes_are_tried_by_falling_estimate, |medium| {
     let stub = Stub::start().await;
     stub.on(
         node("consider"),
@@ -50,7 +50,7 @@ on_both!(t1_16_routes_are_tried_by_falling_estimate, |medium| {
 });
 
 // D1.18, D1.57, T1.33: two tries, the second by the high tier; the rule and its figures are recorded.
-on_both!(
+on_sqlite!(
     t1_33_what_does_not_convince_is_done_once_more_by_the_high_tier,
     |medium| {
         let stub = Stub::start().await;
@@ -86,7 +86,7 @@ on_both!(
 );
 
 // D1.20: only the low tier is ever asked.
-on_both!(
+on_sqlite!(
     d1_20_a_task_of_low_value_never_asks_the_high_tier,
     |medium| {
         let stub = Stub::start().await;
@@ -126,7 +126,7 @@ on_both!(
 );
 
 // D1.29, D1.32, D1.51: to split is a route: its parts are done before the next route begins, and the task requires them.
-on_both!(
+on_sqlite!(
     d1_32_a_route_that_splits_is_gone_to_its_end_before_the_next_one,
     |medium| {
         let stub = Stub::start().await;
@@ -176,7 +176,7 @@ on_both!(
 );
 
 // T1.18, D1.33: at most two levels, whatever the model wants; the refusal says why.
-on_both!(t1_18_a_model_that_always_splits_meets_the_depth, |medium| {
+on_sqlite!(t1_18_a_model_that_always_splits_meets_the_depth, |medium| {
     let stub = Stub::start().await;
     let count = std::sync::atomic::AtomicU32::new(0);
     stub.on_each(node("decompose"), move |_| {
@@ -221,7 +221,7 @@ on_both!(t1_18_a_model_that_always_splits_meets_the_depth, |medium| {
 });
 
 // A part that is its own ancestor is refused by name.
-on_both!(a_task_is_no_part_of_itself, |medium| {
+on_sqlite!(a_task_is_no_part_of_itself, |medium| {
     let stub = Stub::start().await;
     stub.on(node("decompose"), tasks(&[("whole", &[])]));
     stub.on(node("judge"), judged(false, "no"));
@@ -241,7 +241,7 @@ on_both!(a_task_is_no_part_of_itself, |medium| {
 });
 
 // One re-planning behind a failed task, then failed with that reason.
-on_both!(a_task_behind_a_failed_one_is_planned_anew_once, |medium| {
+on_sqlite!(a_task_behind_a_failed_one_is_planned_anew_once, |medium| {
     let stub = Stub::start().await;
     stub.on(
         node("decompose"),
@@ -292,7 +292,7 @@ fn by_program(code: &str) -> Answer {
 }
 
 // Where a program decides, no model judges; where it decides nothing, one does.
-on_both!(d1_36_a_program_decides_before_a_model_does, |medium| {
+on_sqlite!(d1_36_a_program_decides_before_a_model_does, |medium| {
     let stub = Stub::start().await;
     stub.on(
         node("decompose"),
@@ -355,7 +355,7 @@ on_both!(d1_36_a_program_decides_before_a_model_does, |medium| {
 });
 
 // D1.63, D1.64: a program in an answer is run; its error is told, and the next one runs; a bounded number of times.
-on_both!(t1_35_a_program_is_repaired_from_its_error, |medium| {
+on_sqlite!(t1_35_a_program_is_repaired_from_its_error, |medium| {
     let stub = Stub::start().await;
     let program = |code: &str| {
         call(
@@ -390,7 +390,7 @@ on_both!(t1_35_a_program_is_repaired_from_its_error, |medium| {
 });
 
 // What has to be looked up is searched for in the knowledge base, and asked for again with what it finds; without one, it is said that there is none.
-on_both!(an_answer_is_looked_up_before_it_is_given, |medium| {
+on_sqlite!(an_answer_is_looked_up_before_it_is_given, |medium| {
     let stub = Stub::start().await;
     let searches = call(
         "solve",
@@ -443,7 +443,7 @@ on_both!(an_answer_is_looked_up_before_it_is_given, |medium| {
 });
 
 // D1.57: the high tier has more steps.
-on_both!(d1_57_the_high_tier_repairs_a_program_oftener, |medium| {
+on_sqlite!(d1_57_the_high_tier_repairs_a_program_oftener, |medium| {
     let stub = Stub::start().await;
     let broken = json!({ "thought": "compute it", "answer": null, "program": "missing.name" });
     stub.on(node("solve"), call("solve", broken));

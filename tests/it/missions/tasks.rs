@@ -1,12 +1,12 @@
 //! Tasks: their fields, and the conditions of their start.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
 use super::*;
 
 // D1.14, D1.15, D1.16: only an open task whose requirements are closed begins; one that is in progress or closed does not begin again.
-on_both!(
+on_sqlite!(
     d1_14_a_task_begins_once_when_what_it_requires_is_closed,
     |medium| {
         let stub = Stub::start().await;
@@ -58,7 +58,7 @@ on_both!(
 );
 
 // D1.10, D1.13, D1.22: tasks and thoughts are JSON with these fields, a task by itself is the one in the list, and what brought to it is what the planner says.
-on_both!(
+on_sqlite!(
     d1_10_tasks_and_thoughts_are_json_with_their_fields,
     |medium| {
         let stub = Stub::start().await;
@@ -108,7 +108,7 @@ on_both!(
 );
 
 // T1.08: a task that is not there is not found, and leaving it out changes nothing.
-on_both!(t1_08_a_task_that_is_not_there_is_not_found, |medium| {
+on_sqlite!(t1_08_a_task_that_is_not_there_is_not_found, |medium| {
     let stub = Stub::start().await;
     let gate = Gate::new();
     stub.on(node("solve"), solved("done").held(&gate));

@@ -42,7 +42,7 @@ async fn waits(app: &App) -> Vec<String> {
 }
 
 // What a short name named once it names for good: of a plan that is gone it approves no other one.
-on_both!(
+on_sqlite!(
     a_plan_is_approved_by_its_own_name_and_by_no_other,
     |medium| {
         let stub = Stub::start().await;

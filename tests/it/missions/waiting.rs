@@ -59,7 +59,7 @@ async fn tagged(app: &App, mission: &str, tags: &[&str]) -> usize {
 }
 
 // With a place for one mission, another is done while the first one waits: it holds neither that nor its lease.
-on_both!(a_mission_that_waits_for_an_answer_holds_nothing, |medium| {
+on_sqlite!(a_mission_that_waits_for_an_answer_holds_nothing, |medium| {
     let stub = Stub::start().await;
     stub.on_each(node("consider"), |request| {
         match request.says("book a room") && !request.says("the blue one") {
@@ -98,7 +98,7 @@ on_both!(a_mission_that_waits_for_an_answer_holds_nothing, |medium| {
 });
 
 // As long as another task is worked on, it is; both questions of a mission are answered in any order.
-on_both!(a_mission_rests_when_all_of_it_waits, |medium| {
+on_sqlite!(a_mission_rests_when_all_of_it_waits, |medium| {
     let stub = Stub::start().await;
     let gate = Gate::new();
     stub.on(
@@ -146,7 +146,7 @@ on_both!(a_mission_rests_when_all_of_it_waits, |medium| {
 });
 
 // What people say to a mission is no new input: whatever the policy for that is, nothing that is under way is cut off.
-on_both!(an_answer_interrupts_no_mission, |medium| {
+on_sqlite!(an_answer_interrupts_no_mission, |medium| {
     let stub = Stub::start().await;
     let gate = Gate::new();
     stub.on(node("decompose"), tasks(&[("a", &[]), ("b", &[])]));
@@ -181,7 +181,7 @@ on_both!(an_answer_interrupts_no_mission, |medium| {
 });
 
 // Somebody wants it to rest: an answer does not end that, and is used when it goes on.
-on_both!(
+on_sqlite!(
     an_answer_does_not_wake_a_mission_that_is_to_rest,
     |medium| {
         let stub = Stub::start().await;
@@ -210,7 +210,7 @@ on_both!(
 );
 
 // Skipping the task that asked ends the wait, and the question with it; cancelling ends the mission.
-on_both!(a_wait_ends_with_its_task_and_with_its_mission, |medium| {
+on_sqlite!(a_wait_ends_with_its_task_and_with_its_mission, |medium| {
     let stub = Stub::start().await;
     stub.on(node("consider"), asks("Which room?"));
     otherwise(&stub);
@@ -240,7 +240,7 @@ async fn planned(app: &App) -> (String, Value) {
 }
 
 // The plan goes to a person before any task is made; a crash asks no second time; approved, it is done.
-on_both!(a_plan_that_is_approved_is_done, |medium| {
+on_sqlite!(a_plan_that_is_approved_is_done, |medium| {
     let stub = Stub::start().await;
     stub.on(node("decompose"), tasks(&[("list", &[]), ("order", &[1])]));
     otherwise(&stub);
@@ -297,7 +297,7 @@ on_both!(a_plan_that_is_approved_is_done, |medium| {
 });
 
 // What a person makes of the plan counts, where it is one.
-on_both!(a_plan_that_is_edited_is_done_as_it_was_edited, |medium| {
+on_sqlite!(a_plan_that_is_edited_is_done_as_it_was_edited, |medium| {
     let stub = Stub::start().await;
     stub.on(
         node("decompose"),
@@ -331,7 +331,7 @@ on_both!(a_plan_that_is_edited_is_done_as_it_was_edited, |medium| {
 });
 
 // Rejected, answered instead, or left alone until it expires: the mission ends with that reason, and nothing was done.
-on_both!(a_plan_that_is_not_approved_ends_its_mission, |medium| {
+on_sqlite!(a_plan_that_is_not_approved_ends_its_mission, |medium| {
     let stub = Stub::start().await;
     otherwise(&stub);
     let limits = "[tools.approval_ms_of]\nmission_plan = 1500\n";
@@ -377,7 +377,7 @@ on_both!(a_plan_that_is_not_approved_ends_its_mission, |medium| {
 });
 
 // A model that plans nothing: the mission as its only task is what is approved.
-on_both!(a_mission_without_a_plan_is_its_only_task, |medium| {
+on_sqlite!(a_mission_without_a_plan_is_its_only_task, |medium| {
     let stub = Stub::start().await;
     stub.on(node("decompose"), text("I do not plan."));
     otherwise(&stub);

@@ -20,7 +20,7 @@ async fn at_and_above(app: &App, pipeline: &str, at: Value, above: Value) -> Val
     failed["failure"].clone()
 }
 
-on_both!(more_nodes_than_a_run_may_start, |medium| {
+on_sqlite!(more_nodes_than_a_run_may_start, |medium| {
     let stub = stub().await;
     let app = own::setup(medium, &stub)
         .env("THINKD_PIPELINES__NODES", 3)
@@ -46,7 +46,7 @@ on_both!(more_nodes_than_a_run_may_start, |medium| {
 });
 
 // Nodes are counted over all the lives of a run.
-on_both!(more_nodes_than_a_run_may_start_in_two_lives, |medium| {
+on_sqlite!(more_nodes_than_a_run_may_start_in_two_lives, |medium| {
     let stub = Stub::start().await;
     stub.script(
         |r| counting(r) && step(r) == "step 3",
@@ -68,7 +68,7 @@ on_both!(more_nodes_than_a_run_may_start_in_two_lives, |medium| {
     );
 });
 
-on_both!(longer_than_a_run_may_take, |medium| {
+on_sqlite!(longer_than_a_run_may_take, |medium| {
     let stub = stub().await;
     let app = own::setup(medium, &stub)
         .env("THINKD_PIPELINES__TIME_MS", 700)
@@ -125,7 +125,7 @@ async fn more_runs_than_a_server_works_on() {
     assert_eq!(run["status"], "done", "{run}");
 }
 
-on_both!(one_space_leaves_runs_to_others, |medium| {
+on_sqlite!(one_space_leaves_runs_to_others, |medium| {
     let stub = Stub::start().await;
     let gate = Gate::new();
     stub.on(counting, text("done").held(&gate));
@@ -163,7 +163,7 @@ on_both!(one_space_leaves_runs_to_others, |medium| {
 });
 
 // More than are worked on at a time were cut off: they wait for their turn, none is lost.
-on_both!(runs_that_were_cut_off_wait_for_a_place, |medium| {
+on_sqlite!(runs_that_were_cut_off_wait_for_a_place, |medium| {
     let stub = Stub::start().await;
     let gate = Gate::new();
     stub.on_each(counting, {
@@ -214,7 +214,7 @@ on_both!(runs_that_were_cut_off_wait_for_a_place, |medium| {
     }
 });
 
-on_both!(a_large_value_is_a_blob_and_comes_back_whole, |medium| {
+on_sqlite!(a_large_value_is_a_blob_and_comes_back_whole, |medium| {
     let stub = stub().await;
     let app = own::setup(medium, &stub)
         .env("THINKD_LIMITS__TOOL_OUTPUT_BYTES", 1000)

@@ -30,7 +30,7 @@ async fn told(medium: Medium, stub: &Stub) -> App {
     app
 }
 
-on_both!(
+on_sqlite!(
     a_proposed_prompt_is_tried_over_past_turns_beside_what_was_said_then,
     |medium| {
         let stub = Stub::start().await;
@@ -117,7 +117,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_trial_that_was_killed_repeats_no_answer_that_is_recorded,
     |medium| {
         let stub = Stub::start().await;
@@ -244,7 +244,7 @@ async fn what_cannot_be_tried_is_refused_before_anything_runs() {
     assert_eq!(stub.count(trying), 0);
 }
 
-on_both!(
+on_sqlite!(
     a_view_of_which_something_is_gone_is_named_and_not_tried,
     |medium| {
         let stub = Stub::start().await;

@@ -6,7 +6,7 @@ use super::*;
 const MARKUP: &str = "<spawn label=\"x\">&amp;</spawn>";
 
 // D3.33: labels are names, whoever wishes for them.
-on_both!(
+on_sqlite!(
     labels_that_cannot_be_part_of_an_id_are_refused_by_name,
     |medium| {
         let stub = Stub::start().await;
@@ -66,7 +66,7 @@ on_both!(
 );
 
 // T3.16's counterpart: how much to keep is a number that is not negative.
-on_both!(
+on_sqlite!(
     keeping_less_than_nothing_or_no_number_is_refused,
     |medium| {
         let stub = Stub::start().await;
@@ -177,7 +177,7 @@ async fn threads_of_another_space_do_not_exist() {
 }
 
 // D3.39: who a message is from is decided by the core: arguments, payloads and words that claim another sender change nothing.
-on_both!(d3_39_nobody_writes_under_anothers_name, |medium| {
+on_sqlite!(d3_39_nobody_writes_under_anothers_name, |medium| {
     let stub = Stub::start().await;
     let wait = || call("wait", json!({ "from": "boss", "timeout_s": 60 }));
     stub.script(at("p"), [wait(), asleep()]);
@@ -261,7 +261,7 @@ on_both!(d3_39_nobody_writes_under_anothers_name, |medium| {
 });
 
 // T3.24 T3.25 T3.26 T3.27 T3.28: frames that are none, have too much, too little, or go nowhere: named, and the next one is taken.
-on_both!(
+on_sqlite!(
     t3_26_what_is_wrong_with_a_frame_is_named_and_the_server_goes_on,
     |medium| {
         let stub = Stub::start().await;

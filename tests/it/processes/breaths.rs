@@ -302,7 +302,7 @@ async fn is_stopped(medium: Medium, breath: Breath) {
 
 macro_rules! each_breath {
     ($($name:ident: $breath:ident,)*) => {
-        $(on_both!($name, |medium| { is_stopped(medium, Breath::$breath).await; });)*
+        $(on_sqlite!($name, |medium| { is_stopped(medium, Breath::$breath).await; });)*
 
         // Each breath has its test.
         #[test]
@@ -337,7 +337,7 @@ each_breath! {
 
 // One sentence, one mission: the same call twice in a turn begins it once. With the next message it may be begun again.
 // A space without room for one more refuses the call, and the turn goes on.
-on_both!(
+on_sqlite!(
     a_mission_that_a_full_space_has_no_room_for_fails_its_call,
     |medium| {
         let stub = Stub::start().await;
@@ -355,7 +355,7 @@ on_both!(
     }
 );
 
-on_both!(the_same_mission_twice_in_a_turn_is_one, |medium| {
+on_sqlite!(the_same_mission_twice_in_a_turn_is_one, |medium| {
     let stub = Stub::start().await;
     let mission = json!({ "mission": "Count owls.", "value": null, "plan": null });
     let twice = || call("start_mission", mission.clone()).and("start_mission", mission.clone());
@@ -387,7 +387,7 @@ on_both!(the_same_mission_twice_in_a_turn_is_one, |medium| {
 });
 
 // The calls of its tasks are the mission's, in its own row and in the sum of the message that it goes back to.
-on_both!(a_mission_counts_the_calls_of_its_tasks, |medium| {
+on_sqlite!(a_mission_counts_the_calls_of_its_tasks, |medium| {
     let stub = Stub::start().await;
     let mission = json!({ "mission": "Count owls.", "value": null, "plan": null });
     stub.script(decision, [call("start_mission", mission), reply("Begun.")]);

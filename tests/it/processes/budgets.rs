@@ -1,5 +1,5 @@
 //! Expressive but bounded: every loop of threads ends at a limit, visibly, and something from outside sets it going again.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn keys(log: &[Value], thread: &str) -> Vec<String> {
 }
 
 // D3.32 T3.52: a thread that never comes to an end is stopped by the limit of messages to itself, however it sends them.
-on_both!(
+on_sqlite!(
     t3_52_a_thread_that_never_ends_is_stopped_visibly,
     |medium| {
         let stub = Stub::start().await;
@@ -72,7 +72,7 @@ on_both!(
 );
 
 // D3.32 T3.52: a message to itself is one, whatever it is sent with.
-on_both!(
+on_sqlite!(
     t3_52_a_thread_that_writes_to_itself_for_ever_is_stopped_visibly,
     |medium| {
         let stub = Stub::start().await;
@@ -105,7 +105,7 @@ on_both!(
 );
 
 // D3.32: nor does making subthreads that end at once go on for ever: each is a message sent, and each end wakes its parent.
-on_both!(
+on_sqlite!(
     d3_32_a_thread_that_makes_subthreads_for_ever_is_stopped,
     |medium| {
         let stub = Stub::start().await;
@@ -146,7 +146,7 @@ on_both!(
 );
 
 // D3.32: a loop, a branch and a counter, by messages to itself alone.
-on_both!(
+on_sqlite!(
     d3_32_a_thread_counts_and_branches_by_messages_to_itself,
     |medium| {
         let stub = Stub::start().await;
@@ -189,7 +189,7 @@ on_both!(
 );
 
 // D3.32: two threads that write to one another for ever come to their limit of sends; something from outside sets them going again.
-on_both!(
+on_sqlite!(
     d3_32_two_threads_that_answer_each_other_for_ever_are_stopped,
     |medium| {
         let stub = Stub::start().await;
@@ -252,7 +252,7 @@ on_both!(
 );
 
 // D3.32: so many subthreads at a time; one with nothing to do makes room and is not lost, one at work is not put aside.
-on_both!(
+on_sqlite!(
     d3_32_an_idle_subthread_makes_room_and_is_not_lost,
     |medium| {
         let (stub, gate) = (Stub::start().await, Gate::new());
@@ -345,7 +345,7 @@ on_both!(
 );
 
 // D3.32: so many timers, and so many contacts.
-on_both!(d3_32_timers_and_contacts_have_limits, |medium| {
+on_sqlite!(d3_32_timers_and_contacts_have_limits, |medium| {
     let stub = Stub::start().await;
     let timer = || json!({ "after_s": 1000, "note": "x" });
     let me = |name: &str| json!({ "name": name, "thread": "p", "description": "me" });
@@ -392,7 +392,7 @@ on_both!(d3_32_timers_and_contacts_have_limits, |medium| {
 });
 
 // T3.53: calls and tokens of a thread and of a space are counted; when they are used up, no model is asked any more, visibly.
-on_both!(
+on_sqlite!(
     t3_53_a_thread_that_has_used_up_its_budget_asks_no_model,
     |medium| {
         let stub = Stub::start().await;
@@ -454,7 +454,7 @@ on_both!(
 );
 
 // D3.32: calls of a thread in all its life.
-on_both!(d3_32_a_thread_has_only_so_many_model_calls, |medium| {
+on_sqlite!(d3_32_a_thread_has_only_so_many_model_calls, |medium| {
     let stub = Stub::start().await;
     stub.on(at("p"), text("And on."));
     let app = Setup::new(medium, &stub)

@@ -1,6 +1,6 @@
 //! The recipients that a thread can send to, when a change of them takes effect, and the threads
 //! that are told of an end.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -37,7 +37,7 @@ async fn connect_and_send(medium: Medium, commit: &str) -> (Stub, App, Socket, G
 }
 
 // D0.25 T0.17 D0.17: in immediate mode a contact counts, and a message is delivered, in the middle of the step.
-on_both!(
+on_sqlite!(
     t0_17_immediately_what_is_said_is_done_within_the_step,
     |medium| {
         let (stub, mut app, mut socket, gate) = connect_and_send(medium, "immediate").await;
@@ -76,7 +76,7 @@ on_both!(
 );
 
 // D0.17 D0.23 D0.40 T0.18: deferred, a contact that is only intended counts for what the step says; all of it happens with its end.
-on_both!(
+on_sqlite!(
     t0_18_deferred_a_pending_contact_counts_and_all_takes_effect_at_the_end,
     |medium| {
         let (stub, mut app, mut socket, gate) = connect_and_send(medium, "deferred").await;
@@ -116,7 +116,7 @@ on_both!(
 );
 
 // T0.15: a round that fails in between changes nothing: delivered with the end, and once.
-on_both!(
+on_sqlite!(
     t0_15_a_message_is_delivered_once_at_the_end_whatever_a_later_round_did,
     |medium| {
         let (stub, gate) = (Stub::start().await, Gate::new());
@@ -162,7 +162,7 @@ on_both!(
 );
 
 // T0.15 D0.23: a turn that fails, is cancelled or ended from outside delivers nothing; what was said immediately stays said.
-on_both!(
+on_sqlite!(
     t0_15_a_turn_that_does_not_end_well_delivers_nothing,
     |medium| {
         let stub = Stub::start().await;
@@ -233,7 +233,7 @@ on_both!(
 );
 
 // T0.20 D0.17: contacts are taken away with the step's end; what is none cannot be.
-on_both!(
+on_sqlite!(
     t0_20_a_contact_is_removed_and_one_that_is_none_is_an_error,
     |medium| {
         let stub = Stub::start().await;
@@ -290,7 +290,7 @@ on_both!(
 );
 
 // D0.41 T3.29: whoever is no contact is not reached, and not told apart from what does not exist; the thread may try again.
-on_both!(
+on_sqlite!(
     t3_29_whom_a_thread_may_not_reach_does_not_exist_for_it,
     |medium| {
         let stub = Stub::start().await;
@@ -340,7 +340,7 @@ on_both!(
 );
 
 // T0.25: what is sent to a thread that has ended fails by name, at once or, when it ended meanwhile, in a step of its own.
-on_both!(
+on_sqlite!(
     t0_25_a_message_to_a_thread_that_has_ended_is_a_failure_of_the_sender,
     |medium| {
         let (stub, gate) = (Stub::start().await, Gate::new());
@@ -397,7 +397,7 @@ on_both!(
 );
 
 // D0.42: whoever has a thread among its contacts, and its parent, hears once how it ended; nobody else does.
-on_both!(
+on_sqlite!(
     d0_42_an_end_reaches_everybody_who_knew_the_thread,
     |medium| {
         let stub = Stub::start().await;
@@ -473,7 +473,7 @@ fn text_of(value: &Value) -> String {
 }
 
 // D0.40: what is said of a contact stands in every prompt: a line of bounded length, whoever says it.
-on_both!(
+on_sqlite!(
     what_is_said_of_a_contact_has_one_length_whoever_says_it,
     |medium| {
         const MOST: usize = 1000;
@@ -566,7 +566,7 @@ on_both!(
 );
 
 // A prompt that a model writes for another thread stands in each of that one's requests: it has the length that clients' have.
-on_both!(
+on_sqlite!(
     a_prompt_that_a_model_writes_is_as_long_as_a_clients_at_most,
     |medium| {
         let stub = Stub::start().await;

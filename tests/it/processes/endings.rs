@@ -1,6 +1,6 @@
 //! The end of a thread on which very many depend: they are told append by append, each once,
 //! through any death of the server.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -203,19 +203,19 @@ async fn all_are_told_across_a_crash(medium: Medium, thread: &str, ends: &str) {
     rows_are_what_the_log_says(&mut app).await;
 }
 
-on_both!(
+on_sqlite!(
     a_thread_that_very_many_know_ends_append_by_append_across_a_crash,
     |medium| {
         all_are_told_across_a_crash(medium, "p", "p").await;
     }
 );
 
-on_both!(so_does_one_below_a_thread_that_is_ended, |medium| {
+on_sqlite!(so_does_one_below_a_thread_that_is_ended, |medium| {
     all_are_told_across_a_crash(medium, "top.p", "top").await;
 });
 
 // One that ends itself: its turn's end is short, too, and all hear what it said last.
-on_both!(
+on_sqlite!(
     a_thread_that_very_many_know_ends_itself_append_by_append,
     |medium| {
         const MANY: usize = 400;
@@ -246,7 +246,7 @@ on_both!(
 );
 
 // Whoever leaves very many threads behind leaves them to the one above append by append.
-on_both!(
+on_sqlite!(
     very_many_threads_get_another_parent_append_by_append_across_a_crash,
     |medium| {
         let stub = Stub::start().await;

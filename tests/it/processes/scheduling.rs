@@ -1,5 +1,5 @@
 //! The order of turns when fewer turns may run than threads have something to do.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -45,12 +45,12 @@ async fn order(medium: Medium, scheduling: Option<&str>) -> Vec<String> {
 }
 
 // D3.36: threads before their subthreads, unless configured otherwise; among equals whoever came first.
-on_both!(d3_36_breadth_first_is_the_default, |medium| {
+on_sqlite!(d3_36_breadth_first_is_the_default, |medium| {
     assert_eq!(order(medium, None).await, ["z", "a", "z.y", "a.b", "a.b.c"]);
 });
 
 // D3.36
-on_both!(d3_36_depth_first_when_configured, |medium| {
+on_sqlite!(d3_36_depth_first_when_configured, |medium| {
     assert_eq!(
         order(medium, Some("depth-first")).await,
         ["a.b.c", "z.y", "a.b", "z", "a"]
@@ -58,7 +58,7 @@ on_both!(d3_36_depth_first_when_configured, |medium| {
 });
 
 // D3.36: a thread that goes on and on does not keep others from having their turn.
-on_both!(
+on_sqlite!(
     d3_36_a_thread_with_much_to_do_takes_turns_with_others,
     |medium| {
         let (stub, gate) = (Stub::start().await, Gate::new());

@@ -1,6 +1,6 @@
 //! The row of a thread and its status hints: the waiting input, the work, the ends, the input put
 //! aside.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn statuses(socket: &Socket, thread: &str) -> Vec<String> {
 }
 
 // What a turn is about does not wait any more: neither for who looks, nor for the limit of what may wait.
-on_both!(what_is_in_work_does_not_count_as_waiting, |medium| {
+on_sqlite!(what_is_in_work_does_not_count_as_waiting, |medium| {
     let (stub, gate) = (Stub::start().await, Gate::new());
     stub.on(at("main"), reply("Done.").held(&gate));
     let app = Setup::new(medium, &stub)
@@ -60,7 +60,7 @@ async fn what_another_server_works_on_does_not_count_as_waiting_postgres() {
 }
 
 // Who follows the statuses alone knows that a thread has ended, also when its end cut off its work.
-on_both!(the_last_status_of_an_ended_thread_is_its_end, |medium| {
+on_sqlite!(the_last_status_of_an_ended_thread_is_its_end, |medium| {
     let (stub, gate) = (Stub::start().await, Gate::new());
     stub.on(at("busy"), asleep().held(&gate));
     stub.on(at("talk"), reply("Done.").held(&gate));
@@ -90,7 +90,7 @@ on_both!(the_last_status_of_an_ended_thread_is_its_end, |medium| {
 });
 
 // A subthread that was put aside and is at work again is not aside: it takes a place until it sleeps and makes room again.
-on_both!(a_subthread_that_works_again_is_not_archived, |medium| {
+on_sqlite!(a_subthread_that_works_again_is_not_archived, |medium| {
     let (stub, gate) = (Stub::start().await, Gate::new());
     let spawn = |label: &str| {
         let arguments = json!({ "label": label, "prompt": null, "payload": "begin" });
@@ -141,7 +141,7 @@ on_both!(a_subthread_that_works_again_is_not_archived, |medium| {
 });
 
 // A name means one thread: which of two is meant nobody could say.
-on_both!(two_contacts_of_one_name_are_refused, |medium| {
+on_sqlite!(two_contacts_of_one_name_are_refused, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     processes(&app, &["x", "y"]).await;
@@ -179,7 +179,7 @@ on_both!(two_contacts_of_one_name_are_refused, |medium| {
 });
 
 // What a thread waits for and is reminded of is seen from outside, and a list can be asked for some of the threads alone.
-on_both!(
+on_sqlite!(
     what_is_open_in_a_thread_is_shown_and_lists_take_filters,
     |medium| {
         let (stub, gate) = (Stub::start().await, Gate::new());
@@ -286,7 +286,7 @@ on_both!(
 );
 
 // One request looks at so many threads and no more, however few of them are what is asked for: the rest are a page of their own.
-on_both!(
+on_sqlite!(
     a_list_of_few_among_many_threads_is_looked_for_page_by_page,
     |medium| {
         let stub = Stub::start().await;
@@ -333,7 +333,7 @@ on_both!(
 );
 
 // Nothing waits for a thread that will have no turn any more.
-on_both!(nothing_waits_for_an_ended_thread, |medium| {
+on_sqlite!(nothing_waits_for_an_ended_thread, |medium| {
     let (stub, gate) = (Stub::start().await, Gate::new());
     stub.on(at("talk"), reply("Done.").held(&gate));
     let app = App::start(medium, &stub).await;
@@ -363,7 +363,7 @@ on_both!(nothing_waits_for_an_ended_thread, |medium| {
 });
 
 // Of a message and an end at the same time one is first: what comes behind the end is refused, and not acknowledged for nobody.
-on_both!(
+on_sqlite!(
     no_message_is_stored_behind_the_end_of_its_thread,
     |medium| {
         let stub = Stub::start().await;

@@ -1,6 +1,6 @@
 //! A thread that cannot go on tells those that depend on it: its parent, any thread that waits for
 //! it, the gathering it is part of.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn stuck_in<'a>(log: &'a [Value], thread: &str) -> Vec<(&'a str, &'a str)> {
 }
 
 // D3.15: a parent that waits for anybody sees its child's failure, in the log and in its next view; once, also over a crash.
-on_both!(
+on_sqlite!(
     d3_15_a_parent_is_told_that_the_turn_of_its_child_failed,
     |medium| {
         let stub = Stub::start().await;
@@ -95,7 +95,7 @@ on_both!(
 );
 
 // A parent that waits for this child by name, and a peer that waits for a contact, are woken by its failure.
-on_both!(
+on_sqlite!(
     whoever_waits_for_a_thread_is_woken_when_its_turn_fails,
     |medium| {
         let stub = Stub::start().await;
@@ -135,7 +135,7 @@ on_both!(
 );
 
 // A budget that puts a child to sleep is a reason, too; so is a cancelled turn. A thread that only waits is not stuck.
-on_both!(a_child_that_a_budget_puts_to_sleep_is_told_of, |medium| {
+on_sqlite!(a_child_that_a_budget_puts_to_sleep_is_told_of, |medium| {
     let stub = Stub::start().await;
     let all = spawn("words").and(
         "spawn_thread",
@@ -184,7 +184,7 @@ on_both!(a_child_that_a_budget_puts_to_sleep_is_told_of, |medium| {
 });
 
 // Calls that a thread may no longer make put it to sleep before a model is asked: its parent hears of that, too.
-on_both!(a_child_whose_calls_are_used_up_is_told_of, |medium| {
+on_sqlite!(a_child_whose_calls_are_used_up_is_told_of, |medium| {
     let stub = Stub::start().await;
     stub.on(at("main.sub"), text("And on."));
     stub.script(at("main"), [spawn("sub"), reply("It is at work.")]);
@@ -213,7 +213,7 @@ on_both!(a_child_whose_calls_are_used_up_is_told_of, |medium| {
 });
 
 // Who begins to wait for a thread whose last turn has failed already is told so: nothing will happen there by itself.
-on_both!(
+on_sqlite!(
     whoever_waits_for_a_thread_whose_turn_has_just_failed_is_told,
     |medium| {
         let stub = Stub::start().await;

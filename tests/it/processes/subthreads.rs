@@ -1,5 +1,5 @@
 //! Subthreads: their names, their depth, their work beside their parents, and the tree they make.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn assigned<'a>(log: &'a [Value], thread: &str) -> Vec<&'a str> {
 }
 
 // D3.33 D3.34 D3.35 T3.06 T3.07: ids are the server's: a label that is taken gets a number, none gets a short one of its own.
-on_both!(t3_06_labels_are_wishes_and_ids_never_collide, |medium| {
+on_sqlite!(t3_06_labels_are_wishes_and_ids_never_collide, |medium| {
     let stub = Stub::start().await;
     let spawn = |label: Value| json!({ "label": label, "prompt": null, "payload": "begin" });
     let research = || spawn(json!("research"));
@@ -96,7 +96,7 @@ on_both!(t3_06_labels_are_wishes_and_ids_never_collide, |medium| {
 });
 
 // What a subthread is called, how deep it may lie and how many there may be does not depend on who makes it.
-on_both!(
+on_sqlite!(
     a_subthread_is_made_by_the_same_rules_over_http_and_by_a_tool,
     |medium| {
         let stub = Stub::start().await;
@@ -209,7 +209,7 @@ on_both!(
 );
 
 // A thread has at most so many contacts, whoever adds them: over HTTP, by connect, or with a subthread, which is a contact.
-on_both!(
+on_sqlite!(
     a_subthread_by_a_tool_takes_the_room_of_a_contact,
     |medium| {
         let stub = Stub::start().await;
@@ -275,7 +275,7 @@ on_both!(
 );
 
 // T3.09: without a first message it is there, confirmed, and sleeps; nobody asks a model for it.
-on_both!(t3_09_a_subthread_without_a_first_message_sleeps, |medium| {
+on_sqlite!(t3_09_a_subthread_without_a_first_message_sleeps, |medium| {
     let stub = Stub::start().await;
     stub.script(at("p"), [spawn("quiet"), asleep()]);
     let app = App::start(medium, &stub).await;
@@ -309,7 +309,7 @@ on_both!(t3_09_a_subthread_without_a_first_message_sleeps, |medium| {
 });
 
 // T3.11 D3.32: subthreads of subthreads, as deep as is configured; deeper is a visible refusal.
-on_both!(t3_11_ids_nest_and_the_depth_is_limited, |medium| {
+on_sqlite!(t3_11_ids_nest_and_the_depth_is_limited, |medium| {
     let stub = Stub::start().await;
     let spawn = |label: &str| {
         let arguments = json!({ "label": label, "prompt": null, "payload": "go deeper" });
@@ -359,7 +359,7 @@ on_both!(t3_11_ids_nest_and_the_depth_is_limited, |medium| {
 });
 
 // D3.13 T3.14: neither a parent nor a sibling that is in the middle of a model call keeps a subthread from finishing.
-on_both!(
+on_sqlite!(
     t3_14_a_subthread_finishes_while_parent_and_sibling_are_blocked,
     |medium| {
         let (stub, gate) = (Stub::start().await, Gate::new());
@@ -410,7 +410,7 @@ on_both!(
 );
 
 // D3.14: a subthread has a history of its own; what its parent says and hears later is not in it, nor the other way round.
-on_both!(
+on_sqlite!(
     d3_14_a_subthread_thinks_with_a_history_of_its_own,
     |medium| {
         let stub = Stub::start().await;
@@ -452,7 +452,7 @@ on_both!(
 );
 
 // D3.31: which threads there are, below whom, and what they do.
-on_both!(d3_31_the_tree_of_threads_can_be_fetched, |medium| {
+on_sqlite!(d3_31_the_tree_of_threads_can_be_fetched, |medium| {
     let stub = Stub::start().await;
     let wait = json!({ "from": "parent", "timeout_s": 60 });
     stub.on(at("p.a"), call("wait", wait));
@@ -516,7 +516,7 @@ on_both!(d3_31_the_tree_of_threads_can_be_fetched, |medium| {
 });
 
 // T3.12 D3.16 D3.18 D3.19 D3.15: what is sent to a thread that is not there is told to the sender, with a hint, and makes none.
-on_both!(
+on_sqlite!(
     t3_12_an_unknown_thread_is_an_error_and_stays_unknown,
     |medium| {
         let stub = Stub::start().await;

@@ -1,5 +1,5 @@
 //! The end of a thread and those below it: they end with it, or live on below another one.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ async fn states(app: &App) -> Vec<[Value; 4]> {
 }
 
 // Whoever ends a thread ends what works for it: turns are stopped down to the provider, and who knew one of them is told.
-on_both!(an_end_takes_the_subtree_with_it, |medium| {
+on_sqlite!(an_end_takes_the_subtree_with_it, |medium| {
     let stub = Stub::start().await;
     stub.on(at("p.a.deep"), asleep().never());
     stub.on(at("p.b"), asleep());
@@ -89,7 +89,7 @@ on_both!(an_end_takes_the_subtree_with_it, |medium| {
 });
 
 // A thread that ends itself takes those below along, also those that it made in the same step.
-on_both!(
+on_sqlite!(
     a_thread_that_ends_itself_takes_its_subtree_along,
     |medium| {
         let stub = Stub::start().await;
@@ -124,7 +124,7 @@ on_both!(
 );
 
 // With `subtree=false` they live on below the nearest living thread above: they are told, can write to it, and it hears of them.
-on_both!(
+on_sqlite!(
     threads_whose_parent_ended_have_the_nearest_living_one_above,
     |medium| {
         let stub = Stub::start().await;
@@ -267,7 +267,7 @@ fn ends(log: &[Value]) -> usize {
 }
 
 // Whoever ends many threads does it in short appends, so that others' are stored in between; and what is made meanwhile ends, too.
-on_both!(a_large_subtree_ends_append_by_append, |medium| {
+on_sqlite!(a_large_subtree_ends_append_by_append, |medium| {
     let stub = Stub::start().await;
     large(&medium, 300).await;
     let mut app = Setup::new(medium, &stub)
@@ -313,7 +313,7 @@ on_both!(a_large_subtree_ends_append_by_append, |medium| {
 });
 
 // The same where a thread ends itself: its turn's end is one append, and the rest follow.
-on_both!(
+on_sqlite!(
     a_thread_that_ends_itself_ends_a_large_subtree_append_by_append,
     |medium| {
         let stub = Stub::start().await;
@@ -413,7 +413,7 @@ async fn the_friend_was_told(app: &App) {
 }
 
 // A server that is gone between two of the appends leaves nothing that nobody would end: the next one goes on with it.
-on_both!(what_was_left_of_a_subtree_ends_after_a_restart, |medium| {
+on_sqlite!(what_was_left_of_a_subtree_ends_after_a_restart, |medium| {
     let stub = Stub::start().await;
     let mut app = half_ended(medium, &stub).await;
     app.kill();
@@ -446,7 +446,7 @@ async fn what_was_left_of_a_subtree_is_ended_by_another_server_postgres() {
 }
 
 // Whoever asks for the end again has it finished.
-on_both!(
+on_sqlite!(
     what_was_left_of_a_subtree_ends_when_it_is_ended_again,
     |medium| {
         let stub = Stub::start().await;
@@ -462,7 +462,7 @@ on_both!(
 );
 
 // Who names no thread speaks to `main`: a space whose main thread had ended would be deaf for good.
-on_both!(the_main_thread_of_a_space_does_not_end, |medium| {
+on_sqlite!(the_main_thread_of_a_space_does_not_end, |medium| {
     let stub = Stub::start().await;
     let setup = Setup::new(medium, &stub).env("THINKD_TOOLS__CONVERSATION", "reply,terminate");
     let app = setup.start().await;
@@ -503,7 +503,7 @@ on_both!(the_main_thread_of_a_space_does_not_end, |medium| {
 });
 
 // A process that writes what cannot be read fails for good; one that is the main thread waits, as a conversation does.
-on_both!(
+on_sqlite!(
     a_process_that_is_the_main_thread_outlives_answers_that_cannot_be_read,
     |medium| {
         let stub = Stub::start().await;
@@ -544,7 +544,7 @@ on_both!(
 );
 
 // Who names no thread speaks to `main`: as a process it would answer nobody. It is no label for one, whether or not it is there.
-on_both!(the_main_thread_is_no_process, |medium| {
+on_sqlite!(the_main_thread_is_no_process, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let process = json!({ "label": "main", "kind": "process" });

@@ -1,6 +1,6 @@
 //! Thinking in the open: steps, the messages that cause them, and their traces in the log and in
 //! the next request.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn shows_all(log: &[Value], requests: &[std::sync::Arc<Request>], thread: &str) 
 
 // D3.01 D3.02 D3.03 D3.04 D3.08 D3.09 D3.28 D0.03: k messages to itself and an answer are k + 1 calls, each with all that was before;
 // then silence. The log has every one of them, and one answer.
-on_both!(
+on_sqlite!(
     d3_08_iteration_is_messages_to_itself_until_the_answer,
     |medium| {
         let stub = Stub::start().await;
@@ -95,7 +95,7 @@ on_both!(
 );
 
 // D0.09 D0.12 D3.07: what the model wrote and what was made of it are events each: words, calls, and what comes next.
-on_both!(
+on_sqlite!(
     d0_09_a_thought_and_what_was_read_out_of_it_are_both_in_the_log,
     |medium| {
         let stub = Stub::start().await;
@@ -159,7 +159,7 @@ on_both!(
 );
 
 // D3.15 D3.16: whatever a thread tries that cannot be, it is told before it is asked again, and lives.
-on_both!(d3_16_nothing_that_a_thread_tries_fails_silently, |medium| {
+on_sqlite!(d3_16_nothing_that_a_thread_tries_fails_silently, |medium| {
     let stub = Stub::start().await;
     let tries = [
         call("send", json!({ "to": ["nobody"], "text": "x" })),
@@ -226,7 +226,7 @@ on_both!(d3_16_nothing_that_a_thread_tries_fails_silently, |medium| {
 });
 
 // D3.24 D3.28: what it planned, spawned and was told is in its log, an entry each, in order, and in its next request.
-on_both!(
+on_sqlite!(
     d3_28_an_export_of_a_thread_has_everything_it_did,
     |medium| {
         let stub = Stub::start().await;
@@ -292,7 +292,7 @@ on_both!(
 
 // D3.29 D3.30 T3.31 T3.32: tools, threads and itself are reached the same way, and only what says so ends: router, worker with a
 // tool, sink, each received once.
-on_both!(
+on_sqlite!(
     t3_31_a_chain_of_threads_and_a_tool_passes_a_text_on,
     |medium| {
         let stub = Stub::start().await;
@@ -371,7 +371,7 @@ on_both!(
 );
 
 // T3.34: a model that takes too long is a failure in the log, and the thread takes the next message.
-on_both!(
+on_sqlite!(
     t3_34_what_takes_too_long_is_a_failure_and_the_thread_lives,
     |medium| {
         let stub = Stub::start().await;

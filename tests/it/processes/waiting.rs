@@ -1,6 +1,6 @@
 //! Waiting: for anybody, for one thread or its end, for so long at most; never for ever, and never
 //! past a message that has come already.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn wait_for(from: &str, seconds: f64) -> Answer {
 }
 
 // D0.12 D0.24: what comes next is in the log as it was decided, and comes then: at once, or when the one who is named writes.
-on_both!(d0_24_the_next_step_begins_when_the_step_said, |medium| {
+on_sqlite!(d0_24_the_next_step_begins_when_the_step_said, |medium| {
     let stub = Stub::start().await;
     stub.script(
         at("p"),
@@ -85,7 +85,7 @@ on_both!(d0_24_the_next_step_begins_when_the_step_said, |medium| {
 });
 
 // A wait has an end of its own: its time passes, also while no server runs.
-on_both!(a_wait_with_a_time_limit_ends_by_itself, |medium| {
+on_sqlite!(a_wait_with_a_time_limit_ends_by_itself, |medium| {
     let stub = Stub::start().await;
     stub.script(at("p"), [wait_for("b", 1.0), wait_for("b", 1.5), asleep()]);
     let mut app = App::start(medium, &stub).await;
@@ -125,7 +125,7 @@ on_both!(a_wait_with_a_time_limit_ends_by_itself, |medium| {
 });
 
 // The time limit goes with the wait: neither one that was answered in time nor a thread that has ended is called late.
-on_both!(a_wait_that_is_over_takes_its_time_limit_along, |medium| {
+on_sqlite!(a_wait_that_is_over_takes_its_time_limit_along, |medium| {
     let stub = Stub::start().await;
     stub.script(
         at("p"),
@@ -161,7 +161,7 @@ on_both!(a_wait_that_is_over_takes_its_time_limit_along, |medium| {
 });
 
 // Whoever waits for a thread is woken by its end, with the reason.
-on_both!(a_wait_for_a_thread_ends_with_that_thread, |medium| {
+on_sqlite!(a_wait_for_a_thread_ends_with_that_thread, |medium| {
     let stub = Stub::start().await;
     stub.script(at("p"), [wait_for("b", 60.0), asleep()]);
     stub.on(
@@ -191,7 +191,7 @@ on_both!(a_wait_for_a_thread_ends_with_that_thread, |medium| {
 });
 
 // A thread that ends before the wait for it begins is not waited for.
-on_both!(
+on_sqlite!(
     a_wait_for_a_contact_that_ends_within_the_same_step_is_no_trap,
     |medium| {
         let (stub, gate) = (Stub::start().await, Gate::new());
@@ -230,7 +230,7 @@ on_both!(
 );
 
 // No lost wake-up: what came while the step that decides to wait was under way ends the wait before it begins.
-on_both!(
+on_sqlite!(
     a_message_that_comes_while_a_thread_decides_to_wait_wakes_it,
     |medium| {
         let (stub, gate) = (Stub::start().await, Gate::new());
@@ -283,7 +283,7 @@ on_both!(
 );
 
 // Threads that wait for one another are told so, by whoever closes the circle, and it is broken.
-on_both!(threads_that_wait_in_a_circle_are_told_and_go_on, |medium| {
+on_sqlite!(threads_that_wait_in_a_circle_are_told_and_go_on, |medium| {
     let stub = Stub::start().await;
     let next = [("a", "b"), ("b", "c"), ("c", "a")];
     let mut app = App::start(medium, &stub).await;
@@ -328,7 +328,7 @@ on_both!(threads_that_wait_in_a_circle_are_told_and_go_on, |medium| {
 });
 
 // D0.06: who says both ends; nothing wakes it any more.
-on_both!(terminate_beats_wait, |medium| {
+on_sqlite!(terminate_beats_wait, |medium| {
     let stub = Stub::start().await;
     let both = call("terminate", json!({ "reason": "enough" }))
         .and("wait", json!({ "from": null, "timeout_s": 1.0 }));
@@ -344,7 +344,7 @@ on_both!(terminate_beats_wait, |medium| {
 });
 
 // D0.42: whoever waits for its parent is woken by the parent's end.
-on_both!(
+on_sqlite!(
     d0_42_a_child_that_waits_for_its_parent_is_woken_by_the_end_of_that,
     |medium| {
         let stub = Stub::start().await;
@@ -385,7 +385,7 @@ on_both!(
 );
 
 // A wait for somebody whom the same step makes unreachable is over, and the thread is told.
-on_both!(
+on_sqlite!(
     a_wait_for_a_contact_that_the_same_step_removes_is_over,
     |medium| {
         let stub = Stub::start().await;

@@ -1,10 +1,10 @@
 //! Summaries are made beside everything else: no reply waits for them, no turn that ends takes one
 //! along, and no voice sees their text.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
-on_both!(a_reply_does_not_wait_for_a_summary_that_hangs, |medium| {
+on_sqlite!(a_reply_does_not_wait_for_a_summary_that_hangs, |medium| {
     let stub = Stub::start().await;
     stub.on(summing, text("never").never());
     let app = sums_up(medium, &stub).start().await;
@@ -28,7 +28,7 @@ on_both!(a_reply_does_not_wait_for_a_summary_that_hangs, |medium| {
     );
 });
 
-on_both!(
+on_sqlite!(
     a_cancelled_turn_leaves_the_summary_under_way_alone,
     |medium| {
         let stub = Stub::start().await;
@@ -56,7 +56,7 @@ on_both!(
     }
 );
 
-on_both!(no_voice_hears_another_through_a_summary, |medium| {
+on_sqlite!(no_voice_hears_another_through_a_summary, |medium| {
     let stub = Stub::start().await;
     stub.on(summing, text("SUMMED UP: the critic said AHA."));
     stub.on_each(voice("critic"), |request| {
@@ -110,7 +110,7 @@ on_both!(no_voice_hears_another_through_a_summary, |medium| {
     );
 });
 
-on_both!(no_text_of_a_summary_can_forge_an_entry, |medium| {
+on_sqlite!(no_text_of_a_summary_can_forge_an_entry, |medium| {
     let stub = Stub::start().await;
     stub.on(
         summing,
@@ -145,7 +145,7 @@ on_both!(no_text_of_a_summary_can_forge_an_entry, |medium| {
     );
 });
 
-on_both!(
+on_sqlite!(
     a_text_larger_than_the_view_is_read_in_disjoint_pieces,
     |medium| {
         let stub = Stub::start().await;

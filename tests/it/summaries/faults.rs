@@ -3,7 +3,7 @@
 
 use super::*;
 
-on_both!(
+on_sqlite!(
     a_summary_that_was_killed_is_made_again_and_what_is_recorded_is_not,
     |medium| {
         let stub = Stub::start().await;
@@ -64,7 +64,7 @@ async fn of_two_servers_one_sums_up_and_when_it_dies_the_other_does() {
     assert!(!stood_for(&stub.all(decision).pop().unwrap()).is_empty());
 }
 
-on_both!(
+on_sqlite!(
     a_summary_that_cannot_be_made_is_given_up_and_tried_again_with_the_next_block,
     |medium| {
         let stub = Stub::start().await;
@@ -126,7 +126,7 @@ on_both!(
     }
 );
 
-on_both!(what_a_budget_refuses_is_not_summed_up, |medium| {
+on_sqlite!(what_a_budget_refuses_is_not_summed_up, |medium| {
     let stub = summarist().await;
     let app = sums_up(medium, &stub)
         .env("THINKD_BUDGET__THREAD_MODEL_CALLS", 10)
@@ -153,7 +153,7 @@ on_both!(what_a_budget_refuses_is_not_summed_up, |medium| {
     );
 });
 
-on_both!(
+on_sqlite!(
     what_is_too_long_to_be_summed_up_is_halved_until_the_model_takes_it,
     |medium| {
         const WINDOW: usize = 4_000;

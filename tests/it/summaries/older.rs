@@ -19,7 +19,7 @@ async fn long_one(medium: Medium, stub: &Stub, back: u64) -> App {
     app
 }
 
-on_both!(
+on_sqlite!(
     d4_59_of_an_older_log_so_much_is_summed_up_as_is_configured_and_the_rest_is_counted,
     |medium| {
         let stub = summarist().await;
@@ -45,7 +45,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d4_59_where_it_may_go_back_to_the_beginning_nothing_is_left_out,
     |medium| {
         let stub = summarist().await;

@@ -1,4 +1,4 @@
-//! `follow_up` of a voice: whether it is asked once more after the decision. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! `follow_up` of a voice: whether it is asked once more after the decision. Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use thinkd::event::draft::Draft;
 use thinkd::log::appended::Append;
@@ -29,7 +29,7 @@ fn follow_up_of(name: &'static str) -> impl Fn(&Request) -> bool {
 }
 
 // D4.39: a voice whose own `follow_up` is off is not asked after the decision, and sees it in its next view.
-on_both!(
+on_sqlite!(
     d4_39_a_voice_that_does_not_follow_up_sees_the_decision_in_its_next_view,
     |medium| {
         let stub = Stub::start().await;
@@ -84,7 +84,7 @@ on_both!(
 );
 
 // Two people change one voice at the same time, each another part of it: both changes count.
-on_both!(changes_of_a_prompt_and_of_follow_up_meet, |medium| {
+on_sqlite!(changes_of_a_prompt_and_of_follow_up_meet, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub).voices(&["owl"]).start().await;
     for round in 0..10 {

@@ -1,6 +1,6 @@
 //! A voice that is removed while it speaks: it is asked nothing more, and any text that it still
 //! says is kept as late.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn said_by<'a>(log: &'a [Value], name: &str) -> Vec<(&'a str, Vec<&'a str>)> {
 }
 
 // D4.29: removed while its model thinks. `stays` is the control: it was asked the same, at the same time.
-on_both!(
+on_sqlite!(
     d4_29_what_a_voice_says_after_its_removal_is_late_and_nobody_asks_it_again,
     |medium| {
         let (stub, gate, after) = (Stub::start().await, Gate::new(), Gate::new());
@@ -63,7 +63,7 @@ on_both!(
 );
 
 // Removed between the decision and its own follow-up, at another server where there is one.
-on_both!(
+on_sqlite!(
     a_voice_that_is_removed_while_the_decision_is_made_hears_nothing_of_it,
     |medium| {
         let (stub, gate) = (Stub::start().await, Gate::new());
@@ -94,7 +94,7 @@ on_both!(
 );
 
 // While a removed voice still follows up, or is asked by the decision, its words are late as well.
-on_both!(a_removed_voice_is_late_whatever_it_was_asked, |medium| {
+on_sqlite!(a_removed_voice_is_late_whatever_it_was_asked, |medium| {
     let (stub, gate) = (Stub::start().await, Gate::new());
     stub.script(
         decision,
@@ -129,7 +129,7 @@ on_both!(a_removed_voice_is_late_whatever_it_was_asked, |medium| {
 });
 
 // A voice that uses tools is asked again after each: a removed one is not, and its turn goes on without it.
-on_both!(a_removed_voice_uses_no_more_tools, |medium| {
+on_sqlite!(a_removed_voice_uses_no_more_tools, |medium| {
     let (stub, gate) = (Stub::start().await, Gate::new());
     let put = |key: &str| {
         call(

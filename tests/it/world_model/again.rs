@@ -1,6 +1,6 @@
 //! Trials that are run again because an instrument came, and the bounds of trials: claims that
 //! wait, calls in an hour, appends of a retraction.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn words_of(log: &[Value]) -> Vec<(&str, &str)> {
         .collect()
 }
 
-on_both!(
+on_sqlite!(
     d1_42_what_only_reflection_tested_is_tried_again_once_code_is_there,
     |medium| {
         let stub = agreeable().await;
@@ -107,7 +107,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     what_reflection_refuted_is_tried_again_by_an_instrument_that_was_not_there_and_once,
     |medium| {
         let stub = Stub::start().await;
@@ -154,7 +154,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_43_a_lie_said_again_with_new_quotes_meets_the_no_of_before,
     |medium| {
         let stub = Stub::start().await;
@@ -190,7 +190,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     what_was_refuted_is_tried_again_when_it_is_claimed_and_another_instrument_is_there,
     |medium| {
         let stub = Stub::start().await;
@@ -253,7 +253,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     as_of_an_event_it_is_said_what_had_tested_a_statement_then_and_what_contradicted_it,
     |medium| {
         let stub = agreeable().await;
@@ -332,7 +332,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_42_what_waits_for_an_experiment_is_tried_again_once_there_is_one,
     |medium| {
         let stub = agreeable().await;
@@ -354,7 +354,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     claims_that_wait_are_bounded_and_the_next_one_is_refused_by_name,
     |medium| {
         let stub = Stub::start().await;
@@ -401,7 +401,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     claims_at_once_do_not_pass_the_limit_of_those_that_wait,
     |medium| {
         let stub = Stub::start().await;
@@ -441,7 +441,7 @@ on_both!(
 );
 
 // Of one step, and of several minds at once.
-on_both!(
+on_sqlite!(
     claims_of_minds_at_once_do_not_pass_the_limit_of_those_that_wait,
     |medium| {
         let (stub, minds) = (Stub::start().await, ["a", "b", "c", "d"]);
@@ -486,7 +486,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     trials_make_so_many_calls_in_an_hour_and_conversations_go_on,
     |medium| {
         let stub = agreeable().await;
@@ -554,7 +554,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_claim_that_is_no_statement_says_what_became_of_it,
     |medium| {
         let stub = agreeable().await;
@@ -588,7 +588,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_large_retraction_that_is_cut_off_leaves_nothing_behind_once_it_is_repeated,
     |medium| {
         let stub = agreeable().await;

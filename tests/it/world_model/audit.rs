@@ -1,5 +1,5 @@
 //! The audit: faults and doubts in a memory are told, page by page, and nothing is changed by it.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -174,7 +174,7 @@ fn words(of: &[&str]) -> BTreeSet<String> {
     of.iter().map(|word| (*word).to_owned()).collect()
 }
 
-on_both!(
+on_sqlite!(
     an_audit_says_what_is_doubtful_and_changes_nothing,
     |medium| {
         let (app, _stub) = doubtful(medium).await;
@@ -275,7 +275,7 @@ on_both!(
     }
 );
 
-on_both!(the_terminal_says_what_is_doubtful, |medium| {
+on_sqlite!(the_terminal_says_what_is_doubtful, |medium| {
     let (mut app, _stub) = doubtful(medium).await;
     let url = app.url("");
     let audit = async |more: &[&str]| {
@@ -335,7 +335,7 @@ on_both!(the_terminal_says_what_is_doubtful, |medium| {
     rebuild_finds_nothing_to_mend(&mut app).await;
 });
 
-on_both!(
+on_sqlite!(
     d1_what_says_the_same_by_names_that_are_one_is_a_duplicate_and_no_other_value_of_them_is_near,
     |medium| {
         let edges = [
@@ -398,7 +398,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_a_duplicate_is_found_behind_many_of_other_times,
     |medium| {
         let stub = Stub::start().await;

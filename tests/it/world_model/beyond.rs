@@ -1,6 +1,6 @@
 //! Spaces with more statements than have their vectors scanned: words, names and the graph find the
 //! others, and the answer says so.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 use sqlx::{Connection as _, PgConnection};
@@ -26,7 +26,7 @@ async fn in_force(app: &App) -> String {
     metadata["vectors"].as_str().unwrap().to_owned()
 }
 
-on_both!(
+on_sqlite!(
     d1_05_beyond_exact_vectors_recall_goes_by_words_and_names_and_says_so,
     |medium| {
         let stub = knowing(&[AT_B, MAYOR]).await;
@@ -85,7 +85,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_05_a_reembed_makes_as_many_vectors_as_are_scanned_and_says_so,
     |medium| {
         let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);

@@ -1,6 +1,6 @@
 //! The instrument code: the value of a prediction's code says whether it is so, and no model is
 //! asked.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn readings(it: &Value) -> Vec<Value> {
     it["predictions"][0]["readings"].as_array().unwrap().clone()
 }
 
-on_both!(code_says_by_its_last_line_what_is_so_since, |medium| {
+on_sqlite!(code_says_by_its_last_line_what_is_so_since, |medium| {
     let stub = agreeable().await;
     let mut of = derived(Some(["A", "is at", "B"]), true, &["A is met at B"]);
     of["predictions"][0]["code"] =
@@ -30,7 +30,7 @@ on_both!(code_says_by_its_last_line_what_is_so_since, |medium| {
     );
 });
 
-on_both!(
+on_sqlite!(
     d1_47_code_is_run_and_what_it_comes_to_decides_without_a_model,
     |medium| {
         let stub = Stub::start().await;
@@ -97,7 +97,7 @@ on_both!(
     }
 );
 
-on_both!(d1_42_where_code_may_not_run_reflection_is_used, |medium| {
+on_sqlite!(d1_42_where_code_may_not_run_reflection_is_used, |medium| {
     let stub = agreeable().await;
     stub.on(deriving, coded("2 leaves nothing by 2", "2 % 2 === 0"));
     let app = Setup::new(medium, &stub)
@@ -116,7 +116,7 @@ on_both!(d1_42_where_code_may_not_run_reflection_is_used, |medium| {
     assert_eq!(stub.count(reflecting), 1);
 });
 
-on_both!(
+on_sqlite!(
     d1_47_whatever_is_neither_true_nor_false_is_no_answer_and_says_why,
     |medium| {
         let stub = agreeable().await;
@@ -163,7 +163,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_47_code_that_a_crash_cut_off_runs_again_and_is_read_once,
     |medium| {
         let stub = Stub::start().await;
@@ -196,7 +196,7 @@ on_both!(
     }
 );
 
-on_both!(code_that_computes_nothing_is_no_experiment, |medium| {
+on_sqlite!(code_that_computes_nothing_is_no_experiment, |medium| {
     let stub = agreeable().await;
     let all = [
         "true",

@@ -1,6 +1,6 @@
 //! Statements that contradict each other: a word only where a status changes, however many there
 //! are; the statements that contradict one are found when it is shown.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ async fn status(app: &App, id: &str) -> String {
         .to_owned()
 }
 
-on_both!(
+on_sqlite!(
     of_many_objects_of_a_relation_that_has_one_each_claim_is_a_few_events_and_few_are_shown,
     |medium| {
         const MANY: usize = 40;
@@ -123,7 +123,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     what_is_tried_anew_is_contested_as_long_as_something_contradicts_it_and_no_longer,
     |medium| {
         let stub = agreeable().await;
@@ -173,7 +173,7 @@ on_both!(
     }
 );
 
-on_both!(what_loses_its_ground_contests_nothing_any_more, |medium| {
+on_sqlite!(what_loses_its_ground_contests_nothing_any_more, |medium| {
     let stub = places().await;
     let mut app = App::start(medium, &stub).await;
     let ground = tried(&app, "X is at Y.", "surviving").await;
@@ -192,7 +192,7 @@ on_both!(what_loses_its_ground_contests_nothing_any_more, |medium| {
     rebuild_finds_nothing_to_mend(&mut app).await;
 });
 
-on_both!(
+on_sqlite!(
     of_two_that_are_withdrawn_at_once_each_leaves_the_third_to_nobody,
     |medium| {
         let stub = places().await;

@@ -139,7 +139,7 @@ pub(super) async fn is_exact(app: &App) {
     }
 }
 
-on_both!(
+on_sqlite!(
     a_view_says_after_its_transcript_what_is_not_held_any_more,
     |medium| {
         let (mut app, stub) = remembering(medium).await;
@@ -194,7 +194,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     what_lost_its_ground_is_said_until_it_is_held_again,
     |medium| {
         let (app, stub) = remembering(medium).await;
@@ -231,7 +231,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     threads_whose_recall_returned_it_are_told_once_and_no_others,
     |medium| {
         let (app, stub) = remembering(medium).await;
@@ -281,7 +281,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_crash_between_the_fall_and_the_telling_loses_and_repeats_nothing,
     |medium| {
         let (mut app, stub) = remembering(medium).await;
@@ -426,7 +426,7 @@ fn the_lines_of_a_view_are_bounded_the_newest_first_and_the_rest_is_counted() {
 }
 
 // An input that is taken back takes with it what its turn claimed: models recall it no more, people do.
-on_both!(
+on_sqlite!(
     a_statement_of_a_turn_that_was_taken_back_is_recalled_by_no_model,
     |medium| {
         let (app, stub) = remembering(medium).await;
@@ -459,7 +459,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_fork_is_told_that_what_its_past_says_is_not_held_any_more,
     |medium| {
         let (app, stub) = remembering(medium).await;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 
-on_both!(
+on_sqlite!(
     a_trial_that_was_killed_goes_on_and_repeats_nothing_that_is_recorded,
     |medium| {
         let stub = Stub::start().await;
@@ -40,7 +40,7 @@ on_both!(
     }
 );
 
-on_both!(ten_kills_lose_no_claim_and_judge_each_once, |medium| {
+on_sqlite!(ten_kills_lose_no_claim_and_judge_each_once, |medium| {
     let stub = Stub::start().await;
     stub.on_each(deriving, |request| {
         derives(None, &["one", "two"]).after(ms(request.index as u64 % 11))

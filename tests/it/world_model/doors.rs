@@ -1,12 +1,12 @@
 //! The doors: refusals by name, the contents of a list, the statements held as of an event, and the
 //! tool.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-on_both!(
+on_sqlite!(
     d1_03_there_is_no_other_way_in_and_bad_claims_are_named,
     |medium| {
         let stub = agreeable().await;
@@ -81,7 +81,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     the_list_is_paged_and_filtered_and_says_what_was_held_as_of_an_event,
     |medium| {
         let stub = agreeable().await;
@@ -162,7 +162,7 @@ on_both!(
 );
 
 // D1.34: a fact that is claimed while a mind works is a hypothesis first.
-on_both!(
+on_sqlite!(
     a_mind_remembers_by_a_tool_that_answers_at_once_and_the_conversation_goes_on,
     |medium| {
         let stub = Stub::start().await;
@@ -227,7 +227,7 @@ on_both!(
 );
 
 // A claim comes from the event in which its quote stands; without one the mind has concluded it.
-on_both!(d1_34_a_claim_comes_from_where_its_quote_stands, |medium| {
+on_sqlite!(d1_34_a_claim_comes_from_where_its_quote_stands, |medium| {
     let stub = agreeable().await;
     let claim = |statement: &str, quote: Option<&str>| {
         let arguments = json!({ "statement": statement, "quote": quote, "derived_from": null });
@@ -311,7 +311,7 @@ on_both!(d1_34_a_claim_comes_from_where_its_quote_stands, |medium| {
 });
 
 // An address that takes a quote on trust would let anybody invent one.
-on_both!(
+on_sqlite!(
     d1_34_a_quote_over_http_is_checked_where_its_event_is_named,
     |medium| {
         let stub = agreeable().await;

@@ -109,7 +109,7 @@ const SOTO_B: (&str, [&str; 3]) = ("A. Soto is at Bergen.", ["A. Soto", "is at",
 const SOTO_KNOWS: (&str, [&str; 3]) = ("A. Soto knows Odd Lien.", ["A. Soto", "knows", "Odd Lien"]);
 const REYEZ_D: (&str, [&str; 3]) = ("Alma Reyez is at Delft.", ["Alma Reyez", "is at", "Delft"]);
 
-on_both!(
+on_sqlite!(
     d1_merged_names_are_one_everywhere_and_unmerging_gives_back_what_was,
     |medium| {
         let stub = knowing(&[ALMA_B, SOTO_C, SOTO_B, SOTO_KNOWS, REYEZ_D]).await;
@@ -240,7 +240,7 @@ pub(super) const IDENTITY: (&str, [&str; 3]) = (
     ["Alma Reyes", "is also called", "A. Soto"],
 );
 
-on_both!(
+on_sqlite!(
     d1_a_statement_that_two_names_are_one_merges_them_while_it_survives,
     |medium| {
         let stub = knowing(&[ALMA_B, SOTO_C, IDENTITY]).await;
@@ -296,7 +296,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_a_merge_falls_with_the_ground_of_its_statement_and_an_operators_word_stands_above_a_rule,
     |medium| {
         let other = (
@@ -356,7 +356,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_what_is_no_identity_or_was_not_tested_merges_nothing,
     |medium| {
         let edges = [
@@ -402,7 +402,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_what_loses_one_rival_stays_contested_while_another_has_it_by_another_name,
     |medium| {
         let alma_c = ("Alma Reyes is at Cadiz.", ["Alma Reyes", "is at", "Cadiz"]);
@@ -450,7 +450,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_a_statement_that_is_judged_while_names_are_merged_is_compared_by_the_names_as_they_are_then,
     |medium| {
         let (stub, gate) = (Stub::start().await, Gate::new());
@@ -476,7 +476,7 @@ on_both!(
     }
 );
 
-on_both!(d1_bad_merges_are_named_and_there_are_limits, |medium| {
+on_sqlite!(d1_bad_merges_are_named_and_there_are_limits, |medium| {
     let stub = knowing(&[IDENTITY]).await;
     let setup = Setup::new(medium, &stub)
         .env("THINKD_MEMORY__MERGES", 2)
@@ -564,7 +564,7 @@ on_both!(d1_bad_merges_are_named_and_there_are_limits, |medium| {
     assert_eq!(entities(&app).await, [["Alma", "Al"], ["Rob", "Robert"]]);
 });
 
-on_both!(
+on_sqlite!(
     d1_what_a_crash_cut_off_behind_a_merge_is_written_after_the_next_start,
     |medium| {
         let stub = knowing(&[ALMA_B, SOTO_C]).await;
@@ -662,7 +662,7 @@ pub(super) fn expected(
         .collect()
 }
 
-on_both!(
+on_sqlite!(
     d1_whatever_is_claimed_merged_and_unmerged_the_names_as_they_are_decide,
     |medium| {
         let all: Vec<(String, usize, usize)> = (0..PEOPLE.len())

@@ -1,6 +1,6 @@
 //! The ground of a statement: none is held while something that it is derived from, at any depth,
 //! is withdrawn, in spite of any events in between.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeMap;
 
@@ -98,7 +98,7 @@ fn agree(stub: &Stub) {
     stub.on(reflecting, holds());
 }
 
-on_both!(
+on_sqlite!(
     what_is_on_trial_while_its_ground_is_withdrawn_does_not_survive,
     |medium| {
         let stub = Stub::start().await;
@@ -126,7 +126,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     what_is_held_on_a_proposal_falls_with_it_at_any_depth,
     |medium| {
         let stub = Stub::start().await;
@@ -191,7 +191,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     what_is_derived_from_a_claim_follows_it_into_the_statement_that_it_is_part_of,
     |medium| {
         let stub = Stub::start().await;
@@ -254,7 +254,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     what_has_lost_its_ground_is_tried_again_only_on_ground_that_stands,
     |medium| {
         let stub = Stub::start().await;
@@ -285,7 +285,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_question_about_what_has_lost_its_ground_is_withdrawn_with_it,
     |medium| {
         let stub = agreeable().await;
@@ -362,7 +362,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     whatever_is_withdrawn_while_others_are_tried_nothing_is_held_on_it,
     |medium| {
         let stub = Stub::start().await;

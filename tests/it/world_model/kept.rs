@@ -1,6 +1,6 @@
 //! The records that a trial keeps, in spite of events in between: its readings in a long story, its
 //! calls when the statement changes meanwhile, its tries in an outage.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ async fn records(app: &App, id: &str) -> Vec<Value> {
         .collect()
 }
 
-on_both!(
+on_sqlite!(
     a_statement_that_was_claimed_six_hundred_times_is_still_read_to_its_end,
     |medium| {
         let stub = Stub::start().await;
@@ -82,7 +82,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_claim_that_brings_nothing_new_leaves_the_statement_as_it_is,
     |medium| {
         let stub = agreeable().await;
@@ -108,7 +108,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_claim_during_a_call_for_the_same_statement_loses_no_call_and_no_source,
     |medium| {
         let stub = agreeable().await;
@@ -150,7 +150,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_call_whose_statement_was_retracted_meanwhile_is_in_the_log,
     |medium| {
         let stub = Stub::start().await;
@@ -180,7 +180,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     what_breaks_is_no_try_and_the_claim_is_taken_up_when_the_model_is_back,
     |medium| {
         let stub = Stub::start().await;
@@ -233,7 +233,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     many_trials_at_once_do_not_wait_for_connections_that_they_hold_themselves,
     |medium| {
         let stub = agreeable().await;

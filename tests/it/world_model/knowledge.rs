@@ -193,7 +193,7 @@ async fn last_reading(app: &App, id: &str) -> Value {
         .clone()
 }
 
-on_both!(
+on_sqlite!(
     d1_46_the_knowledge_base_is_asked_and_its_answer_is_in_the_record,
     |medium| {
         let stub = Stub::start().await;
@@ -262,7 +262,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_46_a_page_that_says_otherwise_falsifies_and_one_with_a_later_value_ends,
     |medium| {
         let stub = Stub::start().await;
@@ -306,7 +306,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_46_what_decides_stands_verbatim_in_what_was_read_or_it_is_no_answer,
     |medium| {
         let stub = agreeable().await;
@@ -373,7 +373,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_46_what_decides_has_some_length_and_names_something_of_the_claim,
     |medium| {
         let stub = Stub::start().await;
@@ -404,7 +404,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_46_the_source_that_a_claim_names_as_its_own_does_not_test_it,
     |medium| {
         let stub = Stub::start().await;
@@ -485,7 +485,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_46_a_knowledge_base_that_lies_stalls_redirects_or_floods_is_no_answer_and_says_why,
     |medium| {
         let stub = agreeable().await;
@@ -566,7 +566,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_46_a_search_tool_of_another_server_is_a_knowledge_base_too,
     |medium| {
         let server = ToolServer::start(vec![tool("search", "Searches.")]).await;
@@ -616,7 +616,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_46_a_search_that_a_crash_cut_off_is_made_again_and_read_once,
     |medium| {
         let stub = Stub::start().await;

@@ -1,6 +1,6 @@
 //! Recall by the vectors of a model: texts of the same meaning in other words are found, a text is
 //! embedded once, and the model's faults are told.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -172,7 +172,7 @@ pub(super) async fn found(app: &App, query: &str) -> (Vec<String>, Value) {
     )
 }
 
-on_both!(
+on_sqlite!(
     d1_05_what_means_the_same_in_other_words_is_found_by_the_vectors_of_a_model,
     |medium| {
         let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
@@ -220,7 +220,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_05_a_filler_that_was_killed_repeats_nothing_that_is_stored,
     |medium| {
         let (stub, embedder) = (trying().await, Embedder::start(Does::Stall("Salt")).await);
@@ -253,7 +253,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_05_a_recall_without_its_model_answers_by_words_and_says_why,
     |medium| {
         let (stub, embedder) = (trying().await, Embedder::start(Does::Fail).await);
@@ -299,7 +299,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     questions_about_another_time_are_answered_a_few_at_a_time_and_those_about_now_do_not_wait,
     |medium| {
         let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
@@ -353,7 +353,7 @@ pub(super) async fn reembed(app: &App, embedder: &Embedder) -> (Option<i32>, Str
     ran(&app.folder(), &env, &["reembed"]).await
 }
 
-on_both!(
+on_sqlite!(
     after_a_change_of_the_model_reembed_makes_the_vectors_and_the_refusal_is_gone,
     |medium| {
         let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
@@ -438,7 +438,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_server_goes_on_with_the_new_vectors_of_a_model_that_changed_while_it_ran,
     |medium| {
         let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
@@ -467,7 +467,7 @@ on_both!(
     }
 );
 
-on_both!(a_reembed_that_was_cut_off_goes_on_where_it_was, |medium| {
+on_sqlite!(a_reembed_that_was_cut_off_goes_on_where_it_was, |medium| {
     let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
     let mut app = setup(medium, &stub, &embedder).start().await;
     assert!(app.stop().await.success());
@@ -506,7 +506,7 @@ on_both!(a_reembed_that_was_cut_off_goes_on_where_it_was, |medium| {
     );
 });
 
-on_both!(
+on_sqlite!(
     a_reembed_that_was_killed_goes_on_where_it_was_and_keeps_the_old_vectors_until_its_end,
     |medium| {
         let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(32)).await);

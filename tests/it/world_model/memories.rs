@@ -37,7 +37,7 @@ async fn others(app: &App, query: &str) -> Vec<Value> {
 
 const CAT: (&str, &str) = ("cat", "The cat eats salmon in the morning.");
 
-on_both!(
+on_sqlite!(
     a_lone_note_is_found_and_nothing_where_nothing_is_relevant,
     |medium| {
         let (app, _stub) = remembered(medium, &[CAT], &[]).await;
@@ -80,7 +80,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     of_many_notes_thoughts_and_frameworks_the_relevant_ones_are_found,
     |medium| {
         let facts: Vec<(String, String)> = (0..24)

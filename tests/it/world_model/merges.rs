@@ -15,7 +15,7 @@ use super::entities::{
 use super::*;
 use crate::support::planted::Dice;
 
-on_both!(
+on_sqlite!(
     d1_a_merge_is_undone_when_a_claim_that_its_statement_stands_on_is_joined_to_what_was_withdrawn,
     |medium| {
         let edge = ["The register", "is", "right"];
@@ -78,7 +78,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_what_was_judged_while_a_merge_was_undone_is_looked_at_again_after_a_crash,
     |medium| {
         let stub = knowing(&[ALMA_B, SOTO_C]).await;
@@ -203,7 +203,7 @@ async fn peopled(medium: Medium) -> (App, Stub) {
     (app, stub)
 }
 
-on_both!(
+on_sqlite!(
     d1_names_that_are_merged_and_unmerged_by_many_at_once_lose_no_word,
     |medium| {
         let (mut app, _stub) = peopled(medium).await;
@@ -222,7 +222,7 @@ async fn d1_two_servers_merge_and_unmerge_at_once_and_lose_no_word() {
     raced(&[&app, &other], &everybody()).await;
 }
 
-on_both!(
+on_sqlite!(
     d1_names_that_a_model_makes_up_are_tried_as_any_other_on_both_stores,
     |medium| {
         let long = "x".repeat(3000);
@@ -275,7 +275,7 @@ on_both!(
     }
 );
 
-on_both!(d1_a_name_of_many_merges_is_unmerged_at_once, |medium| {
+on_sqlite!(d1_a_name_of_many_merges_is_unmerged_at_once, |medium| {
     let stub = knowing(&[ALMA_B, SOTO_C]).await;
     let mut app = App::start(medium, &stub).await;
     tried(&app, ALMA_B.0, "surviving").await;
@@ -323,7 +323,7 @@ on_both!(d1_a_name_of_many_merges_is_unmerged_at_once, |medium| {
     rebuild_finds_nothing_to_mend(&mut app).await;
 });
 
-on_both!(
+on_sqlite!(
     d1_as_of_and_at_names_are_one_as_they_were_then_whatever_became_of_them,
     |medium| {
         let knows = ("A. Soto knows Odd Lien.", ["A. Soto", "knows", "Odd Lien"]);

@@ -1,6 +1,6 @@
 //! The instrument user: people are asked about the claims of others, and their answer is the
 //! reading.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ fn id_of(question: &Value) -> &str {
     question["question_id"].as_str().unwrap()
 }
 
-on_both!(
+on_sqlite!(
     d1_48_people_are_asked_over_the_socket_and_their_answer_decides,
     |medium| {
         let (stub, setup) = setup(medium).await;
@@ -144,7 +144,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_48_a_no_of_people_falsifies_and_who_does_not_know_decides_nothing,
     |medium| {
         let (stub, setup) = setup(medium).await;
@@ -186,7 +186,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_48_whoever_claims_it_does_not_test_it_and_the_question_stays_open,
     |medium| {
         let (_stub, setup) = setup(medium).await;
@@ -222,7 +222,7 @@ on_both!(
     }
 );
 
-on_both!(d1_48_where_nobody_could_answer_nobody_is_asked, |medium| {
+on_sqlite!(d1_48_where_nobody_could_answer_nobody_is_asked, |medium| {
     let (stub, setup) = setup(medium).await;
     let app = setup.start().await;
     // Claimed without a name.
@@ -235,7 +235,7 @@ on_both!(d1_48_where_nobody_could_answer_nobody_is_asked, |medium| {
     assert_eq!(stub.count(reflecting), 1);
 });
 
-on_both!(
+on_sqlite!(
     t1_28_while_people_are_away_nobody_is_asked_and_another_instrument_is_used,
     |medium| {
         let (stub, setup) = setup(medium).await;
@@ -279,7 +279,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_48_an_answer_that_does_not_come_in_time_is_none_and_the_next_instrument_is_read,
     |medium| {
         let (stub, setup) = setup(medium).await;
@@ -317,7 +317,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_48_a_kill_between_question_and_answer_asks_once,
     |medium| {
         let (stub, setup) = setup(medium).await;
@@ -351,7 +351,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_48_what_is_withdrawn_is_asked_no_more_and_no_more_is_asked_at_a_time_than_may_be,
     |medium| {
         let (_stub, setup) = setup(medium).await;
@@ -389,7 +389,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_question_of_a_trial_outlives_the_thread_that_claimed,
     |medium| {
         let (stub, setup) = setup(medium).await;
@@ -438,7 +438,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_48_of_many_claims_at_once_no_more_are_asked_than_may_be_and_the_others_later,
     |medium| {
         let stub = agreeable().await;
@@ -487,7 +487,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_48_people_say_that_something_else_is_so_since_and_that_ends_it,
     |medium| {
         let stub = agreeable().await;
@@ -514,7 +514,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     where_a_new_value_is_refused_people_test_the_old_one_that_something_else_had_tested,
     |medium| {
         let stub = Stub::start().await;

@@ -1,7 +1,7 @@
 //! A planted world of 500 claims through the whole server. As many survive as the arithmetic of the
 //! method says (`support/worlds/formula.rs`), and no more where an instrument reads again that errs
 //! again. The bench has the large worlds.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ async fn judged_by(medium: Medium, claims: usize, quality: Quality) -> Report {
     report
 }
 
-on_both!(
+on_sqlite!(
     d1_43_of_500_planted_claims_as_many_survive_as_the_formula_says,
     |medium| {
         let report = judged_by(medium, CLAIMS, Quality::of(RELIABILITY)).await;
@@ -79,7 +79,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_43_what_errs_again_is_no_better_for_being_read_again,
     |medium| {
         let quality = Quality {

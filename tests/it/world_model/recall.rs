@@ -54,7 +54,7 @@ pub(super) const MAYOR: (&str, [&str; 3]) = (
 );
 
 // D1.04 (text), D1.06 (neighbours of a node), D1.35 (a surviving statement is in all three).
-on_both!(
+on_sqlite!(
     d1_07_a_statement_is_in_all_forms_while_it_is_held_and_in_none_afterwards,
     |medium| {
         let stub = knowing(&[AT_B, MAYOR]).await;
@@ -85,7 +85,7 @@ on_both!(
     }
 );
 
-on_both!(d1_01_what_was_held_is_recalled_after_a_restart, |medium| {
+on_sqlite!(d1_01_what_was_held_is_recalled_after_a_restart, |medium| {
     let stub = knowing(&[AT_B]).await;
     let mut app = App::start(medium, &stub).await;
     tried(&app, AT_B.0, "surviving").await;
@@ -93,7 +93,7 @@ on_both!(d1_01_what_was_held_is_recalled_after_a_restart, |medium| {
     assert_eq!(recalled(&app, "q=Alma+Reyes").await, [AT_B.0]);
 });
 
-on_both!(
+on_sqlite!(
     d1_02_of_fifty_two_only_the_relevant_ones_are_recalled_be_they_none_two_or_twenty,
     |medium| {
         let stub = agreeable().await;
@@ -160,7 +160,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_hit_that_has_no_room_leaves_it_to_those_behind_it,
     |medium| {
         let stub = agreeable().await;
@@ -190,7 +190,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_hit_says_why_and_a_second_hop_is_found_by_the_graph,
     |medium| {
         let stub = knowing(&[AT_B, MAYOR]).await;
@@ -235,7 +235,7 @@ on_both!(
     }
 );
 
-on_both!(what_is_contested_is_recalled_with_both_sides, |medium| {
+on_sqlite!(what_is_contested_is_recalled_with_both_sides, |medium| {
     let stub = knowing(&[AT_B, AT_C]).await;
     let app = App::start(medium, &stub).await;
     let one = tried(&app, AT_B.0, "surviving").await;
@@ -250,7 +250,7 @@ on_both!(what_is_contested_is_recalled_with_both_sides, |medium| {
     }
 });
 
-on_both!(
+on_sqlite!(
     recall_says_what_was_held_then_and_what_was_so_at_a_time,
     |medium| {
         let stub = agreeable().await;
@@ -285,7 +285,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_mind_recalls_by_a_tool_and_what_it_recalled_joins_what_is_there,
     |medium| {
         let stub = knowing(&[AT_B]).await;
@@ -364,7 +364,7 @@ on_both!(
     }
 );
 
-on_both!(bad_questions_are_named_and_the_graph_is_bounded, |medium| {
+on_sqlite!(bad_questions_are_named_and_the_graph_is_bounded, |medium| {
     let stub = knowing(&[AT_B, MAYOR]).await;
     let app = App::start(medium, &stub).await;
     for query in [
@@ -431,7 +431,7 @@ on_both!(bad_questions_are_named_and_the_graph_is_bounded, |medium| {
     );
 });
 
-on_both!(
+on_sqlite!(
     statements_that_do_not_fit_into_memory_are_refused_by_name_and_the_rest_goes_on,
     |medium| {
         let stub = knowing(&[AT_B]).await;
@@ -465,7 +465,7 @@ on_both!(
     }
 );
 
-on_both!(the_terminal_says_what_is_held_and_why, |medium| {
+on_sqlite!(the_terminal_says_what_is_held_and_why, |medium| {
     let stub = knowing(&[AT_B]).await;
     let app = App::start(medium, &stub).await;
     tried(&app, AT_B.0, "surviving").await;

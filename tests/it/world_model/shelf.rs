@@ -1,6 +1,6 @@
 //! The memory that is kept for recall: spaces share it, unused parts go, and questions about
 //! another time are counted, too.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -50,7 +50,7 @@ async fn little_and_much(medium: Medium) -> (App, f64, f64) {
     (app, little, both)
 }
 
-on_both!(
+on_sqlite!(
     a_space_with_much_takes_no_memory_from_one_with_little_and_has_it_when_that_sleeps,
     |medium| {
         let (mut app, little, both) = little_and_much(medium).await;
@@ -109,7 +109,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_question_about_another_time_has_no_more_memory_than_one_about_now,
     |medium| {
         let (mut app, little, both) = little_and_much(medium).await;

@@ -70,7 +70,7 @@ fn threads(told: &[Value]) -> Vec<&str> {
     threads
 }
 
-on_both!(
+on_sqlite!(
     what_was_never_held_is_not_said_to_be_held_no_longer,
     |medium| {
         let (mut app, stub) = doubting(medium).await;
@@ -107,7 +107,7 @@ on_both!(
     }
 );
 
-on_both!(who_claims_what_has_fallen_is_told_so, |medium| {
+on_sqlite!(who_claims_what_has_fallen_is_told_so, |medium| {
     let (mut app, stub) = doubting(medium).await;
     let (id, first) = remembered(&app, &stub, "main", DOUBTED).await;
     let fell = seq(&judged(&app, &id, 0, "falsified").await);
@@ -198,7 +198,7 @@ impl Tool for Gated {
     }
 }
 
-on_both!(
+on_sqlite!(
     a_recall_that_was_under_way_while_a_statement_fell_is_told,
     |medium| {
         let stub = agreeable().await;
@@ -304,7 +304,7 @@ async fn recalled_by(app: &App, id: &str, count: usize, times: usize) -> Vec<Str
     names
 }
 
-on_both!(
+on_sqlite!(
     all_threads_that_recalled_it_are_told_however_many_they_are,
     |medium| {
         let (mut app, stub) = remembering(medium).await;
@@ -323,7 +323,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_recall_that_was_stored_behind_a_fall_by_a_server_that_died_is_told_after_a_start,
     |medium| {
         let (mut app, stub) = remembering(medium).await;
@@ -347,7 +347,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     of_more_recalls_than_are_looked_at_the_log_says_who_is_not_told,
     |medium| {
         let (mut app, stub) = remembering(medium).await;
@@ -375,7 +375,7 @@ on_both!(
     }
 );
 
-on_both!(what_a_summary_stands_for_is_corrected_too, |medium| {
+on_sqlite!(what_a_summary_stands_for_is_corrected_too, |medium| {
     let stub = Stub::start().await;
     stub.on(
         |request| request.module == "summary",

@@ -1,6 +1,6 @@
 //! One trial: predictions, readings, verdict; statements that say the same, that contradict, that
 //! lose their ground.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::*;
 const PARIS: &str = "Paris is the capital of France.";
 const EDGE: [&str; 3] = ["France", "has capital", "Paris"];
 
-on_both!(
+on_sqlite!(
     t1_21_a_claim_whose_predictions_all_hold_survives_and_says_that_it_is_a_hypothesis,
     |medium| {
         let stub = agreeable().await;
@@ -83,7 +83,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     t1_20_one_prediction_of_three_that_is_refuted_is_enough_and_the_third_is_not_needed,
     |medium| {
         let stub = Stub::start().await;
@@ -121,7 +121,7 @@ on_both!(
 );
 
 // D1.49.
-on_both!(t1_27_a_counterexample_of_reflection_falsifies, |medium| {
+on_sqlite!(t1_27_a_counterexample_of_reflection_falsifies, |medium| {
     let stub = Stub::start().await;
     stub.on(deriving, derives(None, &["no bird lacks wings"]));
     stub.on(reflecting, reflects("refuted", "the moa had none"));
@@ -134,7 +134,7 @@ on_both!(t1_27_a_counterexample_of_reflection_falsifies, |medium| {
     );
 });
 
-on_both!(
+on_sqlite!(
     no_answer_leaves_a_claim_proposed_and_it_is_tried_again_within_its_tries,
     |medium| {
         let stub = Stub::start().await;
@@ -187,7 +187,7 @@ on_both!(
     }
 );
 
-on_both!(t1_23_the_same_statement_twice_is_one_entry, |medium| {
+on_sqlite!(t1_23_the_same_statement_twice_is_one_entry, |medium| {
     let stub = agreeable().await;
     stub.on(
         deriving_from(PARIS),
@@ -232,7 +232,7 @@ on_both!(t1_23_the_same_statement_twice_is_one_entry, |medium| {
     assert_eq!(it["status"], "surviving");
 });
 
-on_both!(
+on_sqlite!(
     of_two_that_contradict_each_other_both_are_contested_once_both_survive,
     |medium| {
         let stub = agreeable().await;
@@ -283,7 +283,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     what_was_derived_from_something_withdrawn_has_lost_its_ground_to_any_depth,
     |medium| {
         let stub = agreeable().await;
@@ -326,7 +326,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_later_value_ends_a_statement_instead_of_refuting_it,
     |medium| {
         let stub = Stub::start().await;
@@ -347,7 +347,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_later_value_moves_no_end_on_that_a_statement_says_itself,
     |medium| {
         let stub = Stub::start().await;
@@ -374,7 +374,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_41_predictions_that_cannot_be_used_are_not_taken_and_without_any_a_claim_is_refused,
     |medium| {
         let stub = agreeable().await;
@@ -440,7 +440,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_41_a_prediction_is_not_refused_for_what_is_held_of_another_time_or_of_a_relation_with_many_objects,
     |medium| {
         let stub = agreeable().await;
@@ -481,7 +481,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     an_instruction_is_no_claim_and_stands_in_prompts_as_data,
     |medium| {
         let stub = agreeable().await;
@@ -508,7 +508,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     where_it_is_configured_two_of_three_readings_settle_a_prediction,
     |medium| {
         let stub = Stub::start().await;
@@ -532,7 +532,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     where_experiments_are_required_reflection_alone_carries_nothing,
     |medium| {
         let stub = agreeable().await;

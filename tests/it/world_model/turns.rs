@@ -1,6 +1,6 @@
 //! Recall by turns themselves: before any module thinks, once a turn, within a size and a time,
 //! marked, and never as a new fact.
-//! Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ async fn fifty_and_two(app: &App) -> Vec<String> {
     ids.split_off(50)
 }
 
-on_both!(
+on_sqlite!(
     d1_02_the_prompt_of_a_turn_has_what_is_relevant_nothing_else_and_no_more_than_may_be,
     |medium| {
         let stub = trusting().await;
@@ -129,7 +129,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_turn_recalls_nothing_where_that_is_off_and_shows_nothing_where_nothing_is_relevant,
     |medium| {
         let stub = trusting().await;
@@ -153,7 +153,7 @@ on_both!(
     }
 );
 
-on_both!(d1_02_what_has_no_words_recalls_nothing, |medium| {
+on_sqlite!(d1_02_what_has_no_words_recalls_nothing, |medium| {
     let stub = trusting().await;
     let app = recalling(medium, &stub, 200).start().await;
     tried(&app, "Quokkas sleep in the shade at noon.", "surviving").await;
@@ -183,7 +183,7 @@ on_both!(d1_02_what_has_no_words_recalls_nothing, |medium| {
     );
 });
 
-on_both!(
+on_sqlite!(
     a_recall_that_is_recorded_is_not_made_again_after_a_crash,
     |medium| {
         let stub = trusting().await;
@@ -205,7 +205,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     what_cannot_be_recalled_is_said_and_the_turn_goes_on,
     |medium| {
         let stub = trusting().await;
@@ -229,7 +229,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     what_a_turn_recalled_becomes_no_new_fact_and_is_nobodys_words,
     |medium| {
         let stub = trusting().await;

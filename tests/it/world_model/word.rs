@@ -1,5 +1,5 @@
 //! A person's word: a statement about themselves is held on it at once, another one that they tell a mind to keep is recalled with
-//! it, and both are marked wherever they are shown. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! it, and both are marked wherever they are shown. Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeSet;
 
@@ -72,7 +72,7 @@ fn last_decision(stub: &Stub) -> std::sync::Arc<Request> {
     stub.all(decision).pop().unwrap()
 }
 
-on_both!(
+on_sqlite!(
     what_a_person_says_of_themselves_is_held_at_once_and_known_in_the_next_turn,
     |medium| {
         let stub = Stub::start().await;
@@ -129,7 +129,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     where_nobody_has_a_name_the_word_of_the_user_counts_as_it_comes,
     |medium| {
         let stub = Stub::start().await;
@@ -173,7 +173,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     what_a_person_tells_a_mind_to_keep_is_recalled_marked_below_what_survived,
     |medium| {
         let stub = Stub::start().await;
@@ -242,7 +242,7 @@ on_both!(
     }
 );
 
-on_both!(nobody_makes_the_word_of_somebody_else, |medium| {
+on_sqlite!(nobody_makes_the_word_of_somebody_else, |medium| {
     let stub = Stub::start().await;
     knows_no_more(&stub);
     let nuts = "Clara is allergic to nuts.";
@@ -299,7 +299,7 @@ on_both!(nobody_makes_the_word_of_somebody_else, |medium| {
     );
 });
 
-on_both!(what_a_word_alone_holds_is_no_ground, |medium| {
+on_sqlite!(what_a_word_alone_holds_is_no_ground, |medium| {
     let stub = agreeable().await;
     stub.on(deriving, derives(None, &["something follows"]));
     let app = App::start(medium, &stub).await;
@@ -320,7 +320,7 @@ on_both!(what_a_word_alone_holds_is_no_ground, |medium| {
     assert_eq!(said["status"], "proposed");
 });
 
-on_both!(a_word_falls_by_the_word_of_whoever_gave_it, |medium| {
+on_sqlite!(a_word_falls_by_the_word_of_whoever_gave_it, |medium| {
     let stub = Stub::start().await;
     let (cadiz, quote) = ("Clara lives in Cadiz.", "I live in Cadiz now");
     stub.script(
@@ -360,7 +360,7 @@ on_both!(a_word_falls_by_the_word_of_whoever_gave_it, |medium| {
     rebuild_finds_nothing_to_mend(&mut app).await;
 });
 
-on_both!(
+on_sqlite!(
     members_withdraw_their_own_word_and_may_give_it_again,
     |medium| {
         let (stub, secret) = (Stub::start().await, "a-key-of-members-only");
@@ -392,7 +392,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_word_is_tested_once_somebody_else_claims_it_and_falls_by_an_experiment_alone,
     |medium| {
         let stub = Stub::start().await;
@@ -441,7 +441,7 @@ on_both!(
 );
 
 // "Clara lives in Bergen": a model that refutes this knows less of her than she does.
-on_both!(
+on_sqlite!(
     a_claim_that_reflection_refuted_is_the_word_of_the_person_who_says_it,
     |medium| {
         let stub = Stub::start().await;
@@ -474,7 +474,7 @@ on_both!(
 );
 
 // A double click: two appends at once, each of which looked before the other was stored.
-on_both!(the_same_word_at_the_same_time_is_one_statement, |medium| {
+on_sqlite!(the_same_word_at_the_same_time_is_one_statement, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let claims = (0..8).map(|_| claim_as(&app, "clara", BERGEN));
@@ -485,7 +485,7 @@ on_both!(the_same_word_at_the_same_time_is_one_statement, |medium| {
     assert_eq!(page["items"].as_array().unwrap().len(), 1, "{page}");
 });
 
-on_both!(
+on_sqlite!(
     a_word_of_two_people_stays_when_one_of_them_takes_it_back,
     |medium| {
         let stub = Stub::start().await;
@@ -523,7 +523,7 @@ on_both!(
 );
 
 // The turn that kept it first was taken back; that of the second time was not.
-on_both!(
+on_sqlite!(
     a_word_that_is_said_again_after_it_was_taken_back_is_recalled,
     |medium| {
         let stub = Stub::start().await;
@@ -554,7 +554,7 @@ on_both!(
     }
 );
 
-on_both!(the_same_word_again_is_another_source, |medium| {
+on_sqlite!(the_same_word_again_is_another_source, |medium| {
     let stub = Stub::start().await;
     stub.script(
         decision,
@@ -579,7 +579,7 @@ on_both!(the_same_word_again_is_another_source, |medium| {
     assert_eq!(items[0]["status"], "surviving");
 });
 
-on_both!(
+on_sqlite!(
     a_word_that_is_recalled_is_tested_for_its_age_where_that_is_on,
     |medium| {
         let stub = Stub::start().await;

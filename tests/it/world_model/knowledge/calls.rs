@@ -45,7 +45,7 @@ async fn calls(medium: Medium, two_of_three: bool, readings: Vec<Answer>) -> usi
     stub.count(any)
 }
 
-on_both!(
+on_sqlite!(
     d1_an_accepted_statement_takes_one_call_and_one_for_each_reading,
     |medium| {
         let once = calls(medium, false, vec![yes(), yes()]).await;
@@ -53,7 +53,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_with_two_of_three_readings_an_accepted_statement_takes_five_calls,
     |medium| {
         assert_eq!(
@@ -63,7 +63,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_with_two_of_three_readings_that_differ_an_accepted_statement_takes_seven_calls,
     |medium| {
         let no = || weighs("refutes", QUOTE);

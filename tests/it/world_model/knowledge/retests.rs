@@ -73,7 +73,7 @@ async fn tested_by(app: &App, id: &str) -> Value {
     statement(app, id).await["tested_by"].clone()
 }
 
-on_both!(
+on_sqlite!(
     what_is_held_is_tested_again_within_a_days_calls_the_most_used_first,
     |medium| {
         let (mut app, stub, ids) = summed(medium, 5).await;
@@ -147,7 +147,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     what_another_instrument_refutes_after_a_while_falls_and_what_it_knows_nothing_of_stays,
     |medium| {
         let (mut app, stub, ids) = summed(medium, 2).await;
@@ -183,7 +183,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     a_test_that_was_killed_is_gone_on_with_and_is_not_begun_twice,
     |medium| {
         let (mut app, stub, ids) = summed(medium, 1).await;

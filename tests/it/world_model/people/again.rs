@@ -57,7 +57,7 @@ const DOUBTED: [&str; 6] = [
     "read asked",
 ];
 
-on_both!(
+on_sqlite!(
     d1_45_a_doubt_that_people_leave_is_not_read_by_what_carried_the_statement,
     |medium| {
         let (stub, setup) = doubting(medium).await;
@@ -86,7 +86,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_45_a_doubt_waits_for_people_who_went_and_is_theirs_when_they_are_back,
     |medium| {
         let (_stub, setup) = doubting(medium).await;
@@ -115,7 +115,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_45_what_is_held_is_left_as_it_is_where_its_test_was_begun_with_an_instrument_that_is_gone,
     |medium| {
         let stub = agreeable().await;
@@ -188,7 +188,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_48_what_people_do_not_know_they_are_asked_once_until_somebody_brings_something_new,
     |medium| {
         let (stub, setup) = setup(medium).await;
@@ -226,7 +226,7 @@ on_both!(
     }
 );
 
-on_both!(
+on_sqlite!(
     d1_48_of_two_noes_the_one_that_says_since_when_ends_it,
     |medium| {
         let stub = agreeable().await;
