@@ -26,7 +26,7 @@ pub use thinkd_facts as facts;
 /// Values: ids, time, text, failures, budgets, secrets.
 pub use thinkd_words as words;
 
-/// Events: what happened, in one closed envelope.
+/// Events, in one closed envelope.
 pub use thinkd_event as event;
 
 /// Fair shares of the machine; supervision of background tasks.
@@ -38,13 +38,13 @@ pub use thinkd_log as log;
 /// Language models: which there are, asking them, the prompts.
 pub use thinkd_model as model;
 
-/// Recall: what is held and relevant to a question.
+/// Recall of statements and notes that are relevant to a question.
 pub use thinkd_recall as recall;
 
-/// Threads: settings, derived state, quotas, what a model reads.
+/// Threads: settings, derived state, quotas, the views of models.
 pub use thinkd_thread as thread;
 
-/// Tools: what one is, which there are, the layers around a call.
+/// Tools: their interface, the catalogue, the layers around a call.
 pub use thinkd_tools as tools;
 
 /// The tools of other servers, which speak MCP.
@@ -53,7 +53,7 @@ pub use thinkd_mcp as mcp;
 /// One turn: submodules, the decision, calls of models and tools.
 pub use thinkd_mind as mind;
 
-/// Pipelines by name, and what a run leaves in the log.
+/// Pipelines by name, and the events of their runs.
 pub use thinkd_pipelines as pipelines;
 
 /// The lease loop: which thread is worked on, and when.
@@ -62,10 +62,10 @@ pub use thinkd_runtime as runtime;
 /// Missions: a wish that is taken apart into tasks and solved best route first.
 pub use thinkd_missions as missions;
 
-/// The world model: trials of what is claimed, and what follows from their verdicts.
+/// The world model: trials of claims, and the effects of their verdicts.
 pub use thinkd_memory as memory;
 
-/// Sessions: what a principal may do in its space.
+/// Sessions: the acts of a principal in its space.
 pub use thinkd_session as session;
 
 /// The outside: HTTP and WebSocket. Translation only.

@@ -23,7 +23,7 @@ use thinkd_words::id::{Seq, ThreadId, fresh};
 pub struct Options {
     #[command(flatten)]
     target: Target,
-    /// Who you are
+    /// Your name
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// The thread to talk in

@@ -24,7 +24,7 @@ const PAGE: &str = "500";
 /// After how long a server that is away is asked again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Which server, and who asks.
+/// The server to ask, and the key to ask with.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Target {
     /// The server; THINKD_URL or the configured listen address if not given

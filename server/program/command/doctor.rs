@@ -31,12 +31,12 @@ mod servers;
 mod speed;
 mod storage;
 
-/// How to try it.
+/// The checks to run.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
     target: Target,
-    /// How long each check may take, in milliseconds
+    /// The longest time of a check, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 120_000)]
     wait_ms: u64,
     /// As one JSON object

@@ -33,7 +33,7 @@ pub struct Options {
     /// Only events with these words
     #[arg(long, value_name = "WORDS")]
     text: Option<String>,
-    /// How many of the newest
+    /// The number of the newest events
     #[arg(short = 'n', long, default_value_t = 50)]
     limit: u32,
     /// With the inner steps: comments of voices, calls of tools, states

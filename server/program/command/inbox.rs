@@ -13,12 +13,12 @@ use crate::program::telemetry::escaped;
 use thinkd_words::digits;
 use thinkd_words::text::unmarked;
 
-/// Whose inbox, and what is to be done; without more all that waits is listed.
+/// The inbox to read, and the act; without an act all open requests are listed.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
     target: Target,
-    /// Who you are: what you say is noted under this name
+    /// Your name: the log has your words under it
     #[arg(long, value_name = "NAME", global = true)]
     user: Option<String>,
     /// List only what this thread asks
@@ -28,17 +28,17 @@ pub struct Options {
     act: Option<Act>,
 }
 
-/// What is done about one. An ID is the name in the list, or the whole id.
+/// Acts on a request. An ID is the name in the list, or the whole id.
 #[derive(Debug, clap::Subcommand)]
 enum Act {
     /// Show all of one: the arguments of a call and what it would change, or what an answer has to be like
     Show {
-        /// Which, as the list names it
+        /// The request, as the list names it
         id: String,
     },
     /// Let a tool call run
     Approve {
-        /// Which, as the list names it
+        /// The request, as the list names it
         id: String,
         /// Why
         #[arg(long)]
@@ -49,7 +49,7 @@ enum Act {
     },
     /// Do not let a tool call run
     Reject {
-        /// Which, as the list names it
+        /// The request, as the list names it
         id: String,
         /// Why
         #[arg(long)]
@@ -57,7 +57,7 @@ enum Act {
     },
     /// Do not let a tool call run, and say what its result is
     Respond {
-        /// Which, as the list names it
+        /// The request, as the list names it
         id: String,
         /// The result
         #[arg(allow_hyphen_values = true)]
@@ -65,7 +65,7 @@ enum Act {
     },
     /// Answer a question
     Answer {
-        /// Which, as the list names it
+        /// The request, as the list names it
         id: String,
         /// The answer; JSON where the question has a schema
         #[arg(allow_hyphen_values = true)]

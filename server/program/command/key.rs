@@ -5,20 +5,20 @@ use thinkd_words::id::{self, Space};
 use thinkd_words::principal::Role;
 use thinkd_words::text::sha256;
 
-/// What can be done about keys.
+/// Acts on keys.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Print a new key, its SHA-256, and the lines that admit it
     New(Options),
 }
 
-/// What a new key opens.
+/// The rights of a new key.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// The space it opens
     #[arg(long, default_value = "default", value_parser = Space::parse)]
     space: Space,
-    /// What its holder may do there
+    /// The rights of its holder there
     #[arg(long, default_value = "operator", value_parser = role)]
     role: Role,
 }

@@ -14,14 +14,14 @@ use crate::program::telemetry::escaped;
 use thinkd_event::doubt::Doubt;
 use thinkd_words::text::counted;
 
-/// What can be done about a memory.
+/// Acts on the memory of a space.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Look for what is wrong or doubtful in what a running server holds to be so; nothing is changed
     Audit(Options),
 }
 
-/// What is looked for.
+/// The words to search for.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]

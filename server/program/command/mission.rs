@@ -23,18 +23,18 @@ const TRIES: u32 = 120;
 /// Most characters of a line about a task.
 const LINE: usize = 160;
 
-/// What is wanted.
+/// The mission, and its terms.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
     target: Target,
-    /// What is wanted, in your words
+    /// The mission, in your words
     #[arg(allow_hyphen_values = true)]
     mission: String,
-    /// What it may cost: low, medium or high
+    /// The most that it may cost: low, medium or high
     #[arg(long, default_value = "medium", value_parser = ["low", "medium", "high"])]
     value: String,
-    /// Whether a person approves its tasks before they begin: ask, or go
+    /// A person approves its tasks before they begin: ask; or they begin at once: go
     #[arg(long, default_value = "go", value_parser = ["go", "ask"])]
     plan: String,
     /// Most model calls; as configured if not given

@@ -9,7 +9,7 @@ use crate::program::output::say;
 use crate::program::settings::Settings;
 use crate::program::telemetry::escaped;
 
-/// What is asked.
+/// The question, and the time that it is about.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
@@ -20,13 +20,13 @@ pub struct Options {
     /// At most so many statements
     #[arg(long, default_value_t = 8)]
     limit: u32,
-    /// What was so at this time: RFC 3339
+    /// Statements true at this time: RFC 3339
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
-    /// What was held when this event was the last one
+    /// Statements held when this event was the last one
     #[arg(long, value_name = "SEQ")]
     as_of: Option<u64>,
-    /// What is looked through, between commas: statements, notes, thoughts, frameworks
+    /// Kinds to search, between commas: statements, notes, thoughts, frameworks
     #[arg(long = "in", value_name = "LIST")]
     among: Option<String>,
 }
