@@ -19,7 +19,7 @@ function first() {
     if (!path.endsWith(".js")) return;
     for (const [, name] of readFileSync(path, "utf8").matchAll(/(?:^|[;}\s])(?:import|export)(?:[^"'();]*?from)?\s*["'](\.\/[^"']+\.js)["']/g)) visit(join(path, "..", name));
   };
-  for (const path of all) if (/index\.(html|js|css)$|hurry\.js$|\.woff2$|icon\.svg$|Chat\.js$/.test(path)) visit(path);
+  for (const path of all) if (/(index\.(html|js)|\.css)$|hurry\.js$|\.woff2$|icon\.svg$|Chat\.js$/.test(path)) visit(path);
   return [...seen];
 }
 

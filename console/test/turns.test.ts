@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { layout, ticks } from "../src/lib/lanes.ts";
-import { type Colours, laneFile, strip } from "../src/lib/picture.ts";
+import { type Colours, laneFile } from "../src/lib/lanefile.ts";
+import { strip } from "../src/lib/picture.ts";
 import { hasTurns, keptWord, keyOf, stateOf, stateWord, tally, took, turnsOf } from "../src/lib/turns.ts";
 import { lookOf } from "../src/lib/events.ts";
 import { linesOf, thoughtsOf, waiting } from "../src/lib/talk.ts";

@@ -1,7 +1,8 @@
 // A mission as its view shows it: how far it is, how each task stands, what came of each route, and what moving a task means.
 import type { Schemas } from "../../../client/src/index.ts";
 import { type AnyEvent, type Role, isCall, tagged, textOf } from "./events.ts";
-import type { Thread } from "./threads.ts";
+import { type Thread, isOver } from "./threads.ts";
+export { isOver, missionsOf } from "./threads.ts";
 import { callOf } from "./turns.ts";
 
 export type Task = Schemas.Task;
@@ -18,17 +19,6 @@ export interface Mark {
   sign: string;
   role: Role;
   word: string;
-}
-
-/** The missions among threads: those at work first, then the newest. */
-export function missionsOf(threads: readonly Thread[]): Thread[] {
-  const missions = threads.filter((thread) => thread.mission);
-  return missions.sort((a, b) => Number(isOver(a)) - Number(isOver(b)) || (a.id < b.id ? 1 : -1));
-}
-
-/** A mission has ended, one way or another. */
-export function isOver(mission: Thread): boolean {
-  return ["done", "failed", "stopped"].includes(mission.status);
 }
 
 /** How a mission stands. One that waits rests: until people have said what it asks for, or, paused, until somebody lets it go on. `asks`: it waits for

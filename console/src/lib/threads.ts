@@ -83,3 +83,14 @@ const OUTCOMES: Record<string, [sign: string, role: Role, word: string]> = { com
 
 /** The last part of an id. */
 export const short = (id: string) => id.split(".").at(-1) ?? id;
+
+/** The missions among threads: those at work first, then the newest. */
+export function missionsOf(threads: readonly Thread[]): Thread[] {
+  const missions = threads.filter((thread) => thread.mission);
+  return missions.sort((a, b) => Number(isOver(a)) - Number(isOver(b)) || (a.id < b.id ? 1 : -1));
+}
+
+/** A mission has ended, one way or another. */
+export function isOver(mission: Thread): boolean {
+  return ["done", "failed", "stopped"].includes(mission.status);
+}
