@@ -92,12 +92,12 @@ test("times are local or UTC, by a switch that says which and is kept", async ()
 
 test("a server that is gone, one that is sought and one that is ahead of the page have words of their own", async () => {
   const one = await Watched.open(browser, server.url, "#/log");
-  await one.sees("live, no gap");
+  await one.sees("up to date");
   one.quiet = true;
   await server.kill();
   await one.sees(/^disconnected: no server, again in \d+ s$/);
   await server.start();
-  await one.sees("live, no gap");
+  await one.sees("up to date");
   await one.close();
 });
 
@@ -113,7 +113,7 @@ test("a key that is wrong is told so in the dialog, and the right one opens the 
   await box.fill("a-long-and-secret-token");
   await box.press("Enter");
   await one.page.getByRole("dialog").waitFor({ state: "detached" });
-  await one.page.getByText("live, no gap").waitFor();
+  await one.page.getByText("up to date").waitFor();
   await one.close();
   await closed.stop();
 });

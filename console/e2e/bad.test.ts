@@ -145,7 +145,7 @@ test("of a statement that fell, and of whose subject nothing is held, no graph i
 test("a clock that is a day ahead or behind: it is said, and times are the server's", async () => {
   for (const [days, words] of [[1, /24 h ahead/], [-1, /24 h behind/]] as const) {
     const one = await Watched.open(browser, server.url, "#/log", {}, (page) => page.clock.setFixedTime(Date.now() + days * 86_400_000));
-    await one.sees("live, no gap");
+    await one.sees("up to date");
     await server.say(`the time is off by ${days}`, "clocks");
     await one.sees(words);
     await one.page.locator(".lr").first().locator(".tm").getByText(/^(now|−\d+ s)$/).waitFor();
@@ -157,7 +157,7 @@ test("a clock that is a day ahead or behind: it is said, and times are the serve
 test("a tab that was asleep for an hour, and whose server was another one meanwhile, goes on without a gap", async () => {
   const one = await Watched.open(browser, server.url, "#/t/asleep", {}, (page) => page.clock.install());
   one.quiet = true;
-  await one.sees("live, no gap");
+  await one.sees("up to date");
   await one.page.context().setOffline(true);
   await server.kill();
   await server.start();
@@ -165,7 +165,7 @@ test("a tab that was asleep for an hour, and whose server was another one meanwh
   await one.page.context().setOffline(false);
   await one.page.clock.fastForward("01:00:00");
   await one.sees("said while the tab was asleep");
-  await one.sees("live, no gap");
+  await one.sees("up to date");
   await one.close();
 });
 
@@ -188,7 +188,7 @@ test("an older server, without `debug` and without figures: what it has is shown
       });
     });
     one.quiet = true;
-    await one.sees("live, no gap");
+    await one.sees("up to date");
     await one.go("#/t/main");
     await one.sees("hello, old one");
     await old.say("and now live");

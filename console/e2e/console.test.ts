@@ -179,7 +179,7 @@ test("a server that is killed in the middle of a reply: said plainly, and the ta
   await one.sees("on its way");
   await one.sees("what is sent now waits here");
   await server.start();
-  await one.sees("live, no gap");
+  await one.sees("up to date");
   await one.sees("You said: said without a server");
   await until(async () => (await server.call<{ status: string }>("GET", "/threads/cut")).status === "idle");
   const log = (await events("thread=cut")).filter((event) => event.meta.tags.includes("input") || event.meta.tags.includes("response"));
@@ -190,7 +190,7 @@ test("a server that is killed in the middle of a reply: said plainly, and the ta
 
 test("two tabs: what is said in one stands in the other, and a verdict of one settles it in both", async () => {
   const [one, two] = [await Watched.open(browser, server.url, "#/t/main"), await Watched.open(browser, server.url, "#/t/main")];
-  await two.sees("live, no gap");
+  await two.sees("up to date");
   await one.page.getByLabel("Say something to main").fill("From tab one: free of permit?");
   await one.page.keyboard.press("Enter");
   await two.sees("From tab one: free of permit?");
@@ -208,7 +208,7 @@ test("two tabs: what is said in one stands in the other, and a verdict of one se
 test("by the keyboard alone: views, search, rows, drawer, Ctrl K, and no key while somebody types", async () => {
   const one = await Watched.open(browser, server.url, "#/t/main");
   const { keyboard } = one.page;
-  await one.sees("live, no gap");
+  await one.sees("up to date");
   // As fingers do: the second key does not wait until the page has taken the first.
   const both = (first: string, second: string) => Promise.all([keyboard.press(first), keyboard.press(second)]);
   await one.page.locator("main").focus();
@@ -349,8 +349,8 @@ test("a thread that cannot go on is counted, named with its cause, and can be en
   await one.page.getByRole("link", { name: "yard" }).first().click();
   await one.sees("It cannot go on.");
   await one.axe("a stuck thread");
-  await one.page.getByRole("button", { name: "End with subthreads" }).click();
-  await one.page.getByRole("button", { name: /End it and 1 below/ }).click();
+  await one.page.getByRole("button", { name: "End this thread and those below it" }).click();
+  await one.page.getByRole("button", { name: "Yes, end 2 threads" }).click();
   await one.page.locator(".side .n.fail").waitFor({ state: "detached" });
   const threads = await server.call<{ items: { id: string; status: string }[] }>("GET", "/threads?subtree=yard");
   assert.ok(threads.items.length === 2 && threads.items.every((thread) => thread.status === "stopped" || thread.status === "done"), JSON.stringify(threads.items));
@@ -381,7 +381,7 @@ test("on a phone words of axes keep 10 pixels, and schedules have their buttons 
 test("while turns run the threads are listed once in two seconds, and at once for the first change", async () => {
   const listed: Request[] = [];
   const one = await Watched.open(browser, server.url, "#/threads", {}, async (page) => void page.on("request", (request) => request.url().includes("/threads?limit=500") && listed.push(request)));
-  await one.sees("live, no gap");
+  await one.sees("up to date");
   await one.page.waitForTimeout(2_500);
   const [before, begun] = [listed.length, Date.now()];
   for (let n = 0; n < 12; n += 1) {
@@ -399,7 +399,7 @@ test("while turns run the threads are listed once in two seconds, and at once fo
 
 test("reduced motion: nothing is animated", async () => {
   const one = await Watched.open(browser, server.url, "#/t/main");
-  await one.sees("live, no gap");
+  await one.sees("up to date");
   assert.equal(await one.page.evaluate(() => document.getAnimations().length), 0);
   await one.close();
 });

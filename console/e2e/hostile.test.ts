@@ -95,7 +95,7 @@ test("a token is asked for, kept out of the address, and gone with the page unle
     await one.sees("This server asks for a key");
     await one.page.getByRole("textbox", { name: "Key", exact: true }).fill("open sesame 0123456789abcdef");
     await one.page.keyboard.press("Enter");
-    await one.sees("live, no gap");
+    await one.sees("up to date");
     await one.sees("Nothing has been said in main yet");
     assert.ok(!one.page.url().includes("sesame"));
     assert.equal(await one.page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]).includes("sesame")), false);
@@ -104,9 +104,9 @@ test("a token is asked for, kept out of the address, and gone with the page unle
     await one.page.getByRole("textbox", { name: "Key", exact: true }).fill("open sesame 0123456789abcdef");
     await one.page.getByText("keep it until this tab is closed").click();
     await one.page.getByRole("button", { name: "Open" }).click();
-    await one.sees("live, no gap");
+    await one.sees("up to date");
     await one.page.reload();
-    await one.sees("live, no gap");
+    await one.sees("up to date");
     await one.close();
   } finally {
     await locked.stop();
@@ -158,7 +158,7 @@ test("another log behind the same address: the page says so, and shows nothing o
     assert.equal(await one.page.getByText("only in the old log").count(), 0);
     await restored.say("only in the new log");
     await one.sees("only in the new log");
-    await one.sees("live, no gap");
+    await one.sees("up to date");
     await one.close();
   } finally {
     await restored.stop();

@@ -50,7 +50,7 @@ test("a run is a graph of what its nodes need; after a crash it tells what the j
   await server.kill();
   held = false;
   await server.start();
-  await one.sees("live, no gap");
+  await one.sees("up to date");
   one.quiet = false;
   await lines(one, 4);
   await box(one, "4: done").waitFor();

@@ -112,7 +112,7 @@ export async function shots(server: Thinkd): Promise<Shot[]> {
 export async function still(browser: Browser, server: Thinkd, options: BrowserContextOptions): Promise<Watched> {
   const now = Date.parse((await newest(server)).ts) + LATER;
   const one = await Watched.open(browser, server.url, "", { colorScheme: "dark", timezoneId: "UTC", locale: "en-US", ...options }, (page) => page.clock.setFixedTime(now));
-  await one.sees(/live, no gap/);
+  await one.sees(/up to date/);
   return one;
 }
 

@@ -100,7 +100,7 @@ test("stops a thread that runs away", async (t) => {
   const person = await Person.comes();
   await person.clicks_on(/^Threads/);
   await person.clicks_on("Round and round");
-  await person.clicks_on("Stop it");
+  await person.clicks_on("Stop what it does now");
   await person.one.page.getByRole("row", { name: /Round and round.*stopped/ }).waitFor();
   await until(async () => (await thread()).status === "waiting");
   const { turn } = await thread();

@@ -66,7 +66,7 @@ test("that a token is about to end is said, and with another one the same connec
   await one.page.getByRole("button", { name: "Go on with it" }).click();
   await one.page.getByText(/The key of this page ends at/).waitFor({ state: "detached" });
   await one.page.waitForTimeout(Math.max(0, end - Date.now()) + 1_500);
-  await one.sees("live, no gap");
+  await one.sees("up to date");
   assert.equal(await draft(one), "half a sentence");
   await one.page.getByLabel("Say something to main").press("Enter");
   await one.sees(/half a sentence/);
@@ -80,7 +80,7 @@ test("a token that has ended is asked for again, and the page goes on where it w
   await one.sees("The key has ended, or is not taken any more");
   await one.page.getByRole("textbox", { name: "Key", exact: true }).fill(token(3_600));
   await one.page.getByRole("button", { name: "Go on" }).click();
-  await one.sees("live, no gap");
+  await one.sees("up to date");
   assert.equal(await draft(one), "half a sentence");
   await one.close();
 
@@ -90,7 +90,7 @@ test("a token that has ended is asked for again, and the page goes on where it w
   await two.page.getByRole("textbox", { name: "Key", exact: true }).fill(token(3_600, "elsewhere"));
   await two.page.getByRole("button", { name: "Go on" }).click();
   await two.sees("Nothing has been said in main yet");
-  await two.sees("live, no gap");
+  await two.sees("up to date");
   assert.equal(await two.page.locator(".said.you").count(), 0);
   await two.close();
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AnyEvent } from "../src/lib/events.ts";
-import { adviceOf, missionBegun, settledOf, silenceOf, wordsOf, recalledIn, refusedWords } from "../src/lib/outcomes.ts";
+import { adviceOf, causeOf, failureOf, missionBegun, settledOf, silenceOf, wordsOf, recalledIn, refusedWords } from "../src/lib/outcomes.ts";
 import { ProblemError } from "../../client/src/index.ts";
 import { Talk, linesOf } from "../src/lib/talk.ts";
 import { turnsOf } from "../src/lib/turns.ts";
@@ -115,4 +115,68 @@ test("a verdict on a tool that has changed names the acts that there are; other 
 test("the facts that a turn recalled are told once each, of the turn itself and of its tools", () => {
   const events = [event(["recall", "recalled:a", "recalled:b"], { turn: 1 }), event(["result", "tool:recall", "recalled:b", "recalled:c"], { turn: 1 })];
   assert.deepEqual(recalledIn({ events }), ["a", "b", "c"]);
+});
+
+test("lines stand as they are read: a message that waited stands where its turn began, and one that still waits last", () => {
+  const said = (text: string) => event(["input", "type:message"], { text }, 0, { source: "user" });
+  const reply = (turn: number, text: string) => event(["response"], { turn, text });
+  const [one, first, two, three] = [said("one"), (batch: number[]) => start(1, batch), said("two"), said("three")];
+  const running = [one, first([one.seq]), two, three];
+  const words = (events: AnyEvent[]) => lines(events).map(({ kind, events: [at], waits, joined }) => `${kind} ${String(at!.payload.text)}${waits ? " waits" : ""}${joined ? " joined" : ""}`);
+  assert.deepEqual(words(running), ["you one", "you two waits", "you three waits"]);
+  const answered = [...running, reply(1, "to one")];
+  assert.deepEqual(words(answered), ["you one", "mind to one", "you two waits", "you three waits"], "the reply comes before what waits behind it");
+  const second = [...answered, end(1), start(2, [two.seq, three.seq])];
+  assert.deepEqual(words(second), ["you one", "mind to one", "you two", "you three"]);
+  assert.deepEqual(words([...second, reply(2, "to both"), end(2)]), ["you one", "mind to one", "you two", "you three", "mind to both"]);
+  // One that was taken back before a turn had it stays at its place, and so does one that joined the turn at work.
+  const back = event(["withdrawn"], { input: two.seq });
+  assert.deepEqual(words([...running, back, reply(1, "to one")]), ["you one", "you two", "mind to one", "you three waits"]);
+  const joins = event(["turn", "steered", "turn:1"], { turn: 1, round: 1, inputs: [[two.seq, two.seq]] });
+  assert.deepEqual(words([...running, joins, reply(1, "to both")]), ["you one", "you two joined", "mind to both", "you three waits"]);
+});
+
+test("a reply behind a verdict or an answer says because of it, and by whom", () => {
+  const words = (...[of, mine = false]: [AnyEvent, boolean?]) => {
+    const cause = causeOf(of, mine);
+    return cause && `${cause.words} ${cause.of}`;
+  };
+  assert.equal(words(verdict("granted", "x", { by: "ann" })), "because ann approved send");
+  assert.equal(words(verdict("granted", "x", { by: "ann" }), true), "because you approved send");
+  assert.equal(words(verdict("granted", "x")), "because a person approved send");
+  assert.equal(words(verdict("denied", "x", { by: "ann" }), true), "because you rejected send");
+  assert.equal(words(verdict("answered", "x", { by: "ann" })), "because ann answered in the place of send");
+  assert.equal(words(verdict("expired", "x")), "because there was no verdict in time on send");
+  assert.equal(words(answer("x", { text: "olives" }), true), "because you answered the question");
+  assert.equal(words(answer("x", { by: "ann", text: "olives" })), "because ann answered the question");
+  assert.equal(words(answer("x", {}, "expired")), "because there was no answer in time to the question");
+  assert.equal(words(event(["timer"], { text: "Water the plants" })), "because of the timer Water the plants");
+  assert.equal(words(event(["decision", "thought"], { text: "hm" })), undefined);
+});
+
+test("a model's failure is one plain sentence that says the next step, and the provider's own words come apart from it", () => {
+  const says = (payload: Record<string, unknown>) => failureOf(event(["failure", "model", "decision"], { kind: "model", text: "model m at http://x/v1 answered 429 Too Many Requests: {…} (tried 4 times)", ...payload }));
+  for (const [detail, sentence, step] of [
+    [{ status: 429 }, /takes no more requests/, /Wait a moment/],
+    [{ status: 401 }, /did not take the key/, /api_key/],
+    [{ status: 404 }, /does not know this model/, /doctor/],
+    [{ status: 503 }, /fault of its own/, /again/],
+    [{ status: 400, reason: "too_long" }, /too long for the model/, /[Ss]horter/],
+    [{ status: 400, reason: "filtered" }, /filter/, /other words/],
+    [{ status: 400, reason: "media" }, /image or sound/, /without/],
+    [{ status: 400, reason: "unsaid" }, /refused the request/, /doctor/],
+    [{}, /did not answer/, /doctor/],
+  ] as const) {
+    const found = says({ detail });
+    assert.match(found.sentence, sentence);
+    assert.match(found.step, step);
+    assert.doesNotMatch(found.sentence + found.step, /http|\{|429/);
+    assert.match(found.raw, /^model m at/);
+    assert.match(found.sentence, /[^.]\.$/);
+  }
+  // Words of our own stay in the sentence.
+  const own = failureOf(event(["failure", "budget", "decision"], { kind: "budget", text: "the turn has used its 6 rounds", detail: { key: "turn.max_rounds" } }));
+  assert.deepEqual([own.sentence, own.raw], ["The turn has used its 6 rounds.", ""]);
+  assert.equal(failureOf(event(["failure"], { kind: "tool", text: "Nothing there." })).sentence, "Nothing there.");
+  assert.equal(failureOf(undefined).sentence, "");
 });

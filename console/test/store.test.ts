@@ -141,8 +141,8 @@ test("action and result are one row, and the reply's action is none", () => {
 test("the connection line says facts, and bad news only after a second", () => {
   const facts = { badSince: undefined, now: 100_000, toGo: 0, behind: 0, missing: 0, asleep: 0, known: true, read: true };
   const live: State = { kind: "live" };
-  assert.equal(words({ ...facts, state: live }).text, "live, no gap");
-  assert.equal(words({ ...facts, state: live, missing: 3 }).text, "live, 3 missing");
+  assert.equal(words({ ...facts, state: live }).text, "up to date");
+  assert.equal(words({ ...facts, state: live, missing: 3 }).text, "connected, 3 events missing");
   assert.equal(words({ ...facts, state: live, behind: 2_500 }).text, "this page is slow, 2,500 events behind");
   assert.equal(words({ ...facts, state: { kind: "catching up" }, toGo: 347 }).text, "behind by 347 events, catching up");
   assert.equal(words({ ...facts, state: { kind: "catching up" }, toGo: 347, asleep: 3_600_000 }).text, "asleep for 1 h, behind by 347 events, catching up");

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { diff } from "../src/lib/diff.ts";
 import { answerFields, answerOf, argumentsOf, fieldsOf, written } from "../src/lib/form.ts";
-import { count, due, full, line, shown, span, tokens, useUtc, when, zone } from "../src/lib/format.ts";
+import { asSentence, count, due, full, line, shown, span, tokens, useUtc, when, zone } from "../src/lib/format.ts";
 import { inline, markdown, safe } from "../src/lib/markdown.ts";
 import { found, seqTyped } from "../src/lib/places.ts";
 import { sectionsOf } from "../src/lib/prompt.ts";
@@ -43,7 +43,11 @@ test("numbers read as people read them", () => {
   assert.equal(tokens(24_600), "24.6k");
   assert.equal(span(3_240), "3.2 s");
   assert.equal(span(65 * 60_000), "1 h 5 min");
-  assert.equal(when("2026-11-25T12:00:00Z", Date.UTC(2026, 10, 25, 12, 0, 9)), "−9 s");
+  assert.equal(when("2026-11-25T12:00:00Z", Date.UTC(2026, 10, 25, 12, 0, 9)), "9 s ago");
+  for (const [text, whole] of [["so be it", "so be it."], ["So be it.", "So be it."], ["Is it so?", "Is it so?"], ["and on …", "and on …"], ["“So.”", "“So.”"], ["", ""]] as const) assert.equal(asSentence(text), whole);
+  // The clocks of page and server are never the same: nothing takes less than no time, and what has just come is not in the future.
+  assert.equal(span(-5_000), "0 ms");
+  assert.equal(when("2026-11-25T12:00:00.900Z", Date.UTC(2026, 10, 25, 12, 0, 0)), "now");
   assert.equal(when("never", 0), "not known");
 });
 

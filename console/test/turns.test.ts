@@ -4,10 +4,11 @@ import { test } from "node:test";
 import { layout, ticks } from "../src/lib/lanes.ts";
 import { type Colours, laneFile } from "../src/lib/lanefile.ts";
 import { strip } from "../src/lib/picture.ts";
-import { hasTurns, keptWord, keyOf, stateOf, stateWord, tally, took, turnsOf } from "../src/lib/turns.ts";
+import { TurnFold } from "../src/lib/fold.ts";
+import { begin, hasTurns, keptWord, keyOf, stateOf, stateWord, tally, took, turnsOf } from "../src/lib/turns.ts";
 import { lookOf } from "../src/lib/events.ts";
 import { linesOf, thoughtsOf, waiting } from "../src/lib/talk.ts";
-import { event, moment, story } from "./events.ts";
+import { call, event, moment, story } from "./events.ts";
 
 const folded = () => turnsOf(story()).get(keyOf("main", 1))!;
 
@@ -187,4 +188,42 @@ test("a recall is shown as its facts, without an id and without the words that a
   const recall = event(["recall", "recalled:0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b"], { turn: 1, text: "Held so far, and no news:\n- The library opens at nine.\n- Clara eats no nuts. (said by Clara)" });
   const { who, text } = lookOf(recall);
   assert.deepEqual([who, text], ["facts recalled", "The library opens at nine.\nClara eats no nuts. (said by Clara)"]);
+});
+
+test("a turn takes from its message to its end, however late its beginning was stored: that comes with the first output", () => {
+  const said = event(["input", "type:message"], { text: "hello" }, 0);
+  const slow = [
+    said,
+    event(["turn", "started", "turn:1"], { turn: 1, batch: [said.seq], submodules: ["critic"], deadline_ms: 20_000 }, 7_010),
+    call("submodule:critic", 7_010, 7_000),
+    call("decision", 8_010, 990),
+    event(["response", "result", "tool:reply"], { turn: 1, text: "yes" }, 8_010),
+    event(["turn", "ended", "turn:1"], { turn: 1, outcome: "done" }, 8_010),
+  ];
+  const [turn] = [...turnsOf(slow).values()];
+  assert.equal(took(turn!, 0), 8_010);
+  // One that waited behind another turn takes from where its first call began.
+  const queued = [event(["input", "type:message"], { text: "next" }, -60_000), ...slow.slice(1)];
+  queued[1]!.payload.batch = [queued[0]!.seq];
+  const [late] = [...turnsOf(queued).values()];
+  assert.equal(begin(late!), moment(10));
+});
+
+test("a turn knows the verdict or the answer that woke it, and begins with it", () => {
+  const asked = event(["approval", "pending", "tool:send"], { turn: 1, tool: "send", approval_id: "a1" }, 0);
+  const verdict = event(["approval", "granted", "tool:send"], { tool: "send", approval_id: "a1", by: "admin" }, 90_000);
+  const events = [asked, verdict, event(["turn", "started", "turn:2"], { turn: 2, batch: [verdict.seq], submodules: [] }, 91_000), call("decision", 91_000, 900, { turn: 2 }), event(["turn", "ended", "turn:2"], { turn: 2, outcome: "done" }, 91_000)];
+  for (const turns of [turnsOf(events), new TurnFold().turns(events)]) {
+    const turn = turns.get(keyOf("main", 2))!;
+    assert.deepEqual(turn.woken.map(({ seq }) => seq), [verdict.seq]);
+    assert.deepEqual(turn.inputs, [], "a verdict is no message");
+    assert.equal(took(turn, 0), 1_000);
+  }
+});
+
+test("a failure's text says submodule, whatever the server calls it", () => {
+  const gone = event(["failure", "timeout", "submodule:critic"], { turn: 1, kind: "timeout", text: "the voice critic had nothing to say within 20000 ms; the decision goes on without it" });
+  assert.match(lookOf(gone).text, /^the submodule critic had nothing/);
+  assert.match(lookOf(event(["result", "tool:ask", "failure", "tool"], { tool: "ask", text: "there is no voice \"x\"" })).text, /no submodule/);
+  assert.match(lookOf(event(["submodule:singer"], { text: "She has the voice of a bird" })).text, /the voice/, "what somebody says stays as it was said");
 });

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Schemas } from "../../client/src/index.ts";
 import { NAME, aroundOf } from "../src/lib/around.ts";
 import { moodsOf } from "../src/lib/moods.ts";
-import { claimantOf, readingOf, verdictOf } from "../src/lib/readings.ts";
+import { checkOf, claimantOf, readingOf, verdictOf } from "../src/lib/readings.ts";
 import { event } from "./events.ts";
 
 /** A statement as short as a test wants it: `subject relation object`. */
@@ -67,4 +67,27 @@ test("who claims is a person or a mind, and a verdict says what it came to", () 
   assert.deepEqual([{ kind: "user", name: "ann" }, { kind: "user", name: null }, { kind: "mind" }, "x", null].map(claimantOf), ["ann", "a person", "a mind", "somebody", "somebody"]);
   assert.deepEqual(verdictOf({ outcome: "falsified", reason: "a no", carried: ["code", 1], seq: 53 }), { outcome: "falsified", reason: "a no", by: "code", place: "#53", seq: 53 });
   assert.deepEqual(verdictOf({}), { outcome: "", reason: "", by: "", place: "", seq: undefined });
+});
+
+test("a statement whose check came to nothing says so: since when, the cause, the next try; the model's own words come apart", () => {
+  const now = Date.parse("2026-11-30T12:00:00Z");
+  const of = (more: object) => checkOf({ status: "proposed", tested_at: null, due_at: null, reason: null, ...more }, now);
+  const fresh = of({ due_at: "2026-11-30T12:00:00Z" })!;
+  assert.deepEqual([fresh.word, fresh.missing, fresh.raw], ["being checked", "", ""]);
+  const tried = { tested_at: "2026-11-30T11:01:00Z", due_at: "2026-11-30T12:30:00Z" };
+  const unable = of({ ...tried, reason: "nothing was derived from it: the model did not call the tool derive" })!;
+  assert.equal(unable.word, "not decided");
+  assert.match(unable.missing, /model of this server did not take the check up: it has to call tools/);
+  assert.match(unable.raw, /did not call the tool derive/);
+  assert.equal(unable.next, tried.due_at);
+  const away = of({ ...tried, reason: "nothing was derived from it: model m at http://x/v1 answered 400 Bad Request: {} (tried 4 times)" })!;
+  assert.match(away.missing, /The model did not answer/);
+  assert.doesNotMatch(away.missing, /http/);
+  // A reason in plain words is not hidden.
+  const said = of({ ...tried, due_at: null, reason: "said by Clara, not tested" })!;
+  assert.deepEqual([said.missing, said.raw, said.next], ["Said by Clara, not tested.", "", undefined]);
+  // A try that is due, and has not come, is no future.
+  assert.equal(of({ ...tried, due_at: "2026-11-30T11:30:00Z", reason: "x" })!.next, undefined);
+  assert.equal(of({ ...tried, due_at: "2026-11-30T11:30:00Z", reason: "x" })!.due, true);
+  for (const status of ["surviving", "falsified", "retracted"]) assert.equal(of({ status }), undefined);
 });

@@ -42,7 +42,7 @@ export function words({ state, badSince, now, toGo, behind, missing, asleep, kno
   if (state.kind === "closed" && state.reason !== "not started") return { tone: "fail", text: `closed: ${state.detail || state.reason}`, banner: true };
   if (state.kind === "live" && behind > 2_000) return { tone: "late", text: `this page is slow, ${count(behind)} events behind`, banner: false };
   if (state.kind === "live" && !read) return { tone: "late", text: "connected, reading the log", banner: false };
-  if (state.kind === "live") return missing === 0 ? ok("live, no gap") : { tone: "late", text: `live, ${count(missing)} missing`, banner: false };
+  if (state.kind === "live") return missing === 0 ? ok("up to date") : { tone: "late", text: `connected, ${missing === 1 ? "1 event" : `${count(missing)} events`} missing`, banner: false };
   if (state.kind === "catching up") return { tone: "late", text: `${asleep > 60_000 ? `asleep for ${span(asleep)}, ` : ""}behind by ${count(toGo)} events, catching up`, banner: false };
   const trying = known ? "reconnecting" : "connecting";
   if (bad < PATIENCE) return { tone: "late", text: trying, banner: false };

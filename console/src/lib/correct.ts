@@ -1,6 +1,6 @@
 // A fact is corrected by a person: the new one is stated, the old one withdrawn where the key may do that at once.
 import { type Client, ProblemError } from "../../../client/src/index.ts";
-import { line } from "./format.ts";
+import { asSentence, line } from "./format.ts";
 
 /** The fact that is corrected. */
 export interface Fact {
@@ -30,7 +30,7 @@ export async function correct({ api }: Pick<Client, "api">, old: Fact, text: str
   } catch (error) {
     if (!(error instanceof ProblemError)) throw error;
     const why = error.status === 403 ? "to withdraw it at once needs the role operator" : error.message;
-    return { words: `${becomes} ${was} stays until then: ${why}.`, id };
+    return { words: `${becomes} ${was} stays until then: ${asSentence(why)}`, id };
   }
   return { words: `${was} is withdrawn. ${becomes}`, id };
 }

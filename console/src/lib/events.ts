@@ -99,9 +99,12 @@ function inputLook(event: AnyEvent, text: string): Look {
   return look("person", "person", user, text);
 }
 
+/** The server's texts of failures say voice; each page says submodule. */
+export const named = (text: string) => text.replace(/\b(the|a|no) voice(s?)\b/gi, "$1 submodule$2");
+
 function failureLook(event: AnyEvent, voice: string | undefined, text: string): Look {
   const kind = textOf(event, "kind");
-  if (voice !== undefined) return look("fail", "fail", kind === "timeout" ? `${voice}, no answer` : `${voice} failed`, text);
+  if (voice !== undefined) return look("fail", "fail", kind === "timeout" ? `${voice}, no answer` : `${voice} failed`, named(text));
   return look("alert", "fail", kind ? `${kind} failed` : "failed", text);
 }
 
@@ -116,7 +119,7 @@ function resultLook(event: AnyEvent, action: AnyEvent | undefined): Look {
   const tool = textOf(event, "tool") || (tagOf(event, "tool:") ?? "tool");
   const failed = tagged(event, "failure");
   const code = action ? brief(action.payload.arguments) : "";
-  return look(failed ? "alert" : "tool", failed ? "fail" : "tool", failed ? `${tool} failed` : tool, textOf(event), code);
+  return look(failed ? "alert" : "tool", failed ? "fail" : "tool", failed ? `${tool} failed` : tool, failed ? named(textOf(event)) : textOf(event), code);
 }
 
 function callLook(event: AnyEvent): Look {

@@ -22,11 +22,6 @@ export function filmOf(turns: readonly Turn[], past: readonly Schemas.Turn[], mo
   return [...frames.values()].sort((a, b) => a.n - b.n).slice(-most);
 }
 
-/** How long a past turn took, in milliseconds; absent: it has not ended. */
-export function lasted(past: Schemas.Turn): number | undefined {
-  return past.ended_at ? Math.max(0, at(past.ended_at) - at(past.started_at)) : undefined;
-}
-
 const ROLES: Record<string, Role> = { spoke: "voice", passed: "pass", late: "late", failed: "fail" };
 
 /** A past turn as a strip: one hairline a voice, below it decision and reply. */
@@ -34,7 +29,10 @@ export function pastStrip(past: Schemas.Turn, width: number, height: number): St
   const voices = past.voices.slice(0, 32);
   const late = voices.some((voice) => voice.outcome === "late");
   const waited = late ? (past.deadline_ms ?? 0) : Math.max(0, ...voices.map((voice) => voice.ms ?? 0));
-  const whole = Math.max(1, lasted(past) ?? 0, waited, ...voices.map((voice) => voice.ms ?? 0));
+  // The server's beginning is that of the first output: the first answer of a voice. How long the turn took is not known from it.
+  const behind = past.ended_at ? at(past.ended_at) - at(past.started_at) : 0;
+  const first = Math.min(...voices.flatMap(({ ms }) => (typeof ms === "number" && ms > 0 ? ms : [])));
+  const whole = Math.max(1, behind + (Number.isFinite(first) ? first : 0), waited, ...voices.map((voice) => voice.ms ?? 0));
   const x = (ms: number) => 1 + (Math.min(ms, whole) / whole) * (width - 2);
   const base = height * 0.76;
   const gap = voices.length > 0 ? Math.min(height * 0.14, (base - 2) / voices.length) : 0;

@@ -1,6 +1,6 @@
 // Turns that are folded again and again while events come in: one of which nothing came is the same object as before, and what is drawn of it stays as it is.
 import { type AnyEvent, numberOf, tagged } from "./events.ts";
-import { type Thinks, type Turn, type Work, hasTurns, keyOf, turnsOf } from "./turns.ts";
+import { type Thinks, type Turn, type Work, hasTurns, keyOf, turnsOf, wakes } from "./turns.ts";
 
 /** The turns of a list of events, kept from fold to fold. */
 export class TurnFold {
@@ -17,7 +17,7 @@ export class TurnFold {
     const marks = marksOf(events, keys);
     const hinted = new Set(work.map((one) => keyOf(one.thread, one.turn)));
     const stays = (key: string) => !hinted.has(key) && this.#known.get(key)?.mark === marks.get(key);
-    const wanted = (event: AnyEvent, key: string | undefined) => (key !== undefined && !stays(key)) || tagged(event, "input") || tagged(event, "message");
+    const wanted = (event: AnyEvent, key: string | undefined) => (key !== undefined && !stays(key)) || wakes(event);
     const fresh = turnsOf(events.filter((event, i) => wanted(event, keys[i])), work, thinks);
     const turns = new Map<string, Turn>();
     for (const key of marks.keys()) turns.set(key, (stays(key) ? this.#known.get(key)?.turn : undefined) ?? fresh.get(key)!);

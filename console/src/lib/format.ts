@@ -13,10 +13,9 @@ export function tokens(value: number): string {
   return `${(value / 1_000_000).toFixed(1)}M`;
 }
 
-/** Milliseconds as people read them: 12 ms, 3.2 s, 4 min, 2 h 5 min, 3 days. */
+/** Milliseconds as people read them: 12 ms, 3.2 s, 4 min, 2 h 5 min, 3 days. Less than none is none: two clocks are never the same. */
 export function span(ms: number): string {
-  if (ms < 0) return `−${span(-ms)}`;
-  if (ms < 100) return `${Math.round(ms)} ms`;
+  if (ms < 100) return `${Math.round(Math.max(0, ms))} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
   const minutes = Math.round(ms / 60_000);
   if (minutes < 60) return `${minutes} min`;
@@ -75,7 +74,8 @@ export function when(ts: string, from: number): string {
   const then = at(ts);
   if (Number.isNaN(then)) return "not known";
   const behind = from - then;
-  if (behind >= 0 && behind < 60_000) return behind < 1000 ? "now" : `−${Math.floor(behind / 1000)} s`;
+  if (Math.abs(behind) < 1_000) return "now";
+  if (behind > 0 && behind < 60_000) return `${Math.floor(behind / 1000)} s ago`;
   const day = dayOf(then, from);
   const { clock, seconds } = parts(then);
   return day ? `${day}${clock}` : `${clock}:${seconds}`;
@@ -151,6 +151,11 @@ export function plain(text: string, most = 240): string {
 export function json(value: unknown, indent = 0, most = LONG): string {
   const text = typeof value === "string" ? value : value === undefined ? "" : writeJson(value, indent);
   return shown(text.length > most ? `${text.slice(0, most)} …` : text);
+}
+
+/** A sentence with its full stop, where it has none or another end. */
+export function asSentence(text: string): string {
+  return !text || /[.!?…:]["”’)]*$/.test(text) ? text : `${text}.`;
 }
 
 /** "1 tool", "2 tools". */

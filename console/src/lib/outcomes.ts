@@ -2,7 +2,7 @@
 import { ProblemError } from "../../../client/src/index.ts";
 import { type AnyEvent, partOf, tagOf, tagged, textOf } from "./events.ts";
 import type { Turn } from "./turns.ts";
-import { json, line } from "./format.ts";
+import { asSentence, json, line } from "./format.ts";
 
 /** The end of a request: the verdict or the answer, and the result of a call that was approved. */
 export interface Settled {
@@ -60,6 +60,18 @@ export function wordsOf({ by, result }: Settled, mine: boolean): Words | undefin
   return words(`${did("approved it")}${by.payload.edited === true ? ", with changes" : ""}.${after}`, textOf(by, "reason"), result && tagged(result, "failure") ? "fail" : "ok");
 }
 
+/** Why a turn began that no message did: `of` names what people were asked. Absent: the event is none of these. `mine`: this browser gave the verdict. */
+export function causeOf(woken: AnyEvent, mine: boolean): { words: string; of: string } | undefined {
+  const by = line(textOf(woken, "by") || textOf(woken, "user"), 60);
+  const who = mine ? "you" : by || "a person";
+  const [kind] = woken.meta.tags;
+  if (kind === "timer") return { words: "because of the timer", of: line(textOf(woken), 80) };
+  if (kind === "answer") return { words: tagged(woken, "expired") ? "because there was no answer in time to" : tagged(woken, "away") ? "because nobody could be asked" : tagged(woken, "withdrawn") ? "because it was withdrawn:" : `because ${who} answered`, of: "the question" };
+  if (kind !== "approval") return undefined;
+  const did = tagged(woken, "granted") ? `${who} approved` : tagged(woken, "denied") ? `${who} rejected` : tagged(woken, "answered") ? `${who} answered in the place of` : tagged(woken, "expired") ? "there was no verdict in time on" : "nothing is to be decided any more on";
+  return { words: `because ${did}`, of: line(textOf(woken, "tool") || (tagOf(woken, "tool:") ?? "a call"), 80) };
+}
+
 /** The beginning of the turn is here, and with it all that it did: only then is a reply that is not here no reply. */
 export function isWhole(turn: Turn): boolean {
   return turn.events.some((event) => event.meta.tags[0] === "turn" && tagged(event, "started"));
@@ -78,10 +90,35 @@ export function silenceOf(turn: Turn, ended: AnyEvent): { sentence: string; reas
   if (asks.length > 0) return says(`No reply in this turn: it only asked for ${asks.join(" and ")}.`);
   const wait = partOf(ended, "wait");
   const whom = String(wait.name ?? wait.from ?? "");
-  if (Object.keys(wait).length > 0) return says(whom ? `No reply in this turn: it waits for ${line(whom, 80)}.` : "No reply in this turn: it waits.", typeof wait.reason === "string" ? wait.reason : "");
+  if (Object.keys(wait).length > 0) return says(whom ? asSentence(`No reply in this turn: it waits for ${line(whom, 80)}`) : "No reply in this turn: it waits.", typeof wait.reason === "string" ? wait.reason : "");
   const did = [...new Set(turn.tools.filter(({ voice }) => voice === undefined).map(({ action }) => tagOf(action, "tool:") ?? "a tool"))];
   if (did.length > 0) return says(`No reply in this turn: it used ${did.slice(0, 3).join(", ")}${did.length > 3 ? ` and ${did.length - 3} more` : ""}.`);
   return says("No reply in this turn, and it gave no reason.");
+}
+
+const DOCTOR = "thinkd doctor on the server checks the model and says what to set.";
+const AGAIN = "Say it again; if it stays so, thinkd doctor on the server checks the model.";
+
+/** A refusal of a model's server: a sentence, and the next step. */
+function refusalOf(failure: AnyEvent): [sentence: string, step: string] {
+  const { status, reason } = partOf(failure, "detail");
+  if (reason === "too_long") return ["What was to be read is too long for the model.", "Shorter messages or a new chat help; on the server history.bytes says how much the model is given."];
+  if (reason === "filtered") return ["A filter of the model's server let it not pass.", "Say it in other words."];
+  if (reason === "media") return ["The model does not take this image or sound.", "Say it without, or set a model that takes it."];
+  if (status === 401 || status === 403) return ["The model's server did not take the key that this server has.", "Set the right one on the server (OPENAI_API_KEY, or api_key of the model)."];
+  if (status === 402 || status === 429) return ["The model's server takes no more requests at the moment.", "Wait a moment and say it again; if it stays so, look at the quota there."];
+  if (status === 404) return ["The model's server does not know this model, or not this address.", DOCTOR];
+  if (typeof status === "number" && status >= 500) return ["The model's server has a fault of its own.", AGAIN];
+  if (typeof status === "number") return ["The model's server refused the request.", failure.payload.retryable === true ? AGAIN : DOCTOR];
+  return ["The model did not answer.", failure.payload.retryable === true ? AGAIN : DOCTOR];
+}
+
+/** A failure in a talk: one plain sentence, the next step, and apart from them the words of the model's server, where it has some. */
+export function failureOf(failure: AnyEvent | undefined): { sentence: string; step: string; raw: string } {
+  const text = failure ? textOf(failure) : "";
+  const step = adviceOf(failure);
+  if (failure && textOf(failure, "kind") === "model") return { sentence: refusalOf(failure)[0], step, raw: text };
+  return { sentence: asSentence(`${text.slice(0, 1).toUpperCase()}${text.slice(1)}`), step, raw: "" };
 }
 
 /** The next thing to do after a failure, as its event tells it. */
@@ -89,7 +126,7 @@ export function adviceOf(failure: AnyEvent | undefined): string {
   if (!failure) return "";
   const key = partOf(failure, "detail").key;
   if (typeof key === "string") return `The setting ${line(key, 80)} limits it: ask for less at a time, or raise it.`;
-  if (textOf(failure, "kind") === "model") return failure.payload.retryable === true ? "Say it again; if it stays so, thinkd doctor on the server checks the model." : "thinkd doctor on the server checks the model and says what to set.";
+  if (textOf(failure, "kind") === "model") return refusalOf(failure)[1];
   return failure.payload.retryable === true ? "It may work when you say it again." : "It will not work the same way again: say it otherwise.";
 }
 

@@ -15,6 +15,10 @@ export interface Line {
   back: boolean;
   /** An input that a turn is about, or was. */
   begun: boolean;
+  /** An input that waits behind the turn at work: it is read after all that this turn says. */
+  waits: boolean;
+  /** An input that came while its turn ran, and was seen by it. */
+  joined: boolean;
   /** Of the last input of a turn, the end of the turn before: forks with another input leave there. 0: no turn was before. */
   at: number | undefined;
   /** The end of a question or an approval; absent: it is open. */
@@ -26,8 +30,10 @@ export function linesOf(events: readonly AnyEvent[], turns: ReadonlyMap<string, 
   const lines: Line[] = [];
   const last = new Map<string, Line>();
   const [back, ends] = [takenBack(events), settledOf(events)];
-  const { begun, places } = placesOf(events, back);
-  for (const event of events) {
+  const { begun, places, joins, taken } = placesOf(events, back);
+  const behind = new Set([...turns.values()].some(({ state }) => state === "working") ? waiting(events, turns).map(({ seq }) => seq) : []);
+  const at = new Map<Line, number>();
+  for (const [i, event] of events.entries()) {
     const kind = kindOf(event, turns);
     if (!kind) continue;
     const before = lines.at(-1);
@@ -38,8 +44,9 @@ export function linesOf(events: readonly AnyEvent[], turns: ReadonlyMap<string, 
     }
     const key = keyOf(event.thread, Number(event.payload.turn));
     const settled = kind === "question" || kind === "approval" ? ends.get(requestId(event)) : undefined;
-    const line: Line = { kind, key: event.event_id, events: [event], turn: turns.get(key), closes: false, back: false, begun: false, at: undefined, settled };
+    const line: Line = { kind, key: event.event_id, events: [event], turn: turns.get(key), closes: false, back: false, begun: false, waits: false, joined: false, at: undefined, settled };
     lines.push(line);
+    at.set(line, i);
     if (line.turn) last.set(key, line);
   }
   for (const line of last.values()) line.closes = true;
@@ -47,34 +54,47 @@ export function linesOf(events: readonly AnyEvent[], turns: ReadonlyMap<string, 
     const { seq } = line.events.at(-1)!;
     line.back = back.has(seq);
     line.begun = begun.has(seq);
+    line.waits = line.kind === "you" && behind.has(seq);
+    line.joined = joins.has(seq);
     line.at = places.get(seq);
   }
-  return lines;
+  // In the log a message stands where it came, and a turn that it waited for may have said more behind it.
+  for (const line of lines) at.set(line, line.waits ? events.length : Math.max(at.get(line)!, taken.get(line.events.at(-1)!.seq) ?? 0));
+  return lines.sort((a, b) => at.get(a)! - at.get(b)!);
 }
 
 /** The inputs that turns are about, and the places of forks: of the last input of each turn the end of the turn before it. Of one for which no turn has begun, the last end. */
-function placesOf(events: readonly AnyEvent[], back: ReadonlySet<number>): { begun: Set<number>; places: Map<number, number> } {
+function placesOf(events: readonly AnyEvent[], back: ReadonlySet<number>): { begun: Set<number>; places: Map<number, number>; joins: Set<number>; taken: Map<number, number> } {
   const [begun, places] = [new Set<number>(), new Map<number, number>()];
+  // Inputs that joined a turn, and where in the list a turn took each one up.
+  const [joins, taken] = [new Set<number>(), new Map<number, number>()];
   const inputs = new Set<number>();
   let end: number | undefined;
   let first: number | undefined;
-  for (const event of events) {
+  for (const [i, event] of events.entries()) {
     if (tagged(event, "input") && !tagged(event, "part") && !back.has(event.seq)) {
       inputs.add(event.seq);
       first ??= event.seq;
     }
     if (event.meta.tags[0] !== "turn") continue;
     if (tagged(event, "ended")) [end, first] = [event.seq, undefined];
-    for (const seq of tagged(event, "steered") ? joined(event) : []) begun.add(seq);
+    for (const seq of tagged(event, "steered") ? joined(event) : []) {
+      begun.add(seq);
+      joins.add(seq);
+      taken.set(seq, i);
+    }
     if (!Array.isArray(event.payload.batch)) continue;
     const batch = event.payload.batch.map(Number);
     const last = batch.findLast((seq) => inputs.has(seq));
     const place = end ?? (event.payload.turn === 1 ? 0 : undefined);
     if (last !== undefined && place !== undefined) places.set(last, place);
-    for (const seq of batch) begun.add(seq);
+    for (const seq of batch) {
+      begun.add(seq);
+      taken.set(seq, i);
+    }
   }
   if (first !== undefined && end !== undefined && !begun.has(first)) places.set(first, end);
-  return { begun, places };
+  return { begun, places, joins, taken };
 }
 
 /** A talk whose lines are made again and again while events come in: a line that has not changed is the same object as before. */
@@ -93,7 +113,7 @@ export class Talk {
 }
 
 function sameLine(a: Line, b: Line): boolean {
-  return a.kind === b.kind && a.turn === b.turn && a.closes === b.closes && a.back === b.back && a.begun === b.begun && a.at === b.at && a.settled?.by === b.settled?.by && a.settled?.result === b.settled?.result && a.events.length === b.events.length;
+  return a.kind === b.kind && a.turn === b.turn && a.closes === b.closes && a.back === b.back && a.begun === b.begun && a.waits === b.waits && a.joined === b.joined && a.at === b.at && a.settled?.by === b.settled?.by && a.settled?.result === b.settled?.result && a.events.length === b.events.length;
 }
 
 function kindOf(event: AnyEvent, turns: ReadonlyMap<string, Turn>): Line["kind"] | undefined {

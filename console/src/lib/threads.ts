@@ -84,6 +84,20 @@ const OUTCOMES: Record<string, [sign: string, role: Role, word: string]> = { com
 /** The last part of an id. */
 export const short = (id: string) => id.split(".").at(-1) ?? id;
 
+/** All threads below one, however deep, that have not ended. */
+export function openBelow(threads: readonly Thread[], id: string): Thread[] {
+  const parents = new Map(threads.map((thread) => [thread.id, thread.parent]));
+  const isBelow = (of: string) => {
+    const seen = new Set<string>();
+    for (let up = parents.get(of); up && !seen.has(up); up = parents.get(up)) {
+      if (up === id) return true;
+      seen.add(up);
+    }
+    return false;
+  };
+  return threads.filter((thread) => !isOver(thread) && isBelow(thread.id));
+}
+
 /** The missions among threads: those at work first, then the newest. */
 export function missionsOf(threads: readonly Thread[]): Thread[] {
   const missions = threads.filter((thread) => thread.mission);

@@ -64,6 +64,8 @@ export interface Turn {
   /** The server hints at this moment that it is at work. */
   hinted: boolean;
   inputs: AnyEvent[];
+  /** What else woke it: a verdict, an answer, a timer. */
+  woken: AnyEvent[];
   voices: Voice[];
   followUps: Voice[];
   rounds: Call[];
@@ -119,7 +121,7 @@ export function turnsOf(events: readonly AnyEvent[], work: readonly Work[] = [],
   const turns = new Map<string, Turn>();
   const bySeq = new Map<number, AnyEvent>();
   for (const event of events) {
-    if (tagged(event, "input") || tagged(event, "message")) bySeq.set(event.seq, event);
+    if (wakes(event)) bySeq.set(event.seq, event);
     const n = numberOf(event, "turn");
     if (n === undefined || n === 0 || tagged(event, "cancel") || !hasTurns(event.thread)) continue;
     const key = keyOf(event.thread, n);
@@ -133,6 +135,11 @@ export function turnsOf(events: readonly AnyEvent[], work: readonly Work[] = [],
   return turns;
 }
 
+/** An event that may wake a thread. */
+export function wakes({ meta: { tags } }: AnyEvent): boolean {
+  return tags.includes("input") || tags.includes("message") || tags[0] === "answer" || tags[0] === "timer" || (tags[0] === "approval" && !tags.includes("pending"));
+}
+
 /** What is at work has not written anything yet: its turn may not even be in the log. */
 function hint(turns: Map<string, Turn>, work: Work, events: readonly AnyEvent[]): void {
   const key = keyOf(work.thread, work.turn);
@@ -143,16 +150,25 @@ function hint(turns: Map<string, Turn>, work: Work, events: readonly AnyEvent[])
   turn.begun = true;
   turn.hinted ||= known?.end === undefined;
   if (work.limit !== undefined && turn.patience === undefined) turn.patience = work.limit;
-  if (!known) turn.inputs = events.filter((event) => event.thread === work.thread && (tagged(event, "input") || tagged(event, "message")) && at(event.ts) <= work.since && at(event.ts) > work.since - 2_000).slice(-4);
+  if (!known) turn.inputs = waitedFor(turns, work, events);
   if (!work.module) return;
   turn.working.push({ module: work.module, purpose: work.purpose, since: work.since });
   const voice = /^submodule:(.*)$/.exec(work.module)?.[1];
   if (voice !== undefined) voiceOf(turn, voice, work.purpose === "follow-up");
 }
 
+/** What a turn at work is about, of which nothing is stored yet: all that waited when it began. Where no turn before it is here, what came just before. */
+function waitedFor(turns: ReadonlyMap<string, Turn>, { thread, turn, since }: Work, events: readonly AnyEvent[]): AnyEvent[] {
+  const before = [...turns.values()].filter((one) => one.thread === thread && one.n < turn).flatMap(({ inputs }) => inputs.map(({ seq }) => seq));
+  const from = before.length > 0 ? Math.max(...before) : undefined;
+  const back = new Set(events.flatMap((event) => (tagged(event, "withdrawn") ? Number(event.payload.input) : [])));
+  const waited = (event: AnyEvent) => (from === undefined ? at(event.ts) > since - 2_000 : event.seq > from);
+  return events.filter((event) => event.thread === thread && (tagged(event, "input") || tagged(event, "message")) && at(event.ts) <= since && !back.has(event.seq) && waited(event)).slice(-20);
+}
+
 function fresh(event: Pick<AnyEvent, "thread" | "ts">, n: number): Turn {
   const tokens = { input: 0, output: 0, cached: 0, known: true };
-  const lists = { inputs: [], voices: [], followUps: [], rounds: [], tools: [], replies: [], words: [], failures: [], gates: [], events: [] };
+  const lists = { inputs: [], woken: [], voices: [], followUps: [], rounds: [], tools: [], replies: [], words: [], failures: [], gates: [], events: [] };
   return { thread: event.thread, n, start: at(event.ts), end: undefined, state: "not known", outcome: "", begun: false, hinted: false, working: [], deadline: undefined, patience: undefined, tokens, ...lists };
 }
 
@@ -189,7 +205,9 @@ function takeTurn(turn: Turn, event: AnyEvent, bySeq: Map<number, AnyEvent>): vo
   turn.begun = true;
   turn.patience = numberOf(event, "deadline_ms");
   const batch = Array.isArray(event.payload.batch) ? event.payload.batch : [];
-  turn.inputs = batch.flatMap((seq) => bySeq.get(Number(seq)) ?? []);
+  const woke = batch.flatMap((seq) => bySeq.get(Number(seq)) ?? []);
+  const isSaid = (event: AnyEvent) => tagged(event, "input") || tagged(event, "message");
+  [turn.inputs, turn.woken] = [woke.filter(isSaid), woke.filter((event) => !isSaid(event))];
   const names = Array.isArray(event.payload.submodules) ? event.payload.submodules : [];
   for (const name of names) voiceOf(turn, String(name), false);
 }
@@ -276,9 +294,7 @@ function waitedUntil(turn: Turn): number | undefined {
   const gone = turn.voices.find((voice) => voice.failure && textOf(voice.failure, "kind") === "timeout" && !tagged(voice.failure, "late"));
   if (gone?.failure) return at(gone.failure.ts);
   if (turn.patience === undefined) return undefined;
-  // The event of the beginning is stored with the first output: the voices were asked before it.
-  const asked = [...turn.voices.flatMap((voice) => voice.calls.map((call) => call.start)), ...turn.working.filter((one) => one.module.startsWith("submodule:")).map((one) => one.since)];
-  return Math.min(turn.start, ...asked) + turn.patience;
+  return asked(turn) + turn.patience;
 }
 
 /** How a reply was kept: whole, or as far as it came. */
@@ -304,9 +320,14 @@ export function took(turn: Turn, now: number): number {
   return Math.max(0, (turn.end ?? Math.max(turn.state === "working" ? now : 0, lastMoment(turn))) - begin(turn));
 }
 
-/** Where the time of a turn begins: with what woke it, where that was just before. */
+/** When the first call of a turn began. The event of its beginning is stored with the first output, which may be much later. */
+function asked({ start, voices, rounds, working }: Turn): number {
+  return Math.min(start, ...voices.flatMap(({ calls }) => calls.map((call) => call.start)), ...rounds.map((call) => call.start), ...working.filter(({ purpose }) => purpose !== "follow-up").map(({ since }) => since));
+}
+
+/** Where the time of a turn begins, for each view: with the last thing that woke it, where that was just before its first call. */
 export function begin(turn: Turn): number {
-  const last = turn.inputs.at(-1);
-  const said = last ? at(last.ts) : turn.start;
-  return turn.start - said <= 5_000 ? Math.min(said, turn.start) : turn.start;
+  const first = asked(turn);
+  const woke = Math.max(...turn.inputs.filter(({ seq }) => !(seq > (turn.events[0]?.seq ?? Number.POSITIVE_INFINITY))).map(({ ts }) => at(ts)), ...turn.woken.map(({ ts }) => at(ts)));
+  return first - woke <= 5_000 ? Math.min(woke, first) : first;
 }
