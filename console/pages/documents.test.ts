@@ -174,14 +174,14 @@ for (const file of ["README.md", "docs/frontend.md"]) {
   });
 }
 
-test("docs/frontend.md: the page says that it needs a token, and takes one from its address", async () => {
+test("docs/frontend.md: the page says that it needs a key, and takes one from its address", async () => {
   const thinkd = await new Thinkd({ THINKD_TOKEN: "the-token-of-this-test" }).start();
   const { site, origin } = await served("docs/frontend.md", thinkd);
   const browser = await launch();
   try {
     const page = await browser.newPage();
     await page.goto(origin);
-    await page.getByText("this page needs a token").waitFor();
+    await page.getByText("this page needs a key").waitFor();
     await page.goto(`${origin}/#the-token-of-this-test`);
     await page.getByText("connected", { exact: true }).waitFor();
   } finally {

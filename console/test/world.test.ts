@@ -63,8 +63,8 @@ test("a reading shows its answer, and not why the instrument was chosen", () => 
   assert.deepEqual(["no", "asked", "none", undefined, "odd"].map((answer) => [read(answer).answer, read(answer).role]), [["no", "fail"], ["asked", "gate"], ["no answer", "pass"], ["no answer", "pass"], ["no answer", "pass"]]);
 });
 
-test("who claims is a person or a mind, and a verdict says what it came to", () => {
-  assert.deepEqual([{ kind: "user", name: "ann" }, { kind: "user", name: null }, { kind: "mind" }, "x", null].map(claimantOf), ["ann", "a person", "a mind", "somebody", "somebody"]);
+test("who claims is a person or the agent, and a verdict says what it came to", () => {
+  assert.deepEqual([{ kind: "user", name: "ann" }, { kind: "user", name: null }, { kind: "mind" }, "x", null].map(claimantOf), ["ann", "a person", "the agent", "not known", "not known"]);
   assert.deepEqual(verdictOf({ outcome: "falsified", reason: "a no", carried: ["code", 1], seq: 53 }), { outcome: "falsified", reason: "a no", by: "code", place: "#53", seq: 53 });
   assert.deepEqual(verdictOf({}), { outcome: "", reason: "", by: "", place: "", seq: undefined });
 });

@@ -4,7 +4,7 @@
     docs/pictures/make.py target/debug/thinkd FOLDER
 
 The model is the script below, and no time, id or seq is drawn, so that the same build always draws the same bytes
-(`.ci/run pictures` compares them). One voice answers only when the decision has been asked: it is late.
+(`.ci/run pictures` compares them). One submodule answers only when the decision has been asked: it is late.
 """
 import http.server
 import json
@@ -130,7 +130,7 @@ def steps(base):
 
 COLOURS = {"input": "#1f4e8c", "voice": "#6b6b6b", "late": "#b06a00", "reply": "#1c7a3f", "follow-up": "#7a4fa3"}
 BOXES = {  # the column where each begins, how many it takes, what it says
-    "input": (0, 1, "message"), "voice": (1, 1, "comments"), "late": (1, 2, "answers late"), "reply": (3, 1, "event"), "follow-up": (4, 1, "follows up"),
+    "input": (0, 1, "message"), "voice": (1, 1, "remarks"), "late": (1, 2, "answers late"), "reply": (3, 1, "event"), "follow-up": (4, 1, "follows up"),
 }
 
 
@@ -157,7 +157,7 @@ def chat(found):
 
 
 def lanes(found):
-    columns = ["input", "voices", "decision", "reply", "afterwards"]
+    columns = ["input", "submodules", "decision", "reply", "afterwards"]
     lane = ["you", *VOICES, "decision", "reply"]
     def left(i):
         return 150 + i * 130

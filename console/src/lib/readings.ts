@@ -25,11 +25,11 @@ export function readingOf(of: Readonly<Record<string, unknown>>): Reading {
   return { answer, sign, role, words: text("quote") || text("note"), by: text("instrument"), why: text("choice"), seq: typeof of.seq === "number" ? of.seq : undefined };
 }
 
-/** Who claims a statement: a person, by name where it is known, or a mind. */
+/** Who claims a statement: a person, by name where it is known, or the agent. */
 export function claimantOf(by: unknown): string {
   const { kind, name } = (typeof by === "object" && by !== null ? by : {}) as { kind?: unknown; name?: unknown };
   if (typeof name === "string" && name) return name;
-  return kind === "user" ? "a person" : kind === "mind" ? "a mind" : "somebody";
+  return kind === "user" ? "a person" : kind === "mind" ? "the agent" : "not known";
 }
 
 /** What a verdict came to: its outcome, its reason, by which instruments. */
