@@ -21,6 +21,7 @@ function hurry(): Plugin {
         for (const one of files.find(({ fileName }) => fileName === name)?.imports ?? []) closure(one, seen);
         return seen;
       };
+      for (const [, view] of FIRST) if (!files.some(({ fileName }) => fileName === `assets/${view}.js`)) throw new Error(`the script of the view ${view} has another name`);
       const own = closure(files.find(({ isEntry }) => isEntry)?.fileName ?? "");
       const wanted = FIRST.map(([address, view]) => [address, [...closure(`assets/${view}.js`)].filter((name) => !own.has(name)).map((name) => name.replace(/^assets\//, ""))]);
       const source = `for(const[a,f]of ${JSON.stringify(wanted)})if(location.hash.startsWith(a)&&(a||!/^#\\/(?!t\\/[^/]*$)./.test(location.hash))){for(const n of f){const l=document.createElement("link");l.rel="modulepreload";l.href=new URL(n,document.currentScript.src);document.head.append(l)}break}`;
@@ -31,7 +32,10 @@ function hurry(): Plugin {
 }
 
 /** Parts that nearly each view has share one file: each file of its own costs a request. */
-const SHARED = /rolldown.runtime|src\/parts\/(Problem|Strip|Empty|Text|CopyId|Copy|Name|Skeleton|Time|Event|Inlines)\.svelte|src\/lib\/(live\.svelte|window|fold|days|outcomes|acted\.svelte|alike|film|lanes|picture)\.ts/;
+const SHARED = /rolldown.runtime|src\/parts\/(Because|Problem|Strip|Empty|Text|CopyId|Copy|Name|Skeleton|Time|Event|Inlines)\.svelte|src\/lib\/(live\.svelte|window|fold|days|outcomes|acted\.svelte|alike|film|lanes|picture)\.ts/;
+
+/** Marks of missions; by its own name the file would be one with the view's where case does not count, and be given another name. */
+const TASKS = /src\/lib\/missions\.ts/;
 
 export default defineConfig(({ command }) => ({
   // What is built finds its files beside itself, below whatever path a proxy puts before it.
@@ -46,7 +50,7 @@ export default defineConfig(({ command }) => ({
     cssCodeSplit: false,
     reportCompressedSize: false,
     rollupOptions: {
-      output: { entryFileNames: "assets/[name].js", chunkFileNames: "assets/[name].js", assetFileNames: "assets/[name][extname]", codeSplitting: { groups: [{ name: "shared", test: SHARED }] } },
+      output: { entryFileNames: "assets/[name].js", chunkFileNames: "assets/[name].js", assetFileNames: "assets/[name][extname]", codeSplitting: { groups: [{ name: "shared", test: SHARED }, { name: "tasks", test: TASKS }] } },
     },
   },
   server: {

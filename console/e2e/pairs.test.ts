@@ -169,7 +169,7 @@ test("every view, in pairs of conditions, reads as it should", async (t) => {
  * 7,300 ms, in which up to 250,000 bytes came. */
 const BYTES = 115_000;
 const SOON = { chat: 4_200, threads: 4_000, log: 4_000 };
-test("on a slow network content is there soon, and nothing is called live before", async (t) => {
+test("on a slow network content is there soon, and nothing is called up to date before", async (t) => {
   for (const [place, part] of [["chat", ".said"], ["threads", ".t tr td"], ["log", ".lr"]] as const satisfies [keyof typeof SOON, string][]) {
     const took: number[] = [];
     const came: number[] = [];
@@ -178,10 +178,10 @@ test("on a slow network content is there soon, and nothing is called live before
       let bytes = 0;
       const one = await open({ place, age: "hour", width: "laptop", name: "short", network: "slow", key: "member", theme: "dark" }, (cdp) => cdp.on("Network.dataReceived", ({ encodedDataLength }) => (bytes += encodedDataLength)));
       await one.page.locator(".conn").waitFor();
-      const first = await one.page.waitForFunction((part) => (document.querySelector(part) ? "content" : /live/.test(document.querySelector(".conn")?.textContent ?? "") ? "live" : ""), part, { polling: 20 });
+      const first = await one.page.waitForFunction((part) => (document.querySelector(part) ? "content" : /up to date/.test(document.querySelector(".conn")?.textContent ?? "") ? "up to date" : ""), part, { polling: 20 });
       took.push(Date.now() - begun);
       came.push(bytes);
-      assert.equal(await first.jsonValue(), "content", `${place} is called live before it is there`);
+      assert.equal(await first.jsonValue(), "content", `${place} is called up to date before it is there`);
       one.clean();
       await one.close();
     }

@@ -19,7 +19,7 @@ session.start();
 const { view, parts: [first], query } = router.route;
 if (view === "log" && first === undefined && Object.keys(query).length === 0) session.early({ debug: true }, { order: "desc", limit: FIRST });
 if (view === "chat" && query.at === undefined) session.early({ thread: first ?? "main", debug: true }, { order: "desc", limit: FIRST });
-void session.shown().then(() => (views.chat?.(), import("./parts/Palette.svelte")));
+void session.shown().then(() => views.chat?.());
 // On a slow network the fonts wait for the first page of the view, which is read in those of the system meanwhile.
 const FAST = 1_000;
 const fonts = () => void (document.documentElement.dataset.fonts = "plex");

@@ -6,7 +6,7 @@ import { type Colours, laneFile } from "../src/lib/lanefile.ts";
 import { strip } from "../src/lib/picture.ts";
 import { TurnFold } from "../src/lib/fold.ts";
 import { begin, hasTurns, keptWord, keyOf, stateOf, stateWord, tally, took, turnsOf } from "../src/lib/turns.ts";
-import { lookOf } from "../src/lib/events.ts";
+import { type AnyEvent, lookOf } from "../src/lib/events.ts";
 import { linesOf, thoughtsOf, waiting } from "../src/lib/talk.ts";
 import { call, event, moment, story } from "./events.ts";
 
@@ -226,4 +226,15 @@ test("a failure's text says submodule, whatever the server calls it", () => {
   assert.match(lookOf(gone).text, /^the submodule critic had nothing/);
   assert.match(lookOf(event(["result", "tool:ask", "failure", "tool"], { tool: "ask", text: "there is no voice \"x\"" })).text, /no submodule/);
   assert.match(lookOf(event(["submodule:singer"], { text: "She has the voice of a bird" })).text, /the voice/, "what somebody says stays as it was said");
+});
+
+test("a call without a result is at work only while its turn is, and one that waits for a person says so", () => {
+  const action = event(["decision", "action", "tool:send"], { turn: 1, tool: "send", call_id: "c1" }, 500);
+  const begun = event(["turn", "started", "turn:1"], { turn: 1, batch: [], submodules: [] }, 400);
+  const over = event(["turn", "ended", "turn:1"], { turn: 1, outcome: "done" }, 900);
+  const words = (...events: AnyEvent[]) => layout([...turnsOf(events).values()][0]!, moment(90_000)).bars.filter(({ label }) => label === "send").map(({ word, texture }) => [word, texture]);
+  assert.match(String(words(begun, action)[0]![0]), /^send, at work/);
+  assert.deepEqual(words(begun, action, over), [["send, no result here, 400 ms".replace("400 ms", "0.4 s"), "dashed"]]);
+  const gate = event(["approval", "pending", "tool:send"], { turn: 1, tool: "send", call_id: "c1", approval_id: "a" }, 500);
+  assert.match(String(words(begun, action, gate, over)[0]![0]), /^send, waits for a person/);
 });

@@ -1,7 +1,7 @@
 // One turn as swim lanes over time: where each bar, sign and line stands. Times are milliseconds from the turn's beginning; drawing is elsewhere.
 import { at, line, plain, span } from "./format.ts";
 import { type AnyEvent, type Role, isCall, tagOf, tagged, textOf } from "./events.ts";
-import { type Call, type Turn, type Voice, begin, lastMoment } from "./turns.ts";
+import { type Call, type Turn, type Voice, begin, lastMoment, toolWord } from "./turns.ts";
 
 /** How a bar looks: its texture says the outcome. */
 export type Texture = "plain" | "until" | "hatched" | "dashed" | "solid" | "open";
@@ -255,8 +255,8 @@ function toolLane({ picture, turn, t0, now }: Draw, decision: number): void {
     if (gate) picture.marks.push({ lane, t: from, sign: tagged(gate, "approval") ? "approval" : "question", role: "gate", word: `waits for a person: ${textOf(action, "tool")}`, event: gate });
     const failed = result !== undefined && tagged(result, "failure");
     const name = textOf(action, "tool");
-    const word = `${name}, ${result ? (failed ? "failed" : "done") : "at work"}, ${span(to - from)}`;
-    picture.bars.push({ lane, from, to, texture: result ? "plain" : gate ? "dashed" : "open", role: failed ? "fail" : gate && !result ? "gate" : "tool", label: name, word, event: result ?? action, call: undefined });
+    const word = `${name}, ${toolWord(turn, { action, result, voice: undefined })}, ${span(to - from)}`;
+    picture.bars.push({ lane, from, to, texture: result ? "plain" : gate || turn.state !== "working" ? "dashed" : "open", role: failed ? "fail" : gate && !result ? "gate" : "tool", label: name, word, event: result ?? action, call: undefined });
     picture.links.push({ from: { lane: decision, t: from }, to: { lane, t: from }, role: "tool", kind: "under" });
   }
 }

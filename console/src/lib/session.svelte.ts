@@ -42,6 +42,10 @@ class Session {
   opening = $state(0);
   #filled = $state(false);
   #readOnce = false;
+  /** The tail of the log is here. */
+  get filled(): boolean {
+    return this.#filled;
+  }
   get #read(): boolean {
     if (this.#filled && this.opening === 0) this.#readOnce = true;
     return this.#readOnce;
@@ -67,6 +71,8 @@ class Session {
   #locked = $state(false);
   /** Approvals and questions were read once. */
   knowsInbox = $state(false);
+  /** There are more of them than these. */
+  moreInbox = $state(false);
   approvals = $state.raw<Schemas.Approval[]>([]);
   questions = $state.raw<Schemas.Question[]>([]);
   threads = $state.raw<Schemas.Thread[]>([]);
@@ -279,6 +285,7 @@ class Session {
   async #inbox(): Promise<void> {
     const [approvals, questions] = await Promise.all([this.client.api.listApprovals({ limit: 500 }), this.client.api.listQuestions({ limit: 500 })]);
     this.knowsInbox = true;
+    this.moreInbox = Boolean(approvals.next || questions.next);
     this.approvals = approvals.items;
     this.questions = questions.items;
   }

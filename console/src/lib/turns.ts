@@ -303,6 +303,13 @@ export function keptWord(turn: Pick<Turn, "outcome">, reply: AnyEvent): string {
   return `${turn.outcome === "cancelled" || turn.outcome === "interrupted" ? "stopped" : "cut off"}, kept as far as it came`;
 }
 
+/** How a call of a tool stands: one without a result is at work only while its turn is. */
+export function toolWord(turn: Pick<Turn, "state" | "gates">, { action, result }: ToolCall): string {
+  if (result) return tagged(result, "failure") ? "failed" : "done";
+  if (turn.gates.some((gate) => gate.payload.call_id === action.payload.call_id)) return "waits for a person";
+  return turn.state === "working" ? "at work" : "no result here";
+}
+
 /** When the last thing of a turn happened. */
 export function lastMoment(turn: Turn): number {
   return turn.events.reduce((latest, event) => Math.max(latest, at(event.ts)), turn.start);
