@@ -1,12 +1,16 @@
 // How the console is built: one folder, names without hashes, the same bytes each time, no inline script or style.
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { type Plugin, defineConfig } from "vite";
+import { FIRST as EVENTS } from "./src/lib/window.ts";
 
 const server = process.env.THINKD_URL ?? "http://127.0.0.1:2953";
 const paths = ["approvals", "blobs", "events", "frameworks", "livez", "messages", "metadata", "metrics", "missions", "pipelines", "prompt-views", "questions", "readyz", "recall", "schedules", "self", "servers", "settings", "state", "submodules", "threads", "tools", "usage", "world-model"];
 
 /** The views whose scripts are asked for beside the page's own, by the beginning of the address: those that are opened first, or stayed at. */
 const FIRST: [address: string, view: string][] = [["#/log", "Log"], ["#/threads", "Threads"], ["#/inbox", "Inbox"], ["#/missions", "Missions"], ["#/live", "Live"], ["", "Chat"]];
+
+/** Asks for the first page of the log or of a talk, as `session.history` would: its answer comes beside the scripts that draw it. `src/lib/ahead.ts` hands it over. */
+const AHEAD = `try{const h=location.hash,t=/^#\\/t\\/([^/?]+)$/.exec(h),s=new URL("..",location.origin+location.pathname).href.replace(/\\/$/,""),k=sessionStorage.getItem(s===location.origin?"thinkd.token":"thinkd.token "+s),q=/^#\\/log$/.test(h)?{}:t?{thread:decodeURIComponent(t[1])}:h.length<3?{thread:"main"}:0;if(q){const u=s+"/events?"+new URLSearchParams({...q,order:"desc",limit:${EVENTS},debug:true});window.thinkdAhead={url:u,answer:fetch(u,{headers:{accept:"application/json",...(k===null?{}:{authorization:"Bearer "+k})}})};window.thinkdAhead.answer.catch(()=>0)}}catch{}`;
 
 /** A small script that comes before all others and says which view's files are wanted: on a slow network they would wait for the page's own. */
 function hurry(): Plugin {
@@ -24,7 +28,7 @@ function hurry(): Plugin {
       for (const [, view] of FIRST) if (!files.some(({ fileName }) => fileName === `assets/${view}.js`)) throw new Error(`the script of the view ${view} has another name`);
       const own = closure(files.find(({ isEntry }) => isEntry)?.fileName ?? "");
       const wanted = FIRST.map(([address, view]) => [address, [...closure(`assets/${view}.js`)].filter((name) => !own.has(name)).map((name) => name.replace(/^assets\//, ""))]);
-      const source = `for(const[a,f]of ${JSON.stringify(wanted)})if(location.hash.startsWith(a)&&(a||!/^#\\/(?!t\\/[^/]*$)./.test(location.hash))){for(const n of f){const l=document.createElement("link");l.rel="modulepreload";l.href=new URL(n,document.currentScript.src);document.head.append(l)}break}`;
+      const source = `for(const[a,f]of ${JSON.stringify(wanted)})if(location.hash.startsWith(a)&&(a||!/^#\\/(?!t\\/[^/]*$)./.test(location.hash))){for(const n of f){const l=document.createElement("link");l.rel="modulepreload";l.href=new URL(n,document.currentScript.src);document.head.append(l)}break}${AHEAD}`;
       this.emitFile({ type: "asset", fileName: "assets/hurry.js", source });
     },
     transformIndexHtml: { order: "post", handler: (_, { bundle }) => (bundle ? [{ tag: "script", attrs: { src: "./assets/hurry.js" }, injectTo: "head-prepend" }] : []) },

@@ -176,12 +176,18 @@ test("on a slow network content is there soon, and nothing is called up to date 
     for (let i = 0; i < 2; i += 1) {
       const begun = Date.now();
       let bytes = 0;
-      const one = await open({ place, age: "hour", width: "laptop", name: "short", network: "slow", key: "member", theme: "dark" }, (cdp) => cdp.on("Network.dataReceived", ({ encodedDataLength }) => (bytes += encodedDataLength)));
+      const pages: string[] = [];
+      const one = await open({ place, age: "hour", width: "laptop", name: "short", network: "slow", key: "member", theme: "dark" }, (cdp) => {
+        cdp.on("Network.dataReceived", ({ encodedDataLength }) => (bytes += encodedDataLength));
+        cdp.on("Network.requestWillBeSent", ({ request: { url } }) => /\/events\?/.test(url) && pages.push(url));
+      });
       await one.page.locator(".conn").waitFor();
       const first = await one.page.waitForFunction((part) => (document.querySelector(part) ? "content" : /up to date/.test(document.querySelector(".conn")?.textContent ?? "") ? "up to date" : ""), part, { polling: 20 });
       took.push(Date.now() - begun);
       came.push(bytes);
       assert.equal(await first.jsonValue(), "content", `${place} is called up to date before it is there`);
+      // The first page is asked for once, before the scripts that draw it are here.
+      if (place !== "threads") assert.equal(pages.filter((url) => /limit=120/.test(url)).length, 1, pages.join("\n"));
       one.clean();
       await one.close();
     }

@@ -1,6 +1,7 @@
 // The one session of the page: connection, the tail of the log, drafts, and what the side bar counts. Views read it and never write it.
 import { untrack } from "svelte";
 import { Client, ProblemError, type Draft, type Hello, type Schemas, type State, type WorkHint } from "../../../client/src/index.ts";
+import { ahead } from "./ahead.ts";
 import { type Words, words } from "./connection.ts";
 import { type AnyEvent, tagged } from "./events.ts";
 import { at } from "./format.ts";
@@ -41,13 +42,15 @@ class Session {
   /** Windows whose first page is under way, and whether the tail of the log and these were all here once. */
   opening = $state(0);
   #filled = $state(false);
+  /** Pages behind which something may be missing yet. */
+  #closing = $state(0);
   #readOnce = false;
   /** The tail of the log is here. */
   get filled(): boolean {
     return this.#filled;
   }
   get #read(): boolean {
-    if (this.#filled && this.opening === 0) this.#readOnce = true;
+    if (this.#filled && this.opening === 0 && this.#closing === 0) this.#readOnce = true;
     return this.#readOnce;
   }
   /** The last act of the user on this page, confirmed in words, and the id of its object; empty: none since the view was opened. */
@@ -122,7 +125,7 @@ class Session {
   /** When the token ends in whose place another one was shown. */
   #renewed: string | undefined;
   /** A page that was asked for before its view was here. */
-  #early: { key: string; page: Promise<AnyEvent[]> } | undefined;
+  #early: { key: string; page: Promise<AnyEvent[]>; newest: Promise<number> } | undefined;
   #listeners = new Set<(events: readonly AnyEvent[]) => void>();
   #ticked = Date.now();
   #work = new Map<string, Work>();
@@ -131,7 +134,7 @@ class Session {
 
   constructor() {
     const token = sessionStorage.getItem(KEPT);
-    this.client = new Client({ url: place, ...(token === null ? {} : { token }) });
+    this.client = new Client({ url: place, fetch: ahead, ...(token === null ? {} : { token }) });
   }
 
   /** Connects and follows the whole space, from a little before its end. */
@@ -227,16 +230,39 @@ class Session {
   early(where: Where, ask: Ask): void {
     const more: AnyEvent[] = [];
     const stop = this.listen((events) => more.push(...events.filter((event) => where.thread === undefined || event.thread === where.thread)));
-    const page = this.history(where, ask).then((events) => [...new Map([...events, ...more].map((event) => [event.seq, event])).values()].sort((a, b) => b.seq - a.seq)).finally(stop);
+    const read = this.history(where, ask);
+    const page = read.then((events) => [...new Map([...events, ...more].map((event) => [event.seq, event])).values()].sort((a, b) => b.seq - a.seq)).finally(stop);
     page.catch(() => undefined);
-    this.#early = { key: JSON.stringify([where, ask]), page };
+    this.#early = { key: JSON.stringify([where, ask]), page, newest: read.then((events) => events[0]?.seq ?? 0) };
+  }
+
+  /** Tells of what was stored behind a page that was asked for before the socket was there, up to where the socket follows. */
+  async #since(where: Where, newest: Promise<number>): Promise<void> {
+    let after = await newest;
+    this.#closing += 1;
+    while (this.client.cursor === undefined) await new Promise((done) => setTimeout(done, 50));
+    for (let tries = 0; tries < 20; tries += 1) {
+      try {
+        const events = await this.history(where, { after, order: "asc", limit: 250 });
+        for (const listener of this.#listeners) listener(events);
+        if (events.length < 250) break;
+        after = events.at(-1)!.seq;
+      } catch {
+        // The connection line says what is wrong.
+        await new Promise((done) => setTimeout(done, 1_000));
+      }
+    }
+    this.#closing -= 1;
   }
 
   /** A page of the log. */
   async history(where: Where, ask: Ask, signal?: AbortSignal): Promise<AnyEvent[]> {
     const early = this.#early;
     this.#early = undefined;
-    if (early?.key === JSON.stringify([where, ask])) return early.page;
+    if (early?.key === JSON.stringify([where, ask])) {
+      void this.#since(where, early.newest).catch(() => undefined);
+      return early.page;
+    }
     const debug = this.#debug && where.debug === true;
     const { debug: _, ...filter } = where;
     const query = { ...filter, ...ask, ...(debug ? { debug } : {}) };
