@@ -152,6 +152,9 @@ test("a failure of the model is one plain sentence with the next step, and its s
   await line.getByText(/thinkd doctor/).first().waitFor();
   assert.equal(await line.getByText(/answered 400/).filter({ visible: true }).count(), 0);
   assert.doesNotMatch(await line.innerText(), /\.\./);
+  const thoughts = one.page.getByRole("complementary", { name: /^Thoughts/ });
+  await thoughts.getByText("The model's server refused the request.").waitFor();
+  assert.equal(await thoughts.getByText(/answered 400/).filter({ visible: true }).count(), 0);
   await one.axe("a failed turn");
   await line.getByText("What the model's server said").click();
   await line.getByText(/answered 400 Bad Request/).waitFor();

@@ -99,7 +99,7 @@ function inputLook(event: AnyEvent, text: string): Look {
   return look("person", "person", user, text);
 }
 
-/** The server's texts of failures say voice; each page says submodule. */
+/** The server's texts of failures say `voice`; each page says submodule. */
 export const named = (text: string) => text.replace(/\b(the|a|no) voice(s?)\b/gi, "$1 submodule$2");
 
 function failureLook(event: AnyEvent, voice: string | undefined, text: string): Look {

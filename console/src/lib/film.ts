@@ -24,12 +24,12 @@ export function filmOf(turns: readonly Turn[], past: readonly Schemas.Turn[], mo
 
 const ROLES: Record<string, Role> = { spoke: "voice", passed: "pass", late: "late", failed: "fail" };
 
-/** A past turn as a strip: one hairline a voice, below it decision and reply. */
+/** A past turn as a strip: one hairline a submodule, below it decision and reply. */
 export function pastStrip(past: Schemas.Turn, width: number, height: number): Strip {
   const voices = past.voices.slice(0, 32);
   const late = voices.some((voice) => voice.outcome === "late");
   const waited = late ? (past.deadline_ms ?? 0) : Math.max(0, ...voices.map((voice) => voice.ms ?? 0));
-  // The server's beginning is that of the first output: the first answer of a voice. How long the turn took is not known from it.
+  // The server's beginning is that of the first output: the first answer of a submodule. How long the turn took is not known from it.
   const behind = past.ended_at ? at(past.ended_at) - at(past.started_at) : 0;
   const first = Math.min(...voices.flatMap(({ ms }) => (typeof ms === "number" && ms > 0 ? ms : [])));
   const whole = Math.max(1, behind + (Number.isFinite(first) ? first : 0), waited, ...voices.map((voice) => voice.ms ?? 0));

@@ -6,7 +6,7 @@ import { hasTurns } from "./turns.ts";
 export interface LogFilter {
   thread: string;
   subtree: boolean;
-  /** Names of chips: input, voices, decision, tools, failures. */
+  /** Names of chips: input, submodules, decision, tools, failures. */
   kinds: string[];
   /** Tags as they stand in the log. */
   tags: string[];

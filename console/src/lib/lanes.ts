@@ -50,7 +50,7 @@ export interface Lane {
   group: boolean;
 }
 
-/** Words that ride on a voice's line. */
+/** Words that ride on a submodule's line. */
 export interface Ride {
   lane: number;
   from: number;
@@ -69,7 +69,7 @@ export interface Picture {
   links: Link[];
   rides: Ride[];
   deadline: number | undefined;
-  /** The lanes of voices: the shade behind the deadline covers these. */
+  /** The lanes of submodules: the shade behind the deadline covers these. */
   voices: { first: number; count: number };
   now: number | undefined;
   /** Where follow-ups begin. */
@@ -155,7 +155,7 @@ function voiceLane(draw: Draw, voice: Voice): void {
   const spoken = voice.said[0];
   const last = spoken ?? voice.failure ?? voice.calls.at(-1)?.event;
   const to = endOf(voice, now) - t0;
-  // Until the record of its call is there, the server's hint says when a voice was asked.
+  // Until the record of its call is there, the server's hint says when a submodule was asked.
   const since = turn.working.filter((one) => one.module === `submodule:${voice.name}` && one.purpose !== "follow-up").map((one) => one.since);
   const asked = [...voice.calls.map((call) => call.start), ...since];
   const from = Math.max(0, (asked.length ? Math.min(...asked) : turn.start) - t0);

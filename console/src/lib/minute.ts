@@ -65,7 +65,7 @@ export function inputsOf(turns: readonly Brief[], zero: number): string {
   return d;
 }
 
-/** The height of a stroke: voices above, each in its row, below them decision and reply, then tools and what waits for people. */
+/** The height of a stroke: submodules above, each in its row, below them decision and reply, then tools and what waits for people. */
 function rowOf({ voice, role }: Stroke): number {
   return voice ? Math.round((3 + Math.min(4, 12 / voice.of) * voice.n) * 2) / 2 : role === "tool" || role === "gate" ? 23 : 19;
 }

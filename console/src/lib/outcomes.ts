@@ -77,7 +77,7 @@ export function isWhole(turn: Turn): boolean {
   return turn.events.some((event) => event.meta.tags[0] === "turn" && tagged(event, "started"));
 }
 
-/** Why a turn ended without a reply: a sentence, and the reason in the mind's own words where it gave one. */
+/** Why a turn ended without a reply: a sentence, and the reason in the agent's own words where it gave one. */
 export function silenceOf(turn: Turn, ended: AnyEvent): { sentence: string; reason: string } {
   const says = (sentence: string, reason = "") => ({ sentence, reason });
   if (turn.outcome === "cancelled") return says("Stopped before there was a reply.");

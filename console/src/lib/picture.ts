@@ -12,7 +12,7 @@ export interface Stroke {
   dashed: boolean;
 }
 
-/** A turn as a strip: one hairline a voice, below it decision, tools and reply. */
+/** A turn as a strip: one hairline a submodule, below it decision, tools and reply. */
 export interface Strip {
   strokes: Stroke[];
   deadline: number | undefined;

@@ -1,4 +1,4 @@
-// Where Ctrl K can go: views, threads, voices, a seq. Best match first.
+// Where Ctrl K can go: views, threads, submodules, a seq. Best match first.
 
 /** Something that can be gone to. */
 export interface Place {

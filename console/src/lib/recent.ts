@@ -10,7 +10,7 @@ export const KEPT = 300_000;
 /** How long the strokes of a short turn are kept, and what is short: the span of five minutes draws a box without anything in it. */
 const CLOSE = 60_000;
 const SHORT = 4_000;
-/** After its end a turn is folded for so long: voices follow up. */
+/** After its end a turn is folded for so long: submodules follow up. */
 const FOLLOWS = 5_000;
 /** Most turns that are open at once, and most inputs and messages that are kept. */
 const OPEN = 2_000;
@@ -21,7 +21,7 @@ export interface Stroke {
   from: number;
   to: number;
   role: Bar["role"];
-  /** The place among the voices, from 0, and how many there are; absent: the decision's, a tool's or a reply's. */
+  /** The place among the submodules, from 0, and how many there are; absent: the decision's, a tool's or a reply's. */
   voice: { n: number; of: number } | undefined;
 }
 

@@ -1,4 +1,4 @@
-// Addresses: what stands after # in the URL holds all that is needed to see the same again. Never a token, never text that was typed to a mind.
+// Addresses: what stands after # in the URL holds all that is needed to see the same again. Never a key, never text that was typed to an agent.
 
 /** A place in the console. */
 export interface Route {

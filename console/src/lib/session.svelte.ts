@@ -69,7 +69,7 @@ class Session {
   behind = $state(0);
   asleep = $state(0);
   epochs = $state(0);
-  /** Counts up with each token: what was refused before is asked for again. */
+  /** Counts up with each key: what was refused before is asked for again. */
   opened = $state(0);
   #locked = $state(false);
   /** Approvals and questions were read once. */
@@ -95,9 +95,9 @@ class Session {
   metadata = $state.raw<Schemas.Metadata | undefined>(undefined);
   /** Calls and turns at work this moment. */
   work = $state.raw<readonly Work[]>([]);
-  /** When the token in use ends; absent: it does not, or not soon. */
+  /** When the key in use ends; absent: it does not, or not soon. */
   expiring = $state.raw<string | undefined>(undefined);
-  /** Why another token was not taken in its place. */
+  /** Why another key was not taken in its place. */
   notTaken = $state.raw<ProblemError | undefined>(undefined);
   /** What the server said without having been asked; the newest. */
   problem = $state.raw<ProblemError | undefined>(undefined);
@@ -122,7 +122,7 @@ class Session {
   #debug = true;
   /** What the side bar counts was asked for on this connection. */
   #greeted = false;
-  /** When the token ends in whose place another one was shown. */
+  /** When the key ends in whose place another one was shown. */
   #renewed: string | undefined;
   /** A page that was asked for before its view was here. */
   #early: { key: string; page: Promise<AnyEvent[]>; newest: Promise<number> } | undefined;
@@ -148,7 +148,7 @@ class Session {
     // Names come first, and what the side bar counts after the first page of the view: on a slow network all of them share one line.
     this.refresh("threads", 0);
     void this.shown().then(() => (["inbox", "submodules"] as const).forEach((what) => this.refresh(what, 0)));
-    // A server that wants a token waits for it on the socket, and says so over HTTP at once.
+    // A server that wants a key waits for it on the socket, and says so over HTTP at once.
     void this.#ask();
     setInterval(() => this.#tick(), 1_000);
     document.addEventListener("visibilitychange", () => document.hidden || this.client.wake());
@@ -190,12 +190,12 @@ class Session {
     return own === undefined || ranks.indexOf(own) >= ranks.indexOf(role);
   }
 
-  /** Whether the token of now is kept until the tab is closed. */
+  /** Whether the key of now is kept until the tab is closed. */
   get keeps(): boolean {
     return sessionStorage.getItem(KEPT) !== null;
   }
 
-  /** Takes a token; `keep`: until the tab is closed, across reloads. What the page shows stays, unless the server refused it so far. */
+  /** Takes a key; `keep`: until the tab is closed, across reloads. What the page shows stays, unless the server refused it so far. */
   use(token: string, keep: boolean): void {
     if (keep) sessionStorage.setItem(KEPT, token);
     else sessionStorage.removeItem(KEPT);
@@ -361,7 +361,7 @@ class Session {
     this.#filled = false;
   }
 
-  /** Another token may lead into another space: nothing of the one before is shown. */
+  /** Another key may lead into another space: nothing of the one before is shown. */
   #elsewhere(head: number): void {
     this.#clear();
     this.opened += 1;

@@ -1,4 +1,4 @@
-// A conversation as lines: words of people and of the mind, what it asks of people, missions that it began, turns without a reply, each with its turn.
+// A conversation as lines: words of people and of the agent, what it asks of people, missions that it began, turns without a reply, each with its turn.
 import { type AnyEvent, tagged, textOf } from "./events.ts";
 import { type Settled, isWhole, missionBegun, requestId, requestOf, settledOf } from "./outcomes.ts";
 import { type Turn, joined, keyOf } from "./turns.ts";
@@ -144,7 +144,7 @@ export function waiting(events: readonly AnyEvent[], turns: ReadonlyMap<string, 
   return events.filter((event) => !back.has(event.seq) && !had.has(event.seq) && event.seq > handled && tagged(event, "input") && !tagged(event, "part"));
 }
 
-/** One entry of the list of thoughts: an event with its action, a voice that passed, or the deadline. */
+/** One entry of the list of thoughts: an event with its action, a submodule that passed, or the deadline. */
 export type Thought = { kind: "event"; event: AnyEvent; action: AnyEvent | undefined } | { kind: "passed"; name: string; event: AnyEvent } | { kind: "deadline"; t: number };
 
 /** What went on in a turn, by seq. */

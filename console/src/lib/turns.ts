@@ -17,11 +17,11 @@ export interface Call {
   input: number | undefined;
   output: number | undefined;
   cached: number | undefined;
-  /** The voice is done with this one. */
+  /** The submodule is done with this one. */
   last: boolean;
 }
 
-/** What became of a voice: `at work` as long as nothing says so. */
+/** What became of a submodule: `at work` as long as nothing says so. */
 export type VoiceOutcome = "in time" | "late" | "failed" | "passed" | "at work" | "not known";
 
 /** One submodule in one turn, or in its follow-up. */
@@ -38,7 +38,7 @@ export interface Voice {
 export interface ToolCall {
   action: AnyEvent;
   result: AnyEvent | undefined;
-  /** The voice that made it; absent: the decision. */
+  /** The submodule that made it; absent: the decision. */
   voice: string | undefined;
 }
 
@@ -69,7 +69,7 @@ export interface Turn {
   voices: Voice[];
   followUps: Voice[];
   rounds: Call[];
-  /** The voices' and the decision's, without `reply`. */
+  /** The submodules' and the decision's, without `reply`. */
   tools: ToolCall[];
   replies: AnyEvent[];
   /** What the decision said, thought, asked, or that it did nothing. */
@@ -77,9 +77,9 @@ export interface Turn {
   failures: AnyEvent[];
   /** What it asked of people: approvals and questions. */
   gates: AnyEvent[];
-  /** How long the decision waits for voices, in milliseconds, as the turn's beginning says. */
+  /** How long the decision waits for submodules, in milliseconds, as the turn's beginning says. */
   patience: number | undefined;
-  /** When the decision stopped waiting for voices; absent: not known. */
+  /** When the decision stopped waiting for submodules; absent: not known. */
   deadline: number | undefined;
   /** All its events, by seq. */
   events: AnyEvent[];
@@ -95,7 +95,7 @@ export interface Work {
   module: string;
   purpose: string;
   since: number;
-  /** Of a turn: how long it waits for voices, in milliseconds. */
+  /** Of a turn: how long it waits for submodules, in milliseconds. */
   limit: number | undefined;
 }
 
@@ -289,7 +289,7 @@ function outcomeOf(voice: Voice, turn: Turn): VoiceOutcome {
   return turn.state === "working" ? "at work" : "not known";
 }
 
-/** The moment at which a voice was not waited for any longer, as the log says; else where its patience would have ended. */
+/** The moment at which a submodule was not waited for any longer, as the log says; else where its patience would have ended. */
 function waitedUntil(turn: Turn): number | undefined {
   const gone = turn.voices.find((voice) => voice.failure && textOf(voice.failure, "kind") === "timeout" && !tagged(voice.failure, "late"));
   if (gone?.failure) return at(gone.failure.ts);
@@ -315,7 +315,7 @@ export function lastMoment(turn: Turn): number {
   return turn.events.reduce((latest, event) => Math.max(latest, at(event.ts)), turn.start);
 }
 
-/** How many voices came out how. */
+/** How many submodules came out how. */
 export function tally(turn: Turn): Record<VoiceOutcome, number> {
   const counts: Record<VoiceOutcome, number> = { "in time": 0, late: 0, failed: 0, passed: 0, "at work": 0, "not known": 0 };
   for (const { outcome } of turn.voices) counts[outcome] += 1;

@@ -1,4 +1,4 @@
-// A voice in figures, as the server counts them over a span, and the versions of its prompt.
+// A submodule in figures, as the server counts them over a span, and the versions of its prompt.
 import type { Schemas } from "../../../client/src/index.ts";
 import { type AnyEvent, type Role, isCall, tagOf, textOf } from "./events.ts";
 
@@ -7,20 +7,20 @@ export type Figures = Schemas.SubmoduleFigures;
 /** Spans that can be looked at, in milliseconds. */
 export const SPANS: Record<string, number> = { "1 h": 3_600_000, "24 h": 86_400_000, "30 d": 2_592_000_000 };
 
-/** A part of the turns in which a voice was asked. */
+/** A part of the turns in which a submodule was asked. */
 export interface Share {
   n: number;
   role: Role;
   word: string;
 }
 
-/** What came of a voice; without what never came. */
+/** What came of a submodule; without what never came. */
 export function sharesOf({ spoke, passed, late, failed }: Figures): Share[] {
   const all: Share[] = [{ n: spoke, role: "voice", word: "spoke" }, { n: passed, role: "pass", word: "passed" }, { n: late, role: "late", word: "late" }, { n: failed, role: "fail", word: "failed" }];
   return all.filter(({ n }) => n > 0);
 }
 
-/** The voice that an event is of: it said it, or was asked. */
+/** The submodule that an event is of: it said it, or was asked. */
 export function voiceOf(event: AnyEvent): string | undefined {
   return tagOf(event, "submodule:") ?? (isCall(event) ? /^submodule:(.*)$/.exec(textOf(event, "module"))?.[1] : undefined);
 }
@@ -38,7 +38,7 @@ export function binsOf(times: readonly Schemas.TimeBin[], least = 0): Bin[] {
   return bins.slice(0, Math.max(least, bins.findLastIndex(({ turns }) => turns > 0) + 1));
 }
 
-/** A version of a prompt; none: the voice was removed. */
+/** A version of a prompt; none: the submodule was removed. */
 export interface Version {
   n: number;
   seq: number;
