@@ -2,6 +2,7 @@
 import { untrack } from "svelte";
 import { Client, ProblemError, type Draft, type Hello, type Schemas, type State, type WorkHint } from "../../../client/src/index.ts";
 import { ahead } from "./ahead.ts";
+import { pages } from "./lists.ts";
 import { type Words, words } from "./connection.ts";
 import { type AnyEvent, tagged } from "./events.ts";
 import { at } from "./format.ts";
@@ -41,16 +42,12 @@ class Session {
   rev = $state(0);
   /** Windows whose first page is under way, and whether the tail of the log and these were all here once. */
   opening = $state(0);
-  #filled = $state(false);
+  filled = $state(false);
   /** Pages behind which something may be missing yet. */
   #closing = $state(0);
   #readOnce = false;
-  /** The tail of the log is here. */
-  get filled(): boolean {
-    return this.#filled;
-  }
   get #read(): boolean {
-    if (this.#filled && this.opening === 0 && this.#closing === 0) this.#readOnce = true;
+    if (this.filled && this.opening === 0 && this.#closing === 0) this.#readOnce = true;
     return this.#readOnce;
   }
   /** The last act of the user on this page, confirmed in words, and the id of its object; empty: none since the view was opened. */
@@ -358,7 +355,7 @@ class Session {
     this.store.clear();
     this.drafts.clear();
     this.#buffer = [];
-    this.#filled = false;
+    this.filled = false;
   }
 
   /** Another key may lead into another space: nothing of the one before is shown. */
@@ -373,13 +370,13 @@ class Session {
     // What the view is made of comes first.
     for (const end = performance.now() + FIRST; (this.opening > 0 || !this.knowsThreads) && performance.now() < end; ) await new Promise((done) => setTimeout(done, 20));
     try {
-      for (let before = cursor + 1, page = 0; !this.#filled && page < TAIL / 500 && before > 1; page += 1) {
+      for (let before = cursor + 1, page = 0; !this.filled && page < TAIL / 500 && before > 1; page += 1) {
         const events = await this.history({ debug: true }, { before, order: "desc", limit: 500 });
         this.store.add(events);
         before = events.at(-1)?.seq ?? 0;
         this.rev += 1;
       }
-      this.#filled = true;
+      this.filled = true;
       for (let hole = this.store.hole(), page = 0; this.#debug && hole && page < 50; hole = this.store.hole(), page += 1) {
         if (this.store.add(await this.history({ debug: true }, { after: hole.after, order: "asc", limit: 500 })) === 0) break;
       }
@@ -498,26 +495,6 @@ class Session {
     this.now = now + (this.#offset ?? 0);
     if (this.#renewed !== undefined && at(this.#renewed) < this.now) this.#renewed = undefined;
   }
-}
-
-type List<T> = (cursor: { cursor?: string }) => Promise<{ items: T[]; next?: string | null }>;
-
-/** All pages of a list, up to so many. */
-export async function all<T>(list: List<T>, most: number): Promise<T[]> {
-  return (await pages(list, most)).items;
-}
-
-/** The same, and whether there are more. */
-export async function pages<T>(list: List<T>, most: number): Promise<{ items: T[]; more: boolean }> {
-  const items: T[] = [];
-  let cursor: { cursor?: string } = {};
-  for (let page = 0; page < most; page += 1) {
-    const { items: more, next } = await list(cursor);
-    items.push(...more);
-    if (!next) return { items, more: false };
-    cursor = { cursor: next };
-  }
-  return { items, more: true };
 }
 
 export const session = new Session();
