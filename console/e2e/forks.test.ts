@@ -49,6 +49,8 @@ test("the second message of five is changed: the fork has what was before it, an
   await one.page.getByRole("button", { name: "Save" }).click();
   await left(one, "main");
   await reply(one, /to two, but otherwise\./).waitFor();
+  // The reply is seen while it is written, also before the first page of the fork is here.
+  for (const text of ["one", "two, but otherwise"]) await line(one, text).waitFor();
   assert.deepEqual(await said(one), ["one", "two, but otherwise"]);
   await branch(one, "two, but otherwise", "Branch 2 of 2").waitFor();
   await one.axe("a fork");
