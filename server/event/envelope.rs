@@ -128,6 +128,8 @@ pub mod tag {
     /// All but the last event of one input with media; news of one part of a gathering. Wakes no
     /// thread.
     pub const PART: &str = "part";
+    /// Begin the tags by which a door finds a message again: a hash or an id follows.
+    pub const MARKS: [&str; 3] = ["door:", "door-after:", "door-id:"];
     /// The beginning or end of a turn.
     pub const TURN: &str = "turn";
     /// Beside `turn`, `run` or `node`: it begins.

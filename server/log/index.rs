@@ -165,6 +165,13 @@ impl Index {
         state.closed || behind.is_none_or(|behind| behind.has_room(self.most))
     }
 
+    /// Returns true if at most so many events of a space are missing, as far as this server knows.
+    pub fn lacks_at_most(&self, space: &Space, events: i64) -> bool {
+        let state = self.shared.state.lock();
+        let behind = state.behind.get(space);
+        behind.is_none_or(|behind| behind.missing() <= events)
+    }
+
     /// The next transaction's end, or that of the index.
     pub fn progress(&self) -> Notified<'_> {
         self.shared.progress.notified()

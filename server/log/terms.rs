@@ -3,8 +3,8 @@
 //! visibility, then by seq. So a page is the first rows of a few sorted postings, for any question
 //! and however long the log is. Terms are many, and far apart: written with their events they would
 //! be most of a commit. So they trail the log with the full-text index, in large pieces. A reader
-//! by a scope alone reads the end of the log besides, event by event; a reader by tags waits for
-//! the index.
+//! by a scope alone reads the end of the log besides, event by event, and so does a reader by the
+//! marks of a door, up to a length; a reader by other tags waits for the index.
 
 use std::collections::BTreeSet;
 
@@ -15,6 +15,9 @@ use thinkd_words::id::ThreadId;
 /// Longer tags are known by their beginning and their hash: a database has a limit for the values
 /// in an index.
 const TAG_MAX: usize = 512;
+/// Events at the end of the log without terms that a reader by the marks of a door reads itself. It asks
+/// with each message: the index would be written with each, and that is most of a turn.
+pub const END: i64 = 128;
 /// The term of every event: that it is in its space.
 pub const SPACE: &str = "";
 
@@ -55,6 +58,20 @@ pub fn terms_of(thread: &ThreadId, tags: &[String], from: Source, kind: Modality
 /// Returns true if a query has to wait for the terms of the last events.
 pub fn needs_index(query: &Query) -> bool {
     kinds(query) != [""]
+}
+
+/// Returns true if the end of the log is read event by event: by a scope alone, and by marks of a door,
+/// which are tags that only the server makes, in lower case.
+pub fn reads_end(query: &Query) -> bool {
+    let is_mark = |tag: &String| {
+        let hash = tag::MARKS.iter().find_map(|mark| tag.strip_prefix(mark));
+        hash.is_some_and(|hash| {
+            let mut bytes = hash.bytes();
+            bytes.all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+        })
+    };
+    let are_marks = query.has_tags() && query.tags().iter().all(is_mark);
+    query.text.is_none() && (are_marks || !needs_index(query))
 }
 
 /// Returns the postings that hold the events that a query asks for, besides the conditions that

@@ -31,17 +31,17 @@ pub struct Mark {
 impl Mark {
     /// The tag of the input.
     pub fn tag(&self) -> String {
-        format!("door:{}", self.with)
+        format!("{}{}", tag::MARKS[0], self.with)
     }
 
     /// The tag that it shares with the inputs that are said in its place.
     pub fn shared_tag(&self) -> String {
-        format!("door-after:{}", self.after)
+        format!("{}{}", tag::MARKS[1], self.after)
     }
 
     /// The tag of the client's id.
     pub fn id_tag(&self) -> Option<String> {
-        self.id.map(|id| format!("door-id:{id}"))
+        self.id.map(|id| format!("{}{id}", tag::MARKS[2]))
     }
 }
 

@@ -69,7 +69,7 @@ impl Behind {
         }
     }
 
-    fn missing(&self) -> i64 {
+    pub fn missing(&self) -> i64 {
         self.gap.head - self.gap.indexed
     }
 

@@ -19,7 +19,7 @@ macro_rules! pages {
                     posting(page, space, query, term, level as i16);
                 });
             }
-            if !crate::terms::needs_index(query) {
+            if crate::terms::reads_end(query) {
                 page.push(" union ");
                 part(&mut page, (query, "e.seq"), "r", |page| {
                     end_of_log(page, space, query)
@@ -148,7 +148,21 @@ macro_rules! pages {
             kinds(page, query);
             page.push(" and e.visibility >= ")
                 .push(query.least() as i16);
-            tagged(page, query, "e");
+            match crate::terms::reads_end(query) {
+                true => named(page, query),
+                false => tagged(page, query, "e"),
+            }
+        }
+
+        /// Any of the tags, or all of them, by the words of the events, which have no terms yet.
+        fn named(page: &mut Page, query: &Query) {
+            let join = if query.all_tags { " and " } else { " or " };
+            for (number, tag) in query.tags().into_iter().enumerate() {
+                page.push(if number == 0 { " and (" } else { join })
+                    .push("e.tags like ")
+                    .push_bind(format!("%\"{tag}\"%"));
+            }
+            page.push(if query.tags().is_empty() { "" } else { ")" });
         }
 
         /// Any of the tags, or all of them, by the events or the marks of this alias.

@@ -269,7 +269,8 @@ macro_rules! store {
                 let query = &self.placed(space, query).await?;
                 let mut page = match &query.text {
                     None => {
-                        if crate::terms::needs_index(query) {
+                        let is_short = crate::terms::reads_end(query) && self.index.lacks_at_most(space, crate::terms::END);
+                        if crate::terms::needs_index(query) && !is_short {
                             self.await_index(space).await?;
                         }
                         posting_page(space, query)

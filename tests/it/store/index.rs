@@ -111,6 +111,75 @@ async fn no_append_waits_for_the_index() {
     }
 }
 
+/// A door asks for its marks with each message: the end of the log is read for them as it is, as long as it is short.
+#[tokio::test]
+async fn marks_of_a_door_are_found_before_they_are_in_the_index() {
+    for medium in databases().await {
+        let store = open(&medium).await;
+        append(&store, vec![draft("main", "one", &["door:a1", "rare"])]).await;
+        assert_eq!(texts(&store, &tagged()).await, ["one"]);
+        let other = Other::takes(&medium).await;
+        for (thread, text, tags) in [
+            ("main", "two", &["door:a1", "door-after:b"][..]),
+            ("side", "three", &["door-after:b", "door:a12"][..]),
+            ("main", "four", &["door-id:a1"][..]),
+            ("main", "five", &["door:a1", "debug"][..]),
+        ] {
+            append(&store, vec![draft(thread, text, tags)]).await;
+        }
+        let asks = |tags: &[&str]| Query {
+            tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+            ..tagged()
+        };
+        let here = Query {
+            thread: Some(thread("main")),
+            ..asks(&["door-after:b"])
+        };
+        let newest = Query {
+            order: Order::Descending,
+            limit: 1,
+            ..asks(&["door:a1", "door:a12"])
+        };
+        let both = Query {
+            all_tags: true,
+            ..asks(&["door:a1", "door-after:b"])
+        };
+        let all = Query {
+            show: Show::All,
+            ..asks(&["DOOR:A1"])
+        };
+        for (query, found) in [
+            (asks(&["door:a1"]), &["one", "two"][..]),
+            (asks(&["door:a1", "door-after:b"]), &["one", "two", "three"]),
+            (asks(&["door:a"]), &[]),
+            (here, &["two"]),
+            (newest, &["three"]),
+            (both, &["two"]),
+            (all, &["one", "two", "five"]),
+        ] {
+            let asked = timeout(Duration::from_secs(30), texts(&store, &query)).await;
+            assert_eq!(asked.unwrap(), found, "{query:?}");
+        }
+        // Beside another tag, and where much is not in the index, a reader waits.
+        let beside = asks(&["door:a1", "rare"]);
+        let mut asked = Box::pin(texts(&store, &beside));
+        assert!(
+            timeout(Duration::from_millis(200), &mut asked)
+                .await
+                .is_err()
+        );
+        let many = (0..200).map(|number| draft("main", &format!("{number}"), &["more"]));
+        append(&store, many.collect()).await;
+        let mark = asks(&["door:a1"]);
+        let mut far = Box::pin(texts(&store, &mark));
+        assert!(timeout(Duration::from_millis(200), &mut far).await.is_err());
+        other.leaves().await;
+        assert_eq!(asked.await, ["one", "two"]);
+        assert_eq!(far.await, ["one", "two"]);
+        store.close().await;
+    }
+}
+
 /// The end of the log that is read event by event has its limit: when the index is that far behind, appends wait for it.
 #[tokio::test]
 async fn an_index_far_behind_is_waited_for() {
