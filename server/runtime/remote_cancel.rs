@@ -1,5 +1,6 @@
 //! Remote cancel: events that other servers store about a thread stop its work here: a cancel, the
-//! end of the thread, input that interrupts. A request to this server stops the work directly.
+//! end of the thread, input that interrupts, input that is taken back before anything of its turn is
+//! stored. A request to this server stops the work directly.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use thinkd_log::feed::{Follower, Tail};
 use thinkd_log::kernel::Store;
 use thinkd_log::query::{Order, Query, Show};
 use thinkd_log::shown::Shown;
+use thinkd_log::status::Status;
 use thinkd_log::thread_row::ThreadRow;
 use thinkd_mind::turn::stop::{Stop, Why};
 use thinkd_thread::settings::{Policy, Settings};
@@ -112,6 +114,14 @@ fn reason(event: &Event, row: &ThreadRow, policy: Policy) -> Option<Why> {
     }
     if cancels_run || event.cancels(row.turn_at_hand()) || event.ends_thread() {
         return Some(Why::Cancel);
+    }
+    // The turn about it cannot be stored any more: the thread goes on with what else waits.
+    if let Fact::Withdrawn(taken) = event.fact()
+        && row.status != Status::Thinking
+        && taken.input <= row.head
+        && row.waits(taken.input)
+    {
+        return Some(Why::Interrupt);
     }
     // What people say to a mission is what it waits for.
     let own = match event.fact() {

@@ -20,10 +20,12 @@ use thinkd_runtime::thread_change::ThreadChange;
 use thinkd_runtime::turns::input::{Input, InputContent, Received, Whose};
 use thinkd_thread::new_thread::NewThread;
 use thinkd_thread::settings::Policy;
-use thinkd_words::id::{Key, Name, ThreadId};
+use thinkd_words::id::{Key, Name, Seq, ThreadId};
 
 /// Most waiting messages that are counted.
 const QUEUED_MAX: u32 = 1000;
+/// Events of a mailbox that are read at a time.
+const MAIL: u32 = 100;
 /// Most forks of a thread that are named.
 const FORKS_MAX: u32 = 1000;
 
@@ -86,6 +88,53 @@ impl Session {
         };
         let (inbox, place) = (&turns.inbox, (self.space(), thread));
         Ok(inbox.withdraw(place, event_id, self.user(), whose).await?)
+    }
+
+    /// Returns true if the turn of a message runs, or is the next one of its thread. A turn is
+    /// stored with the first that comes of it: until then no event says that it has begun.
+    pub async fn is_next(&self, thread: &ThreadId, seq: Seq) -> Result<bool, Error> {
+        let (store, space) = self.reading()?;
+        let row = store.thread(space, thread).await?;
+        let has_turn = |row: &ThreadRow| seq <= row.state.taken || row.is_steered(seq);
+        Ok(
+            match row.filter(|row| seq > row.handled && row.has_work()) {
+                None => false,
+                Some(row) if row.is_settled(seq) => false,
+                Some(row) => has_turn(&row) || self.first_mail(&row).await? == Some(seq),
+            },
+        )
+    }
+
+    /// Returns true if something waits in a thread for its turn, or has it now.
+    pub async fn has_mail(&self, thread: &ThreadId) -> Result<bool, Error> {
+        let (store, space) = self.reading()?;
+        let row = store.thread(space, thread).await?;
+        Ok(match row.filter(|row| row.woken > row.handled) {
+            None => false,
+            Some(row) => self.first_mail(&row).await?.is_some(),
+        })
+    }
+
+    /// Returns the first event of a mailbox that has had no turn to its end, and was not taken back.
+    async fn first_mail(&self, row: &ThreadRow) -> Result<Option<Seq>, Error> {
+        let (store, space) = self.reading()?;
+        let mut mail = Query {
+            thread: Some(row.thread.clone()),
+            after: Some(row.handled),
+            before: Some(row.head + 1),
+            order: Order::Ascending,
+            limit: MAIL,
+            ..Query::default()
+        };
+        loop {
+            let page = store.events(space, &mail).await?;
+            let mut waking = page.iter().filter(|event| event.wakes());
+            let first = waking.find(|event| !row.is_settled(event.seq));
+            if first.is_some() || page.len() < MAIL as usize {
+                return Ok(first.map(|event| event.seq));
+            }
+            mail.after = page.last().map(|event| event.seq);
+        }
     }
 
     /// Cancels the turn that runs in a thread, or is about to. False: there is none.

@@ -93,6 +93,8 @@ async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
             session.follow_outcome(&thread).await.err(),
         ),
         (read, "thread", session.thread(&thread).await.err()),
+        (read, "next", session.is_next(&thread, 1).await.err()),
+        (read, "mail", session.has_mail(&thread).await.err()),
         (read, "threads", session.threads(None, 1).await.err()),
         (read, "submodules", session.submodules().await.err()),
         (read, "heard", session.heard(&name).err()),
@@ -264,10 +266,10 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
     let sessions = Sessions::new(runtime.clone(), kinds, 1.0);
     let space = Space::default();
     for (role, acts_allowed) in [
-        (Role::Viewer, 20),
-        (Role::Member, 39),
-        (Role::Operator, 42),
-        (Role::Admin, 44),
+        (Role::Viewer, 22),
+        (Role::Member, 41),
+        (Role::Operator, 44),
+        (Role::Admin, 46),
     ] {
         let session = sessions.open(Principal {
             space: space.clone(),
