@@ -73,7 +73,9 @@ fn unkept_argument(text: &str) -> Option<&str> {
         #[serde(borrow)]
         arguments: &'t RawValue,
     }
-    let Call { arguments } = serde_json::from_str(unmarked(text)).ok()?;
+    // A text that is read for nothing may have a whole conversation in it.
+    let text = text.contains("\"arguments\"").then(|| unmarked(text))?;
+    let Call { arguments } = serde_json::from_str(text).ok()?;
     digits::unkept(arguments.get())
 }
 
@@ -126,7 +128,12 @@ impl Reader<'_> {
     /// Does something below a member or item.
     fn below<T>(&mut self, step: &str, work: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.path.len();
-        self.path.push_str(&decode::step(step));
+        // Most steps are short words and numbers, and there are as many as values.
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        match step.len() <= 64 && step.bytes().all(is_plain) {
+            true => self.path.extend(["/", step]),
+            false => self.path.push_str(&decode::step(step)),
+        }
         let result = work(self);
         self.path.truncate(length);
         result

@@ -14,12 +14,12 @@ import urllib.request
 from door import BASE, URL
 
 ROUNDS, TALKS, TURNS = 5, 4, 10
-TICKS = os.sysconf("SC_CLK_TCK")
+# The clock of another process on Linux, in nanoseconds: `clock_getcpuclockid`.
+CLOCK = (~int(os.environ["DOOR_PID"]) << 3) | 2
 
 
 def used():
-    fields = open(f"/proc/{os.environ['DOOR_PID']}/stat").read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    return time.clock_gettime(CLOCK)
 
 
 def post(address, body):
