@@ -606,6 +606,47 @@ async fn a_chat_in_a_terminal_streams_above_the_line_that_is_being_typed() {
 
 // Lines that come faster than they are read, as a paste does in a terminal that does not say that it is one.
 #[tokio::test]
+async fn a_chat_steers_the_turn_that_runs() {
+    if !has_script() {
+        return;
+    }
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    let looks = call("state_get", json!({ "key": "nothing" })).held(&gate);
+    stub.script(decision, [looks, reply("Both."), reply("On.")]);
+    let app = Setup::new(Medium::sqlite(), &stub)
+        .voices(&[])
+        .start()
+        .await;
+    let mut typist = Typist::sit_down_in(&app, "NO_COLOR=1", "");
+    typist.sees("> ").await;
+    typist.types("/help\r").await;
+    typist.sees("/steer TEXT").await;
+    typist.types("/steer\r").await;
+    typist.sees("(/steer takes the words)").await;
+    typist.types("one\r").await;
+    stub.request(decision).await;
+    typist.types("/steer two\r").await;
+    within("the second message", async {
+        while with(&app.public_log().await, &["input"]).len() < 2 {
+            tokio::time::sleep(ms(10)).await;
+        }
+    })
+    .await;
+    gate.open();
+    typist.sees("Both.").await;
+    assert!(stub.nth(1, decision).await.says("two"));
+    // Where no turn runs it is a message like any other.
+    typist.types("/steer three\r").await;
+    typist.sees("On.").await;
+    typist.types("/quit\r").await;
+    let ended = within("the end of the chat", typist.child.wait()).await;
+    assert!(ended.unwrap().success());
+    let log = app.public_log().await;
+    assert_eq!(with(&log, &["turn", "steered"]).len(), 1, "{}", story(&log));
+    assert_eq!(with(&log, &["input"]).len(), 3, "{}", story(&log));
+}
+
+#[tokio::test]
 async fn lines_pasted_into_a_chat_are_all_said() {
     if !has_script() {
         return;

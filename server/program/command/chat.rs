@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use futures_util::StreamExt as _;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message;
 use uuid::Uuid;
@@ -47,6 +47,7 @@ const HELP: &str = "\
 /inbox         what waits for a person in this thread
 /approve ID    let a tool call run that waits; /reject ID WHY does not, /respond ID TEXT says its result
 /answer ID …   answer a question of the mind
+/steer TEXT    say it to the turn that runs, before its next step
 /cancel        stop what it is thinking about (or Ctrl-C)
 /quit          leave (or Ctrl-D)
 Anything else is said.";
@@ -135,7 +136,7 @@ struct Chat {
     thread: ThreadId,
     thoughts: bool,
     /// Said and not yet acknowledged: sent again on a new connection, under the same id.
-    unsent: VecDeque<(Uuid, ThreadId, String)>,
+    unsent: VecDeque<(Uuid, Value)>,
     /// The last messages sent here: all others come from other clients.
     said: VecDeque<Uuid>,
     epoch: Uuid,
@@ -186,8 +187,8 @@ impl Chat {
                 Some(mut socket) => {
                     tries = 0;
                     self.subscribe(&mut socket).await;
-                    for (id, thread, text) in &self.unsent {
-                        send(&mut socket, &message(*id, thread, text)).await;
+                    for (_, frame) in &self.unsent {
+                        send(&mut socket, frame).await;
                     }
                     match self.converse(socket).await? {
                         Parted::Done => return Ok(()),
@@ -296,7 +297,7 @@ impl Chat {
             Typed::Line(line) if self.is_live && line.starts_with('/') => {
                 self.command(socket, line.trim()).await?
             }
-            Typed::Line(line) => self.say(socket, line).await?,
+            Typed::Line(line) => self.say(socket, &line, None).await?,
         };
         if !leaves {
             self.hands.go_on();
@@ -309,6 +310,8 @@ impl Chat {
             ("/quit" | "/exit", _) => Ok(true),
             ("/help", _) => self.notice(HELP).await,
             ("/cancel", _) => self.cancel(socket).await,
+            ("/steer", "") => self.notice("(/steer takes the words)").await,
+            ("/steer", text) => self.say(socket, text, Some("steer")).await,
             ("/thread", name) => self.go_to(socket, name.trim()).await,
             ("/history", count) => match count.trim() {
                 "" => self.recall(20).await.map(|()| false),
@@ -349,16 +352,26 @@ impl Chat {
         Ok(false)
     }
 
-    async fn say(&mut self, socket: Option<&mut Socket>, text: String) -> anyhow::Result<bool> {
+    /// Says something; `policy`: its effect on a running turn, where that is not the thread's.
+    async fn say(
+        &mut self,
+        socket: Option<&mut Socket>,
+        text: &str,
+        policy: Option<&str>,
+    ) -> anyhow::Result<bool> {
         if self.unsent.len() >= UNSENT {
             let text = "(not said: too much is waiting for the server)";
             return self.notice(text).await;
         }
         let id = fresh();
-        if let Some(socket) = socket {
-            send(socket, &message(id, &self.thread, &text)).await;
+        let mut frame = message(id, &self.thread, text);
+        if let Some(policy) = policy {
+            frame["policy"] = policy.into();
         }
-        self.unsent.push_back((id, self.thread.clone(), text));
+        if let Some(socket) = socket {
+            send(socket, &frame).await;
+        }
+        self.unsent.push_back((id, frame));
         self.said.push_back(id);
         if self.said.len() > UNSENT {
             self.said.pop_front();
