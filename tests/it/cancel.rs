@@ -143,3 +143,36 @@ async fn turns_at_other_servers_stop_too() {
     );
     assert_eq!(stub.count(decision), 3);
 }
+
+#[tokio::test]
+async fn one_that_may_only_look_stops_nothing() {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    stub.on(decision, reply("Done.").held(&gate));
+    let keys = "[[keys]]\nkey = \"key-to-talk-0123456789\"\nspace = \"a\"\n[[keys]]\nkey = \"key-to-look-0123456789\"\nspace = \"a\"\nrole = \"viewer\"\n";
+    let setup = Setup::new(Medium::sqlite(), &stub).voices(&[]);
+    let mut app = setup.file("thinkd.toml", keys).start_bare().await;
+    app.authorize("Bearer key-to-talk-0123456789");
+    at_work(&app, &stub).await;
+    app.authorize("Bearer key-to-look-0123456789");
+    for body in [
+        json!({ "subtree": true }),
+        json!({ "subtree": false }),
+        json!({}),
+    ] {
+        let refused = app.post("/threads/main/cancel", body).await.expect(403);
+        assert!(
+            refused["type"].as_str().unwrap().ends_with("/forbidden"),
+            "{refused}"
+        );
+    }
+    gate.open();
+    app.authorize("Bearer key-to-talk-0123456789");
+    at_rest(&app).await;
+    for thread in ALL {
+        let outcomes = outcomes(&app, thread).await;
+        assert!(
+            outcomes.iter().all(|it| it == "done"),
+            "{thread}: {outcomes:?}"
+        );
+    }
+}

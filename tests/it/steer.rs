@@ -467,3 +467,50 @@ on_both!(
         is_true(&mut app).await;
     }
 );
+
+#[tokio::test]
+async fn another_server_takes_over_a_turn_that_a_message_has_joined() {
+    let Some(medium) = Medium::migrated().await else {
+        return;
+    };
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    // The first call ends, the second has the message and is cut off by the kill.
+    stub.script(
+        decision,
+        [look().held(&gate), look().never(), reply("Both.")],
+    );
+    let mut a = Setup::new(medium, &stub)
+        .env("THINKD_RUNTIME__LEASE_MS", 400)
+        .env("THINKD_RUNTIME__SCAN_MS", 50)
+        .start()
+        .await;
+    let mut b = a.beside().await;
+    a.say_in("main", "one").await;
+    stub.request(decision).await;
+    let (_, two) = steer(&a, "two").await;
+    gate.open();
+    assert!(stub.nth(1, decision).await.batch().contains(&two));
+    a.kill();
+    let asked = stub.nth(2, decision).await;
+    assert!(asked.batch().contains(&two), "{}", asked.text());
+    assert_eq!(
+        asked.entries().iter().filter(|it| it.text == "two").count(),
+        1
+    );
+    at_rest(&b).await;
+    let log = b.log().await;
+    let joined = with(&log, &["turn", "steered"]);
+    assert_eq!(joined.len(), 1, "{}", story(&log));
+    assert_eq!(joined[0]["payload"]["inputs"], json!([[two, two]]));
+    let said_two = with(&log, &["input"])
+        .into_iter()
+        .filter(|it| said(it) == "two");
+    assert_eq!(
+        (said_two.count(), batches(&log).len()),
+        (1, 1),
+        "{}",
+        story(&log)
+    );
+    assert_eq!(with(&log, &["response"]).len(), 1);
+    is_true(&mut b).await;
+}
