@@ -1,6 +1,6 @@
 //! The door for clients of OpenAI's chat completions: `/v1/models` and `/v1/chat/completions`. It
 //! translates onto a session. The model's name chooses the thread, the messages that a client
-//! repeats choose the place in it (`openai/conversation.rs`), and the turn about the new message is
+//! repeats choose the place in it (`openai/looking.rs`), and the turn about the new message is
 //! the answer (`openai/reply.rs`).
 
 use std::sync::Arc;
@@ -34,9 +34,9 @@ pub mod errors;
 mod form;
 mod hang_up;
 mod kept;
+mod looking;
 mod marks;
 mod named;
-mod place;
 mod reply;
 mod request;
 mod responses;

@@ -81,7 +81,6 @@ mod questions;
 mod real_model;
 mod requests;
 mod responses;
-mod responses_tools;
 mod resume;
 mod rights;
 mod schedules;

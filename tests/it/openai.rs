@@ -6,132 +6,12 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::boundary::PNG;
+use crate::support::door::chat::*;
+use crate::support::door::inputs;
 use crate::support::*;
 
-const PATH: &str = "/v1/chat/completions";
-
-/// A client's side of a conversation.
-#[derive(Clone)]
-pub struct Client {
-    pub model: String,
-    pub messages: Vec<Value>,
-    headers: Vec<(&'static str, String)>,
-    pub user: Option<&'static str>,
-}
-
-/// An answer, and the thread it came from.
-#[derive(Debug)]
-struct Said {
-    thread: String,
-    text: String,
-    body: Value,
-}
-
-impl Client {
-    pub fn new() -> Self {
-        Self {
-            model: "thinkd".into(),
-            messages: Vec::new(),
-            headers: Vec::new(),
-            user: None,
-        }
-    }
-
-    pub fn of(thread: &str) -> Self {
-        let model = format!("thinkd/{thread}");
-        Self {
-            model,
-            ..Self::new()
-        }
-    }
-
-    pub fn header(mut self, name: &'static str, value: &str) -> Self {
-        self.headers.push((name, value.to_owned()));
-        self
-    }
-
-    pub fn adds(mut self, role: &str, content: impl Into<Value>) -> Self {
-        let content = content.into();
-        self.messages
-            .push(json!({ "role": role, "content": content }));
-        self
-    }
-
-    pub fn request(&self, app: &App, more: Value) -> reqwest::RequestBuilder {
-        let mut body = json!({ "model": self.model, "messages": self.messages });
-        if let Some(user) = self.user {
-            body["user"] = user.into();
-        }
-        let members = body.as_object_mut().unwrap();
-        members.extend(more.as_object().unwrap().clone());
-        let request = app.request("POST", PATH).json(&body);
-        let headers = self.headers.iter();
-        headers.fold(request, |request, (name, value)| {
-            request.header(*name, value)
-        })
-    }
-
-    pub async fn send(&self, app: &App, more: Value) -> (u16, Value, String) {
-        let sent = self.request(app, more).send();
-        let response = within("the answer of the door", sent).await.unwrap();
-        let thread = response.headers().get("x-thinkd-thread");
-        let thread = thread.map_or("", |it| it.to_str().unwrap()).to_owned();
-        let status = response.status().as_u16();
-        (status, response.json().await.unwrap(), thread)
-    }
-
-    /// Asks for an answer to the messages so far.
-    async fn asks(&self, app: &App) -> Said {
-        let (status, body, thread) = self.send(app, json!({})).await;
-        assert_eq!(status, 200, "{body}");
-        let text = body["choices"][0]["message"]["content"].as_str().unwrap();
-        let text = text.to_owned();
-        Said { thread, text, body }
-    }
-
-    /// Says something, and keeps the answer.
-    async fn says(&mut self, app: &App, words: &str) -> Said {
-        self.messages
-            .push(json!({ "role": "user", "content": words }));
-        let said = self.asks(app).await;
-        self.messages
-            .push(json!({ "role": "assistant", "content": said.text }));
-        said
-    }
-
-    pub async fn is_refused(&self, app: &App, more: Value, status: u16) -> Value {
-        let (got, body, _) = self.send(app, more).await;
-        assert_eq!(got, status, "{body}");
-        let error = &body["error"];
-        assert!(
-            error["message"].is_string() && error["type"].is_string(),
-            "{body}"
-        );
-        error.clone()
-    }
-}
-
-/// The pieces of a streamed answer, and its last line.
-pub async fn pieces(response: reqwest::Response) -> (Vec<Value>, bool) {
-    assert_eq!(response.headers()["content-type"], "text/event-stream");
-    let text = within("the stream", response.text()).await.unwrap();
-    let lines = text.lines().filter_map(|line| line.strip_prefix("data: "));
-    let (done, pieces): (Vec<&str>, Vec<&str>) = lines.partition(|line| *line == "[DONE]");
-    let pieces = pieces
-        .iter()
-        .map(|line| serde_json::from_str(line).unwrap());
-    (
-        pieces.collect(),
-        done.len() == 1 && text.ends_with("data: [DONE]\n\n"),
-    )
-}
-
-pub fn words_of(pieces: &[Value]) -> String {
-    let words = pieces
-        .iter()
-        .filter_map(|it| it["choices"][0]["delta"]["content"].as_str());
-    words.collect()
-}
+mod in_a_row;
+mod open_webui;
 
 /// A server with a decision that repeats the last message.
 async fn echo(medium: Medium) -> (Stub, App) {
@@ -141,13 +21,6 @@ async fn echo(medium: Medium) -> (Stub, App) {
     });
     let app = Setup::new(medium, &stub).voices(&[]).start().await;
     (stub, app)
-}
-
-async fn inputs(app: &App, thread: &str) -> Vec<String> {
-    let events = app
-        .pages(&format!("/events?thread={thread}&order=asc&tags=input&"))
-        .await;
-    events.iter().map(|event| said(event).to_owned()).collect()
 }
 
 async fn threads(app: &App) -> usize {
@@ -756,13 +629,9 @@ async fn a_page_of_an_allowed_origin_may_speak_and_no_other() {
 
 #[tokio::test]
 async fn a_door_that_is_off_is_not_there() {
-    let stub = Stub::start().await;
-    let setup = Setup::new(Medium::sqlite(), &stub).voices(&[]);
-    let app = setup.env("THINKD_DOORS__OPENAI", "false").start().await;
-    Client::new()
-        .adds("user", "hi")
-        .is_refused(&app, json!({}), 404)
-        .await;
+    let app = door::closed().await;
+    let client = Client::new().adds("user", "hi");
+    client.is_refused(&app, json!({}), 404).await;
 }
 
 #[tokio::test]

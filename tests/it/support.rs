@@ -18,6 +18,7 @@ pub mod answer;
 pub mod app;
 pub mod cluster;
 pub mod db;
+pub mod door;
 pub mod envelope;
 pub mod facts;
 pub mod faults;

@@ -3,15 +3,16 @@
 use axum::http::{HeaderMap, HeaderName};
 use uuid::Uuid;
 
+use super::kept::Kept;
 use super::marks::{self, Scope};
-use super::place::{Asked, Previous};
 use super::request::Chat;
 use super::steering;
 use crate::auth::Shown;
 use crate::context::Edge;
 use crate::problem::{Problem, Slug};
 use thinkd_session::handle::Session;
-use thinkd_words::id::ThreadId;
+use thinkd_thread::settings::Policy;
+use thinkd_words::id::{Seq, ThreadId};
 use thinkd_words::principal::Credential;
 
 /// The model of conversations of their own; before a `/`, of a thread.
@@ -22,6 +23,42 @@ const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 pub const ID_MAX: usize = 512;
 /// Members of `metadata` that name a conversation.
 const CHAT_MEMBERS: [&str; 3] = ["chat_id", "conversation_id", "thread_id"];
+
+/// The client's ids, and its word that it asks again.
+#[derive(Debug)]
+pub struct Asked {
+    /// The clients that can find the conversation.
+    pub scope: Scope,
+    /// The id that the message is to have.
+    pub event_id: Option<Uuid>,
+    /// True: an earlier request like this got no answer.
+    pub is_retry: bool,
+    /// The thread that the model's name names.
+    pub thread: Option<ThreadId>,
+    /// Its effect on a running turn; none: that of the thread.
+    pub policy: Option<Policy>,
+    /// The response behind which the client says the message, if it names one.
+    pub previous: Option<Previous>,
+    /// The members of the request that are stored with the message.
+    pub request: Option<Kept>,
+}
+
+/// The turn that a client goes on behind.
+#[derive(Debug, Clone)]
+pub struct Previous {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The message that the turn is about.
+    pub input: Uuid,
+    /// Its position.
+    pub seq: Seq,
+    /// The end of the turn; none: it runs, and the message joins it.
+    pub end: Option<Seq>,
+    /// The calls that the client is to run, by the client's ids.
+    pub calls: Vec<String>,
+    /// True if the thread has not gone on.
+    pub is_last: bool,
+}
 
 /// Returns the thread that a model's name names; `None`: a conversation of its own.
 pub fn thread_of(model: &str) -> Result<Option<ThreadId>, Problem> {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::place::Place;
+use super::conversation::Place;
 use crate::context::Edge;
 use thinkd_event::envelope::{Event, tag};
 use thinkd_event::fact::Fact;
-use thinkd_log::query::{Query, Show};
+use thinkd_log::query::Query;
 use thinkd_session::handle::{Error, Session};
 use thinkd_words::id::ThreadId;
 
@@ -24,8 +24,6 @@ pub struct HungUp(Option<(Session, Arc<Edge>, Waiting)>);
 struct Waiting {
     thread: ThreadId,
     event_id: Uuid,
-    /// True if no other turn ran before the one about it.
-    is_next: bool,
 }
 
 impl HungUp {
@@ -35,7 +33,6 @@ impl HungUp {
         let waiting = Waiting {
             thread: place.thread.clone(),
             event_id: place.event_id,
-            is_next: place.is_next,
         };
         Self(Some((session.clone(), edge.clone(), waiting)))
     }
@@ -76,11 +73,7 @@ impl Drop for HungUp {
 async fn stop(
     session: &Session,
     edge: &Edge,
-    Waiting {
-        thread,
-        event_id,
-        is_next,
-    }: &Waiting,
+    Waiting { thread, event_id }: &Waiting,
 ) -> Result<(), Error> {
     let Some(event) = session.event(*event_id).await? else {
         return Ok(());
@@ -92,7 +85,7 @@ async fn stop(
     }
     // Results are not taken back: behind another turn they wait for their own.
     if matches!(event.fact(), Fact::ClientResults(_)) {
-        return match is_next {
+        return match session.is_next(thread, event.seq).await? {
             true => session.cancel(thread).await.map(drop),
             false => Ok(()),
         };
@@ -110,7 +103,6 @@ async fn is_awaited(session: &Session, edge: &Edge, message: &Event) -> Result<b
     let query = Query {
         thread: Some(message.thread.clone()),
         tags: vec![tag::TURN.to_owned()],
-        show: Show::All,
         limit: JOINED,
         ..Query::default()
     };

@@ -27,6 +27,9 @@ pub struct Kept {
     /// Free members.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
+    /// The client's wish which of its tools are called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<Value>,
     /// The place of the instructions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<Instructions>,

@@ -8,6 +8,9 @@ use thinkd_event::fact::input::Mark;
 
 /// Hex digits of a mark.
 const DIGITS: usize = 32;
+/// Exchanges before the new message that have marks: the last one, and those that are looked for
+/// where that is not known.
+const MARKED: usize = 33;
 
 /// The clients for whom a conversation can be found: the holder of the key, its `user`, and the id
 /// of the conversation where the client gives one.
@@ -34,9 +37,9 @@ fn hash(texts: &[&[u8]]) -> [u8; 32] {
 }
 
 fn hex(hash: &[u8; 32]) -> String {
-    let mut text: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    text.truncate(DIGITS);
-    text
+    let digits = hash.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let digits = digits.filter_map(|digit| char::from_digit(digit.into(), 16));
+    digits.take(DIGITS).collect()
 }
 
 /// The SHA-256 of a secret, for a scope: the secret itself is kept nowhere.
@@ -68,7 +71,7 @@ fn of_pieces(pieces: &[Piece]) -> [u8; 32] {
     hash(&Vec::from_iter(each.iter().map(|it| &it[..])))
 }
 
-/// Returns the mark of each exchange before, and last the one of the new message.
+/// Returns the marks of the newest exchanges before, and last the one of the new message.
 pub fn marks(scope: &Scope, before: &[Exchange], said: &[Piece]) -> Vec<Mark> {
     let some = |text: &Option<String>| match text {
         Some(text) => hash(&[b"some", text.as_bytes()]),
@@ -81,22 +84,20 @@ pub fn marks(scope: &Scope, before: &[Exchange], said: &[Piece]) -> Vec<Mark> {
         &some(&scope.chat),
         &some(&scope.thread),
     ]);
-    let mut marks = Vec::with_capacity(before.len() + 1);
-    let mut mark = |after: &[u8; 32], said: &[Piece]| {
-        let with = hash(&[after, b"user", &of_pieces(said)]);
-        marks.push(Mark {
-            with: hex(&with),
-            after: hex(after),
-            id: None,
-            request: None,
-        });
-        with
+    let mark = |after: &[u8; 32], with: &[u8; 32]| Mark {
+        with: hex(with),
+        after: hex(after),
+        id: None,
+        request: None,
     };
-    for exchange in before {
-        let with = mark(&after, &exchange.said);
-        after = hash(&[&with, b"assistant", exchange.answer.trim().as_bytes()]);
+    let with = |after: &[u8; 32], said: &[Piece]| hash(&[after, b"user", &of_pieces(said)]);
+    let mut marks = Vec::with_capacity(MARKED + 1);
+    for (left, exchange) in (0..before.len()).rev().zip(before) {
+        let its = with(&after, &exchange.said);
+        marks.extend((left < MARKED).then(|| mark(&after, &its)));
+        after = hash(&[&its, b"assistant", exchange.answer.trim().as_bytes()]);
     }
-    mark(&after, said);
+    marks.push(mark(&after, &with(&after, said)));
     marks
 }
 

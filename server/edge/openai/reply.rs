@@ -196,7 +196,7 @@ impl Reply {
             show: Show::All,
             ..Query::default()
         };
-        let (mut follow, _) = session.follow(filter, Some(seq - 1)).await?;
+        let (mut follow, _) = session.follow(filter, Some(seq)).await?;
         follow.show_begun();
         let mut pieces = session.pieces()?;
         pieces.subscribe();
@@ -278,9 +278,6 @@ impl Reply {
     }
 
     fn take(&mut self, event: &Event) {
-        if event.seq <= self.seq {
-            return;
-        }
         if let Some(text) = self.turn.and_then(|turn| told(event, turn)) {
             let sent = self.open.take_if(|(id, _)| *id == event.event_id);
             if sent.is_none() {

@@ -11,12 +11,12 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use super::asking::{asked, thread_of};
+use super::conversation::Place;
 use super::hang_up::HungUp;
-use super::place::Place;
 use super::reply::{Next, Reply};
 use super::request::body_of;
 use super::turns::{Until, turn_about};
@@ -105,7 +105,7 @@ async fn create(
     let reply = Reply::to(&session, &place.thread, place.seq, place.is_next).await?;
     let waiting = Waiting::new(&session, edge, permit, (reply, hung_up));
     let answer = match is_streamed {
-        true => streamed(waiting, Events::of(head, None)),
+        true => streamed(waiting, Events::of(head, place.is_next, None)),
         false => whole(waiting, &head).await?,
     };
     Ok((thread, answer).into_response())
@@ -184,7 +184,9 @@ async fn over(waiting: &mut Waiting) -> Result<Answer, Problem> {
 }
 
 /// Returns a response as events.
-fn streamed(waiting: Waiting, events: Events) -> Response {
+fn streamed(waiting: Waiting, mut events: Events) -> Response {
+    let first = events.first();
+    let first = stream::iter((!first.is_empty()).then(|| Bytes::from(first)));
     let start = (waiting, events, false);
     let chunks = stream::unfold(
         start,
@@ -193,19 +195,15 @@ fn streamed(waiting: Waiting, events: Events) -> Response {
                 return None;
             }
             let (chunk, is_over) = chunk(&mut waiting, &mut events).await;
-            let chunk = Ok::<_, Infallible>(Bytes::from(chunk));
-            Some((chunk, (waiting, events, is_over)))
+            Some((Bytes::from(chunk), (waiting, events, is_over)))
         },
     );
+    let chunks = first.chain(chunks).map(Ok::<_, Infallible>);
     sse(Body::from_stream(chunks))
 }
 
 /// Returns the next events of a stream, and whether they are the last.
 async fn chunk(waiting: &mut Waiting, events: &mut Events) -> (String, bool) {
-    let first = events.first();
-    if !first.is_empty() {
-        return (first, false);
-    }
     let quiet = Duration::from_millis(waiting.edge.limits.sse_comment_ms);
     loop {
         match tokio::time::timeout(quiet, waiting.next()).await {
@@ -249,10 +247,13 @@ async fn retrieve(
     }
     edge.stays()?;
     let permit = permit(&session, &edge)?;
-    let reply = Reply::to(&session, &head.event.thread, head.event.seq, false).await?;
+    let event = &head.event;
+    let is_next = session.is_next(&event.thread, event.seq).await?;
+    let reply = Reply::to(&session, &event.thread, event.seq, is_next).await?;
     let waiting = Waiting::new(&session, edge, permit, (reply, HungUp::never()));
     let after = after.and_then(|after| u64::try_from(after).ok());
-    Ok((thread, streamed(waiting, Events::of(head, after))).into_response())
+    let events = Events::of(head, is_next, after);
+    Ok((thread, streamed(waiting, events)).into_response())
 }
 
 /// Details of other servers' responses, which are read over.
@@ -276,17 +277,15 @@ async fn cancel(
     if answer.end.is_some() {
         return Ok(Json(head.shown(&answer)));
     }
-    if !answer.has_begun && matches!(event.fact(), Fact::ClientResults(_)) {
+    let is_result = matches!(event.fact(), Fact::ClientResults(_));
+    let stays = answer.has_begun || is_result;
+    if is_result && answer.status() == "queued" {
         let detail = "results of calls are not taken back: cancel it when its turn has begun";
         return Err(Problem::new(Slug::Busy, detail));
     }
     edge.stays()?;
     let permit = permit(&session, &edge)?;
-    let waits = match answer.has_begun {
-        true => false,
-        false => took_back(&session, &event.thread, event.event_id).await?,
-    };
-    if !waits {
+    if stays || !took_back(&session, &event.thread, event.event_id).await? {
         session.cancel(&event.thread).await?;
     }
     let reply = Reply::to(&session, &event.thread, event.seq, false).await?;

@@ -4,15 +4,15 @@
 
 use std::collections::BTreeSet;
 
+use super::asking::Asked;
+use super::conversation::{Place, said_before};
 use super::marks;
-use super::place::{Asked, Place, said_before};
 use super::request::{Chat, ToolResult};
 use super::telling::from_client;
 use super::tools::request_of;
 use super::turns::{Until, turn_about};
 use crate::problem::{Problem, Slug};
 use thinkd_event::envelope::{Event, TurnOutcome};
-use thinkd_log::thread_row::ThreadRow;
 use thinkd_session::client_tools::ClientCall;
 use thinkd_session::handle::Session;
 
@@ -30,9 +30,8 @@ pub async fn place(session: &Session, chat: &Chat, asked: &Asked) -> Result<Plac
     }
     if call.is_open() {
         let from = from_client(session, chat, asked).await?;
-        let row = session.thread(call.thread()).await?;
         if let Some(event) = session.give_results(&call, &from).await? {
-            return Ok(begun(&event, row.as_ref()));
+            return Ok(begun(&event));
         }
     }
     let Some(results) = session.client_results(&call).await? else {
@@ -49,17 +48,12 @@ pub async fn place(session: &Session, chat: &Chat, asked: &Asked) -> Result<Plac
         return Ok(said_before(&results));
     }
     let from = from_client(session, chat, asked).await?;
-    let row = session.thread(call.thread()).await?;
     let again = session.give_again(&results, &from).await?;
-    Ok(again.map_or_else(
-        || said_before(&results),
-        |event| begun(&event, row.as_ref()),
-    ))
+    Ok(again.map_or_else(|| said_before(&results), |event| begun(&event)))
 }
 
-fn begun(event: &Event, row: Option<&ThreadRow>) -> Place {
+fn begun(event: &Event) -> Place {
     Place {
-        is_next: row.is_some_and(|row| row.woken <= row.handled),
         was_said: false,
         ..said_before(event)
     }

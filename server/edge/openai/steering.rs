@@ -1,13 +1,12 @@
 //! Messages for the turn that runs: a client says so by `metadata`, and the turn is that of the
 //! message before, as the client has it.
 
-use super::marks::marks;
-use super::place::Asked;
+use super::marks::{Scope, marks};
 use super::request::Chat;
 use super::turns::{Until, turn_about};
 use crate::problem::{Problem, Slug};
+use thinkd_event::envelope::Event;
 use thinkd_event::fact::input::Mark;
-use thinkd_log::query::Query;
 use thinkd_session::handle::Session;
 use thinkd_thread::settings::Policy;
 use thinkd_words::id::ThreadId;
@@ -16,8 +15,6 @@ use thinkd_words::id::ThreadId;
 const MEMBER: &str = "thinkd_policy";
 /// Most pieces before the new ones that are taken for the message before.
 const PIECES: usize = 16;
-/// Inputs that are looked at.
-const SAME: u32 = 64;
 
 /// Returns the effect that the client wants its message to have on a running turn; none: that of
 /// the thread.
@@ -33,38 +30,32 @@ pub fn policy(chat: &Chat) -> Result<Option<Policy>, Problem> {
     })
 }
 
+/// Returns the marks of the messages with which the new one may come again, the longest first, each
+/// with its number of pieces: a client without an answer sends all that it said since as one.
+pub fn repeated(chat: &Chat, scope: &Scope) -> Vec<(Mark, usize)> {
+    let lengths = (1..chat.said.len().min(PIECES)).rev();
+    let marked = lengths.filter_map(|pieces| {
+        let mark = marks(scope, &chat.before, &chat.said[..pieces]).pop()?;
+        Some((mark, pieces))
+    });
+    marked.collect()
+}
+
 /// Returns the thread with the running turn that the new message is to join, and the pieces of the
-/// message that this turn has already: a client without an answer sends both messages as one.
+/// message that this turn has already. `found`: inputs with one of these marks, or with that of the
+/// exchange before.
 pub async fn joins(
     session: &Session,
-    (chat, asked): (&Chat, &Asked),
-    all: &[Mark],
+    found: &[Event],
+    repeated: &[(Mark, usize)],
 ) -> Result<Option<(ThreadId, usize)>, Problem> {
-    if asked.policy != Some(Policy::Steer) {
-        return Ok(None);
-    }
-    let before = chat.before.len().checked_sub(1);
-    let mut known = Vec::from_iter(before.map(|last| (all[last].tag(), 0)));
-    for pieces in 1..chat.said.len().min(PIECES) {
-        let mark = marks(&asked.scope, &chat.before, &chat.said[..pieces]).pop();
-        known.extend(mark.map(|mark| (mark.tag(), pieces)));
-    }
-    if known.is_empty() {
-        return Ok(None);
-    }
-    let query = Query {
-        tags: known.iter().map(|(tag, _)| tag.clone()).collect(),
-        limit: SAME,
-        ..Query::default()
-    };
     let mut running = Vec::new();
-    let found = session.events(&query).await?;
-    for event in found.iter().filter(|event| event.wakes()) {
+    for event in found {
         let turn = turn_about(session, event, Until::Turn).await?;
         // A turn is stored with its first result: until then the log has none.
         if turn.is_none_or(|turn| turn.outcome.is_none()) {
-            let has = |(tag, _): &&(String, usize)| event.meta.tags.contains(tag);
-            let pieces = known.iter().find(has).map_or(0, |(_, pieces)| *pieces);
+            let has = |(mark, _): &&(Mark, usize)| event.meta.tags.contains(&mark.tag());
+            let pieces = repeated.iter().find(has).map_or(0, |(_, pieces)| *pieces);
             running.push((event.thread.clone(), pieces));
         }
     }

@@ -1,8 +1,8 @@
 //! The words of a message: before the client's own stands all that the log does not have.
 
+use super::asking::Asked;
 use super::kept::Spans;
 use super::marks;
-use super::place::Asked;
 use super::request::{Chat, Exchange, Piece, ToolResult};
 use super::tools::request_of;
 use crate::context::Edge;

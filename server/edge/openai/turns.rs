@@ -2,9 +2,9 @@
 
 use super::reply::told;
 use crate::problem::Problem;
-use thinkd_event::envelope::{Event, TurnOutcome, tag};
-use thinkd_event::fact::{Fact, client};
-use thinkd_log::query::{Order, Query, Show};
+use thinkd_event::envelope::{Event, TurnOutcome};
+use thinkd_event::fact::Fact;
+use thinkd_log::query::{Order, Query};
 use thinkd_session::handle::Session;
 use thinkd_words::id::Seq;
 
@@ -140,21 +140,10 @@ pub async fn turn_about(
     input: &Event,
     until: Until,
 ) -> Result<Option<Turn>, Problem> {
-    let tags = [
-        tag::STARTED,
-        tag::ENDED,
-        tag::STEERED,
-        tag::RESPONSE,
-        "question",
-        "pending",
-        client::CALL,
-        client::RESULTS,
-    ];
+    // Without tags: the end of the log is read as it is, and a turn just over from memory.
     let mut query = Query {
         thread: Some(input.thread.clone()),
-        tags: tags.map(str::to_owned).into(),
         after: Some(input.seq),
-        show: Show::All,
         order: Order::Ascending,
         limit: PAGE,
         ..Query::default()

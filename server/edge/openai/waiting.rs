@@ -7,8 +7,9 @@ use axum::body::Body;
 use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse, Response};
 
+use super::asking::Asked;
+use super::conversation::Place;
 use super::hang_up::HungUp;
-use super::place::{Asked, Place};
 use super::reply::{Next, Reply};
 use super::request::Chat;
 use super::{conversation, results};
@@ -85,10 +86,13 @@ pub async fn placed(
     let (session, its) = (session.clone(), edge.clone());
     // Goes on if the client hangs up: then nobody takes its result, and the turn stops.
     let placing = edge.tasks.spawn(async move {
-        let place = match chat.said.is_empty() {
+        let mut place = match chat.said.is_empty() {
             true => results::place(&session, &chat, &asked).await?,
             false => conversation::place(&session, &its, &chat, &asked).await?,
         };
+        if !place.is_next {
+            place.is_next = session.is_next(&place.thread, place.seq).await?;
+        }
         let hung_up = match waits {
             true => HungUp::new(&session, &its, &place),
             false => HungUp::never(),

@@ -43,6 +43,7 @@ pub struct Answer {
     pub(super) gate: Option<Gate>,
     pub(super) pause: Option<(usize, Gate)>,
     pub(super) cut: Option<usize>,
+    pub(super) finish: Option<&'static str>,
     pub(super) raw: Option<Vec<Bytes>>,
 }
 
@@ -59,6 +60,7 @@ pub fn text(text: &str) -> Answer {
         gate: None,
         pause: None,
         cut: None,
+        finish: None,
         raw: None,
     }
 }
@@ -165,8 +167,16 @@ impl Answer {
         self.held(&Gate::new())
     }
 
+    /// With this reason of its end: `length` for one that was cut off at its limit.
+    pub fn finished(mut self, reason: &'static str) -> Self {
+        self.finish = Some(reason);
+        self
+    }
+
     fn finish(&self) -> &'static str {
-        if self.calls.is_empty() {
+        if let Some(reason) = self.finish {
+            reason
+        } else if self.calls.is_empty() {
             "stop"
         } else {
             "tool_calls"

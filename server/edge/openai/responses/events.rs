@@ -29,6 +29,7 @@ const END: u64 = 2_000_000_000;
 pub struct Events {
     head: Head,
     answer: Answer,
+    is_next: bool,
     /// Characters of the text so far.
     chars: u64,
     is_open: bool,
@@ -37,24 +38,27 @@ pub struct Events {
 }
 
 impl Events {
-    /// Returns the events of a response behind this number; none: all.
-    pub fn of(head: Head, after: Option<u64>) -> Self {
+    /// Returns the events of a response behind this number; none: all. `is_next`: its turn runs, or
+    /// is the next one.
+    pub fn of(head: Head, is_next: bool, after: Option<u64>) -> Self {
         Self {
             head,
             answer: Answer::default(),
+            is_next,
             chars: 0,
             is_open: false,
             last: after,
         }
     }
 
-    /// The first event; empty: the client has it.
+    /// The first events; empty: the client has them.
     pub fn first(&mut self) -> String {
-        if self.last.is_some() {
-            return String::new();
-        }
         let response = self.response();
-        self.event(CREATED, "response.created", response)
+        let created = self.event(CREATED, "response.created", response);
+        match self.is_next {
+            true => created + &self.begin(),
+            false => created,
+        }
     }
 
     /// Returns the events of the next thing of the answer.

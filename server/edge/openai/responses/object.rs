@@ -9,8 +9,10 @@ use crate::openai::kept::{Instructions, Kept};
 use crate::openai::reply::{End, How, Next, Reply, Used, Wanted};
 use crate::problem::Problem;
 use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
 use thinkd_session::handle::Session;
 use thinkd_thread::settings::Settings;
+use thinkd_tools::toolbox::client::Offer;
 
 /// A response, apart from its answer.
 pub struct Head {
@@ -18,13 +20,16 @@ pub struct Head {
     pub event: Event,
     kept: Kept,
     instructions: Option<String>,
+    offer: Option<Offer>,
 }
 
 /// An answer so far.
 #[derive(Default)]
 pub struct Answer {
-    /// True if a turn about the message has begun.
+    /// True if the log has the beginning of a turn about the message.
     pub has_begun: bool,
+    /// True if its turn runs, or is the next one of its thread.
+    pub is_next: bool,
     /// The words.
     pub text: String,
     /// The calls that the client is to run.
@@ -51,10 +56,20 @@ impl Head {
             }
             Some(Instructions::Prompt(false)) | None => None,
         };
+        let offered = match event.fact() {
+            Fact::Input(input) => input.offered,
+            Fact::ClientResults(results) => results.offered(),
+            _ => None,
+        };
+        let blob = match offered {
+            Some(offered) => session.blob(&offered.tools).await?,
+            None => None,
+        };
         Ok(Self {
             event,
             kept,
             instructions,
+            offer: blob.and_then(|blob| serde_json::from_slice(&blob.bytes).ok()),
         })
     }
 
@@ -90,6 +105,10 @@ impl Head {
         output.extend(calls.map(|call| tools::item(call, "completed", &call.arguments)));
         let incomplete = (status == "incomplete").then(|| json!({ "reason": "max_output_tokens" }));
         let end = answer.end.as_ref();
+        let (tools, is_parallel) = match &self.offer {
+            Some(offer) => (tools::offered(offer), !offer.one_at_a_time),
+            None => (json!([]), true),
+        };
         json!({
             "id": self.id(), "object": "response", "created_at": self.event.ts.seconds(),
             "completed_at": end.filter(|_| status == "completed").map(|end| end.ts.seconds()),
@@ -98,8 +117,9 @@ impl Head {
             "metadata": kept.metadata, "model": kept.model, "output": output,
             "previous_response_id": kept.previous, "user": kept.user, "store": true,
             "usage": end.map(|end| usage(end.used)),
-            "max_output_tokens": null, "parallel_tool_calls": true, "temperature": null,
-            "tool_choice": "auto", "tools": [], "top_p": null, "truncation": "disabled",
+            "max_output_tokens": null, "parallel_tool_calls": is_parallel, "temperature": null,
+            "tool_choice": kept.tool_choice.as_ref().unwrap_or(&json!("auto")),
+            "tools": tools, "top_p": null, "truncation": "disabled",
         })
     }
 }
@@ -123,8 +143,12 @@ fn usage(used: Used) -> Value {
 impl Answer {
     /// Reads the answer as the log has it now.
     pub async fn read(session: &Session, event: &Event) -> Result<Self, Problem> {
-        let mut reply = Reply::to(session, &event.thread, event.seq, false).await?;
-        let mut answer = Self::default();
+        let is_next = session.is_next(&event.thread, event.seq).await?;
+        let mut reply = Reply::to(session, &event.thread, event.seq, is_next).await?;
+        let mut answer = Self {
+            is_next,
+            ..Self::default()
+        };
         loop {
             match reply.next().await? {
                 Next::CaughtUp => return Ok(answer),
@@ -155,7 +179,7 @@ impl Answer {
     /// The state of the response.
     pub fn status(&self) -> &'static str {
         match self.end.as_ref().map(|end| &end.how) {
-            None if self.has_begun => "in_progress",
+            None if self.has_begun || self.is_next => "in_progress",
             None => "queued",
             Some(How::Done | How::Calls) => "completed",
             Some(How::CutOff) => "incomplete",

@@ -2,16 +2,20 @@
 
 use super::ids::message_of;
 use super::object::Answer;
-use crate::openai::place::Previous;
+use crate::openai::asking::Previous;
 use crate::openai::reply::How;
 use crate::problem::{Problem, Slug};
-use thinkd_event::envelope::tag;
-use thinkd_log::query::{Query, Show};
+use thinkd_event::envelope::Event;
+use thinkd_event::fact::Fact;
+use thinkd_log::query::{Order, Query};
 use thinkd_session::handle::Session;
 use thinkd_words::id::{Seq, ThreadId};
 
 /// The member that names it.
 const PLACE: &str = "/previous_response_id";
+
+/// Events behind the end of a turn among which the next one is looked for.
+const LATER: u32 = 100;
 
 /// Returns the end of the turn that a response is. `joins`: a message may join it while it runs.
 pub async fn find(session: &Session, id: &str, joins: bool) -> Result<Previous, Problem> {
@@ -20,7 +24,6 @@ pub async fn find(session: &Session, id: &str, joins: bool) -> Result<Previous, 
     let event = event.map_err(|problem| at(problem.slug(), problem.detail))?;
     let answer = Answer::read(session, &event).await?;
     let Some(end) = &answer.end else {
-        // A turn is stored with its first result: until then the log has none.
         if joins {
             return Ok(Previous {
                 thread: event.thread,
@@ -37,17 +40,9 @@ pub async fn find(session: &Session, id: &str, joins: bool) -> Result<Previous, 
         );
         return Err(at(Slug::Busy, detail));
     };
-    match end.how {
-        How::TakenBack => {
-            let detail =
-                format!("no turn came to the response {id}: go on behind the one before it");
-            return Err(at(Slug::Unprocessable, detail));
-        }
-        How::ThreadEnded => {
-            let detail = format!("the thread {} of the response has ended", event.thread);
-            return Err(at(Slug::ThreadEnded, detail));
-        }
-        How::Done | How::CutOff | How::Calls | How::Cancelled | How::Failed(_) => {}
+    if end.how == How::ThreadEnded {
+        let detail = format!("the thread {} of the response has ended", event.thread);
+        return Err(at(Slug::ThreadEnded, detail));
     }
     Ok(Previous {
         is_last: is_last(session, &event.thread, end.seq).await?,
@@ -61,17 +56,17 @@ pub async fn find(session: &Session, id: &str, joins: bool) -> Result<Previous, 
 
 /// True if a thread has not gone on behind the end of a turn, and nothing waits in it.
 async fn is_last(session: &Session, thread: &ThreadId, end: Seq) -> Result<bool, Problem> {
-    let row = session.thread(thread).await?;
-    if row.is_none_or(|row| row.woken > row.handled) {
+    if session.has_mail(thread).await? {
         return Ok(false);
     }
     let later = Query {
         thread: Some(thread.clone()),
-        tags: [tag::INPUT, tag::STARTED].map(str::to_owned).into(),
         after: Some(end),
-        show: Show::All,
-        limit: 1,
+        order: Order::Ascending,
+        limit: LATER,
         ..Query::default()
     };
-    Ok(session.events(&later).await?.is_empty())
+    let later = session.events(&later).await?;
+    let begins = |event: &Event| matches!(event.fact(), Fact::TurnStarted(_));
+    Ok(later.len() < LATER as usize && !later.iter().any(begins))
 }

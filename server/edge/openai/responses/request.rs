@@ -163,6 +163,7 @@ impl ResponseRequest {
         items: Vec<Item>,
         (text_bytes, client_tool_ms): (usize, u64),
     ) -> Result<(Chat, Kept), Problem> {
+        let tool_choice = self.tool_choice.clone().filter(|it| !it.is_null());
         let offer = offer(
             self.tools.take().unwrap_or_default(),
             (self.tool_choice.take(), RESPONSES),
@@ -199,6 +200,7 @@ impl ResponseRequest {
             previous: self.previous_response_id,
             user: self.user,
             metadata: self.metadata.unwrap_or_default(),
+            tool_choice,
             instructions: is_prompt.then_some(Instructions::Prompt(true)),
             items: Vec::new(),
             sizes: talk.sizes,

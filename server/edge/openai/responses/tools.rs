@@ -9,6 +9,7 @@ use crate::openai::reply::Wanted;
 use crate::openai::request::{ToolResult, pieces, words};
 use crate::openai::tools::request_of;
 use crate::problem::{Problem, Slug, Wrongs};
+use thinkd_tools::toolbox::client::Offer;
 
 /// Refuses tools that are not the client's, by their names, unless the client says that none is to
 /// be called.
@@ -35,6 +36,19 @@ pub fn check(tools: Option<&Vec<Value>>, choice: Option<&Value>, wrongs: &mut Wr
         };
         wrongs.add(Slug::Unprocessable, format!("/tools/{index}"), detail);
     }
+}
+
+/// Returns the tools of an offer as the client sent them.
+pub fn offered(offer: &Offer) -> Value {
+    let shown = offer.tools.iter().map(|tool| {
+        let parameters = serde_json::from_str(tool.parameters.as_str());
+        let description = (!tool.description.is_empty()).then_some(&tool.description);
+        json!({
+            "type": "function", "name": tool.name, "description": description,
+            "parameters": parameters.unwrap_or(Value::Null), "strict": tool.is_strict,
+        })
+    });
+    shown.collect()
 }
 
 /// Returns a call as an item, with so much of its arguments.

@@ -2,10 +2,8 @@
 //! completed response, and its result comes with a later request.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
-use serde_json::{Value, json};
-
-use crate::responses::*;
-use crate::support::*;
+use super::*;
+use crate::support::door::tools::setup;
 
 fn tools() -> Value {
     json!({ "tools": [{
@@ -18,30 +16,6 @@ fn and(mut members: Value, more: &Value) -> Value {
     let more = more.as_object().unwrap().clone();
     members.as_object_mut().unwrap().extend(more);
     members
-}
-
-/// A decision that calls functions of its client, and tells their results.
-fn act(request: &Request) -> Answer {
-    let entries = request.entries();
-    let user = entries.iter().rposition(|it| it.who.starts_with("user"));
-    let results = entries[user.unwrap_or(0)..].iter();
-    let results = results.filter(|it| it.who.starts_with("result "));
-    let results = Vec::from_iter(results.map(|it| it.text.clone()));
-    let (bern, rome) = (json!({ "city": "Bern" }), json!({ "city": "Rome" }));
-    match request.last_user().as_str() {
-        _ if !results.is_empty() => reply(&format!("got: {}", results.join(" | "))),
-        "weather" => call("weather", bern),
-        "both" => call("weather", bern).and("weather", rome),
-        "look" => reply("Let me look.").and("weather", bern),
-        other => reply(&format!("ok: {other}")),
-    }
-}
-
-async fn setup(medium: Medium) -> (Stub, Setup) {
-    let stub = Stub::start().await;
-    stub.on_each(decision, act);
-    let setup = Setup::new(medium, &stub).voices(&[]);
-    (stub, setup)
 }
 
 /// The calls of a response.
@@ -74,6 +48,14 @@ on_both!(
         let arguments: Value = serde_json::from_str(call["arguments"].as_str().unwrap()).unwrap();
         assert_eq!(arguments, json!({ "city": "Bern" }));
         assert_eq!(get(&app, &asked).await, asked);
+        // Its tools are shown as they were sent.
+        let mut shown = tools()["tools"].clone();
+        shown[0]["strict"] = false.into();
+        assert_eq!(
+            (&asked["tools"], &asked["tool_choice"]),
+            (&shown, &json!("auto"))
+        );
+        assert_eq!(asked["parallel_tool_calls"], true);
 
         let more = and(and(behind(&asked), &tools()), &kept);
         let given = json!([result(call, "4 degrees")]);
@@ -295,5 +277,27 @@ on_both!(
             thread_of(&app, &begun).await
         );
         assert_eq!(stub.count(decision), 2);
+    }
+);
+
+on_both!(
+    a_response_shows_the_choice_and_the_tools_that_were_sent,
+    |medium| {
+        let (_stub, setup) = setup(medium).await;
+        let app = setup.start().await;
+        for choice in [
+            json!("required"),
+            json!({ "type": "function", "name": "weather" }),
+            json!("none"),
+        ] {
+            let wish = json!({ "tool_choice": choice, "parallel_tool_calls": false });
+            let asked = create(&app, "weather", and(tools(), &wish)).await;
+            assert_eq!(asked["tool_choice"], choice);
+            let is_offered = choice != "none";
+            assert_eq!(asked["parallel_tool_calls"], !is_offered);
+            let tools = asked["tools"].as_array().unwrap();
+            assert_eq!(tools.len(), usize::from(is_offered), "{asked}");
+            assert_eq!(get(&app, &asked).await, asked);
+        }
     }
 );
