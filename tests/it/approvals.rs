@@ -68,9 +68,10 @@ impl Typed for Pay {
             .open("paid")
             .unwrap();
         writeln!(paid, "{} {} {to} {amount}", site.thread, site.call_id).unwrap();
-        while std::fs::exists("slow").unwrap() {
-            tokio::time::sleep(ms(5)).await;
-        }
+        polled("the end of a slow payment", async || {
+            !std::fs::exists("slow").unwrap()
+        })
+        .await;
         Ok(Output::value(json!({ "paid": amount })))
     }
 }
@@ -117,17 +118,15 @@ async fn say(app: &App, id: &str, body: Value) -> Reply {
 
 /// The result of the call behind an approval, as soon as it is there; exactly one.
 async fn result(app: &App, thread: &str) -> Value {
-    within("a result", async {
-        loop {
-            let log = app.public_log().await;
-            let results = with(&log, &["result", "tool:pay"]);
-            let mut own = results.iter().filter(|event| event["thread"] == *thread);
-            if let Some(first) = own.next() {
-                assert_eq!(own.next(), None, "two results:\n{}", story(&log));
-                return (*first).clone();
-            }
-            tokio::time::sleep(ms(5)).await;
+    app.until_some("a result", async || {
+        let log = app.public_log().await;
+        let results = with(&log, &["result", "tool:pay"]);
+        let mut own = results.iter().filter(|event| event["thread"] == *thread);
+        if let Some(first) = own.next() {
+            assert_eq!(own.next(), None, "two results:\n{}", story(&log));
+            return Some((*first).clone());
         }
+        None
     })
     .await
 }
@@ -405,13 +404,10 @@ on_both!(a_call_that_nobody_settles_expires, |medium| {
     );
     app.tell_in("a", "pay bob").await;
     // By the log: it may come while a socket is only opened.
-    within("the reply", async {
-        while !with(&app.public_log().await, &["response"])
+    app.until("the reply", async || {
+        with(&app.public_log().await, &["response"])
             .iter()
             .any(|it| said(it) == "Too bad.")
-        {
-            tokio::time::sleep(ms(5)).await;
-        }
     })
     .await;
     let gone = result(&app, "a").await;
@@ -475,12 +471,7 @@ on_both!(
         say(&app, &id, json!({ "verdict": "approve" }))
             .await
             .expect(200);
-        within("its start", async {
-            while paid(&app).is_empty() {
-                tokio::time::sleep(ms(5)).await;
-            }
-        })
-        .await;
+        polled("its start", async || !paid(&app).is_empty()).await;
         app.kill();
         std::fs::remove_file(app.folder().join("slow")).unwrap();
         app.start_again().await;
@@ -652,16 +643,12 @@ on_both!(
         let failed = |e: &Value| {
             e["thread"] == "ann" && has(e, "ended") && e["payload"]["outcome"] == "failed"
         };
-        let log = within("the end of a turn that failed", async {
-            loop {
+        let log = app
+            .until_some("the end of a turn that failed", async || {
                 let log = app.public_log().await;
-                if log.iter().any(failed) {
-                    return log;
-                }
-                tokio::time::sleep(ms(5)).await;
-            }
-        })
-        .await;
+                log.iter().any(failed).then_some(log)
+            })
+            .await;
         assert_eq!(with(&log, &["message"]).len(), 1, "once:\n{}", story(&log));
         assert_eq!(
             with(&log, &["result", "tool:send"]).len(),

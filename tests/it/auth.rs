@@ -445,7 +445,7 @@ async fn wrong_keys_are_slowed_per_address_and_good_ones_never() {
     let begin = Instant::now();
     let guesses = futures_util::future::join_all((0..60).map(|_| guessed(&app, guesser)));
     let quick = async {
-        // Others have guessed by now, and the first that are held are held on.
+        // Others have guessed by now, and the first that are held are held on, which is known by time alone.
         tokio::time::sleep(ms(1_000)).await;
         for _ in 0..20 {
             let begin = Instant::now();

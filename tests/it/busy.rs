@@ -34,6 +34,7 @@ async fn server(places: usize, takes: Duration) -> (String, Arc<Seen>) {
             let error = json!({ "error": { "message": "busy", "code": 503 } });
             return (StatusCode::SERVICE_UNAVAILABLE, Json(error)).into_response();
         }
+        // The time that an answer takes.
         tokio::time::sleep(takes).await;
         counts.now.fetch_sub(1, Ordering::SeqCst);
         counts.answered.fetch_add(1, Ordering::SeqCst);

@@ -30,15 +30,11 @@ async fn outcomes(app: &App, thread: &str) -> Vec<Value> {
 }
 
 async fn at_rest(app: &App) {
-    within("rest", async {
-        while app
-            .pages("/threads?")
+    app.until("rest", async || {
+        !app.pages("/threads?")
             .await
             .iter()
             .any(|row| row["status"] == "thinking")
-        {
-            tokio::time::sleep(ms(5)).await;
-        }
     })
     .await;
 }
@@ -70,10 +66,8 @@ on_both!(
         );
         assert_eq!(stub.count(decision), 3);
         // What has stopped is not stopped again.
-        within("nothing left to cancel", async {
-            while cancel().await != json!({ "cancelled": false, "threads": 0 }) {
-                tokio::time::sleep(ms(5)).await;
-            }
+        app.until("nothing left to cancel", async || {
+            cancel().await == json!({ "cancelled": false, "threads": 0 })
         })
         .await;
         envelope::check_turns(&log, "main");
@@ -107,10 +101,8 @@ on_both!(without_it_those_below_go_on, |medium| {
     let mut socket = app.socket().await;
     let frame = json!({ "type": "cancel", "thread": "main.a", "subtree": true, "id": "1" });
     socket.ask(frame).await;
-    within("the end below", async {
-        while outcomes(&app, "main.a.b").await.is_empty() {
-            tokio::time::sleep(ms(5)).await;
-        }
+    app.until("the end below", async || {
+        !outcomes(&app, "main.a.b").await.is_empty()
     })
     .await;
     gate.open();

@@ -69,14 +69,13 @@ async fn busy_worker(server: u32) -> u32 {
             .unwrap_or(0)
             >= 5
     };
-    within("a worker that computes", async {
-        loop {
-            match workers(server)[..] {
-                [pid] if has_computed(pid) => return pid,
-                _ => tokio::time::sleep(ms(5)).await,
-            }
-        }
-    })
+    polled_some(
+        "a worker that computes",
+        async || match workers(server)[..] {
+            [pid] if has_computed(pid) => Some(pid),
+            _ => None,
+        },
+    )
     .await
 }
 

@@ -661,6 +661,7 @@ async fn lines_pasted_into_a_chat_are_all_said() {
     // Three breaths: some of it finds the editor reading, some the terminal as it was.
     for part in lines.chunks(20) {
         typist.types(&(part.join("\r") + "\r")).await;
+        // A breath is time.
         tokio::time::sleep(ms(30)).await;
     }
     let inputs = async || {
@@ -670,12 +671,8 @@ async fn lines_pasted_into_a_chat_are_all_said() {
             .map(|event| said(event).to_owned())
             .collect::<Vec<_>>()
     };
-    within("every line", async {
-        while inputs().await.len() < lines.len() {
-            tokio::time::sleep(ms(50)).await;
-        }
-    })
-    .await;
+    app.until("every line", async || inputs().await.len() >= lines.len())
+        .await;
     assert_eq!(inputs().await, lines, "each once, in order");
     typist.types("/quit\r").await;
     assert!(

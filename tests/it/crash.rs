@@ -109,15 +109,11 @@ impl Sender {
 
 /// Waits until no thread has anything to do.
 pub async fn idle(app: &App) {
-    within("idle threads", async {
-        while app
-            .pages("/threads?")
+    app.until("idle threads", async || {
+        !app.pages("/threads?")
             .await
             .iter()
             .any(|row| row["status"] != "idle")
-        {
-            tokio::time::sleep(ms(10)).await;
-        }
     })
     .await;
 }

@@ -41,10 +41,8 @@ async fn started(medium: Medium, stub: &Stub, server: &ToolServer) -> App {
 }
 
 async fn knows_tools(app: &App) {
-    within("the tools of a server", async {
-        while !app.get("/tools").await.text.contains("mcp__it__pay") {
-            tokio::time::sleep(ms(5)).await;
-        }
+    polled("the tools of a server", async || {
+        app.get("/tools").await.text.contains("mcp__it__pay")
     })
     .await;
 }
@@ -55,35 +53,28 @@ fn calls(name: &str) -> Answer {
 
 /// Waits for the first result of a call.
 async fn result(app: &App, call_id: &str) -> Value {
-    within(&format!("the result of {call_id}"), async {
-        loop {
-            let log = app.public_log().await;
-            let found = with(&log, &["result"])
-                .into_iter()
-                .find(|it| it["payload"]["call_id"] == call_id);
-            if let Some(found) = found {
-                return found.clone();
-            }
-            tokio::time::sleep(ms(5)).await;
-        }
+    app.until_some(&format!("the result of {call_id}"), async || {
+        let log = app.public_log().await;
+        let found = with(&log, &["result"])
+            .into_iter()
+            .find(|it| it["payload"]["call_id"] == call_id);
+        found.cloned()
     })
     .await
 }
 
 /// Waits until the turn of this number has ended; how.
 async fn ended(app: &App, thread: &str, turn: u64) -> String {
-    within(&format!("the end of turn {turn} of {thread}"), async {
-        loop {
-            let log = app.public_log().await;
-            let tag = format!("turn:{turn}");
-            let found = with(&log, &["turn", "ended", &tag])
-                .into_iter()
-                .find(|it| it["thread"] == thread);
-            if let Some(found) = found {
-                return found["payload"]["outcome"].as_str().unwrap().to_owned();
-            }
-            tokio::time::sleep(ms(5)).await;
+    app.until_some(&format!("the end of turn {turn} of {thread}"), async || {
+        let log = app.public_log().await;
+        let tag = format!("turn:{turn}");
+        let found = with(&log, &["turn", "ended", &tag])
+            .into_iter()
+            .find(|it| it["thread"] == thread);
+        if let Some(found) = found {
+            return Some(found["payload"]["outcome"].as_str().unwrap().to_owned());
         }
+        None
     })
     .await
 }

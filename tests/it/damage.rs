@@ -181,17 +181,12 @@ async fn a_page_of_noise_elsewhere_is_found_while_the_server_works() {
 
 /// Waits until the server has looked through its file and found so many faults.
 async fn faults(app: &App, expected: impl Fn(u64) -> bool) {
-    within("a look through the whole file", async {
-        loop {
-            let metrics = app.get("/metrics").await.text;
-            let found = metrics
-                .lines()
-                .find_map(|line| line.strip_prefix("thinkd_log_faults ")?.parse().ok());
-            if found.is_some_and(&expected) {
-                return;
-            }
-            tokio::time::sleep(ms(20)).await;
-        }
+    polled("a look through the whole file", async || {
+        let metrics = app.get("/metrics").await.text;
+        let found = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix("thinkd_log_faults ")?.parse().ok());
+        found.is_some_and(&expected)
     })
     .await;
 }

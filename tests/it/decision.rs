@@ -92,7 +92,7 @@ on_sqlite!(
         let app = setup.start().await;
         app.tell("long ago").await;
         app.tell("also long ago").await;
-        // The one sleep of the suite that cannot be an event: time itself is what is tested.
+        // Time itself is what is tested.
         tokio::time::sleep(ms(1300)).await;
         app.tell("now").await;
         let asked = stub.nth(2, decision).await;

@@ -405,12 +405,8 @@ on_both!(the_doctor_asks_the_server_that_has_the_database, |medium| {
         .start_bare()
         .await;
     app.authorize("Bearer canary-of-a-token");
-    within("a look through the whole file", async {
-        while !app.is_postgres()
-            && app.get("/readyz?full=true").await.expect(200)["checked"].is_null()
-        {
-            tokio::time::sleep(ms(20)).await;
-        }
+    polled("a look through the whole file", async || {
+        app.is_postgres() || !app.get("/readyz?full=true").await.expect(200)["checked"].is_null()
     })
     .await;
     let (folder, database) = (app.folder(), app.database().to_owned());
@@ -448,10 +444,8 @@ on_both!(the_doctor_asks_the_server_that_has_the_database, |medium| {
     )
     .await;
     app.restart().await;
-    within("a look through the whole file", async {
-        while app.get("/readyz?full=true").await.expect(200)["checked"].is_null() {
-            tokio::time::sleep(ms(20)).await;
-        }
+    polled("a look through the whole file", async || {
+        !app.get("/readyz?full=true").await.expect(200)["checked"].is_null()
     })
     .await;
     let url = format!("http://{}", app.address);

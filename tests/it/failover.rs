@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::support::*;
@@ -17,6 +18,14 @@ const TAKEN_WITHIN: Duration = Duration::from_secs(10);
 pub(crate) struct Load {
     client: JoinHandle<Vec<Said>>,
     is_over: Arc<AtomicBool>,
+    so_far: watch::Receiver<SoFar>,
+}
+
+/// The outcomes of a load so far.
+#[derive(Clone, Copy, Default)]
+struct SoFar {
+    said: usize,
+    refused: usize,
 }
 
 /// A message that was acknowledged.
@@ -29,6 +38,7 @@ pub(crate) struct Said {
 impl Load {
     pub fn start(app: &App, thread: &str) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
+        let (counts, so_far) = watch::channel(SoFar::default());
         let (over, url) = (
             is_over.clone(),
             app.url(&format!("/threads/{thread}/messages")),
@@ -46,15 +56,42 @@ impl Load {
                     }
                     assert_eq!(sent.status(), 503, "{:?}", sent.text().await);
                     refusals += 1;
+                    counts.send_modify(|so_far| so_far.refused += 1);
+                    // The pace of a client that tries again.
                     tokio::time::sleep(ms(50)).await;
                 }
                 let at = Instant::now();
                 all.push(Said { id, at, refusals });
+                counts.send_modify(|so_far| so_far.said += 1);
+                // The pace of the load: turns answer it meanwhile.
                 tokio::time::sleep(ms(20)).await;
             }
             all
         });
-        Self { client, is_over }
+        Self {
+            client,
+            is_over,
+            so_far,
+        }
+    }
+
+    async fn until(&self, what: &str, is_so: impl Fn(SoFar, SoFar) -> bool) {
+        let mut so_far = self.so_far.clone();
+        let now = *so_far.borrow();
+        let came = so_far.wait_for(|so_far| is_so(*so_far, now));
+        within(what, came).await.map(drop).unwrap();
+    }
+
+    /// Waits until so many more were said.
+    pub async fn has_said(&self, more: usize) {
+        let is_so = |so_far: SoFar, now: SoFar| so_far.said >= now.said + more;
+        self.until("messages that are taken", is_so).await;
+    }
+
+    /// Waits until so many more were refused.
+    async fn is_refused(&self, more: usize) {
+        let is_so = |so_far: SoFar, now: SoFar| so_far.refused >= now.refused + more;
+        self.until("messages that are refused", is_so).await;
     }
 
     pub async fn end(self) -> Vec<Said> {
@@ -109,13 +146,19 @@ async fn a_database_that_moved_is_written_again_and_nothing_is_lost_or_missed() 
         Followers::start(&beside).await,
     );
     let loads = [Load::start(&app, "main"), Load::start(&beside, "main")];
-    tokio::time::sleep(ms(500)).await;
+    for load in &loads {
+        load.has_said(5).await;
+    }
     former.sets("default_transaction_read_only = on").await;
-    tokio::time::sleep(ms(500)).await;
+    for load in &loads {
+        load.is_refused(5).await;
+    }
     standby.promote().await;
     relay.leads_to(&standby);
     let since = Instant::now();
-    tokio::time::sleep(ms(3000)).await;
+    for load in &loads {
+        load.has_said(20).await;
+    }
     let mut taken = Vec::new();
     for load in loads {
         taken.push(load.end().await);
@@ -186,13 +229,14 @@ async fn a_failover_that_leaves_connections_half_open_costs_no_limit_of_a_commit
     let app = server(relay.url(), &stub).await;
     let mut followers = Followers::start(&app).await;
     let load = Load::start(&app, "main");
-    tokio::time::sleep(ms(500)).await;
+    load.has_said(5).await;
     relay.falls_silent();
+    // A silence is of no event: long enough for a commit to begin in it.
     tokio::time::sleep(ms(300)).await;
     standby.promote().await;
     relay.leads_to(&standby);
     let since = Instant::now();
-    tokio::time::sleep(ms(8000)).await;
+    load.has_said(20).await;
     let taken = load.end().await;
     let again = taken
         .iter()
@@ -218,9 +262,9 @@ async fn a_database_that_was_read_only_for_a_while_is_written_again() {
     let app = server(relay.url(), &stub).await;
     let mut followers = Followers::start(&app).await;
     let load = Load::start(&app, "main");
-    tokio::time::sleep(ms(300)).await;
+    load.has_said(5).await;
     cluster.sets("default_transaction_read_only = on").await;
-    tokio::time::sleep(ms(1000)).await;
+    load.is_refused(10).await;
     assert_eq!(app.get("/readyz").await.status, 503);
     assert!(
         !app.public_log().await.is_empty(),
@@ -228,7 +272,7 @@ async fn a_database_that_was_read_only_for_a_while_is_written_again() {
     );
     cluster.sets("default_transaction_read_only = off").await;
     let since = Instant::now();
-    tokio::time::sleep(ms(2000)).await;
+    load.has_said(20).await;
     is_whole(&app, vec![load.end().await], since).await;
     followers.have_seen_all(&app).await;
 }

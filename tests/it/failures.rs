@@ -262,16 +262,12 @@ on_sqlite!(
         );
         refused.expect_problem(429, "queue-full");
         held.open();
-        let mut answered = app
-            .post("/threads/main/messages?wait=15", json!({ "text": "again" }))
-            .await;
-        while answered.status == 429 {
-            tokio::time::sleep(ms(20)).await;
-            answered = app
-                .post("/threads/main/messages?wait=15", json!({ "text": "again" }))
-                .await;
-        }
-        answered.expect(200);
+        let answered = app.until_some("room in the queue", async || {
+            let again = json!({ "text": "again" });
+            let answered = app.post("/threads/main/messages?wait=15", again).await;
+            (answered.status != 429).then_some(answered)
+        });
+        answered.await.expect(200);
         envelope::check_turns(&app.public_log().await, "main");
     }
 );
@@ -403,10 +399,8 @@ on_sqlite!(
         let second = tokio::spawn(http::send(wait("and then")));
         stub.nth(1, at("held")).await;
         let third = tokio::spawn(http::send(wait("and at last")));
-        within("the third in the mailbox", async {
-            while app.get("/threads/held").await.expect(200)["queued"] != 1 {
-                tokio::time::sleep(ms(5)).await;
-            }
+        app.until("the third in the mailbox", async || {
+            app.get("/threads/held").await.expect(200)["queued"] == 1
         })
         .await;
         app.post("/threads/held/end", json!({})).await.expect(200);

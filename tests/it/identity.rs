@@ -383,17 +383,14 @@ on_sqlite!(
             (&schedule["thread"], &schedule["when"]["seconds"]),
             (&json!("reflection"), &json!(0.2))
         );
-        let log = within("two thoughts and a claim", async {
-            loop {
+        let log = app
+            .until_some("two thoughts and a claim", async || {
                 let log = app.public_log().await;
                 let thoughts = with(&log, &["thought"]).len();
-                if thoughts >= 2 && !with(&log, &["statement", "claimed"]).is_empty() {
-                    return log;
-                }
-                tokio::time::sleep(ms(20)).await;
-            }
-        })
-        .await;
+                let claims = with(&log, &["statement", "claimed"]).len();
+                (thoughts >= 2 && claims > 0).then_some(log)
+            })
+            .await;
         let claimed = with(&log, &["statement", "claimed"])[0];
         assert_eq!(
             claimed["payload"]["statement"].as_str().map(|_| ()),

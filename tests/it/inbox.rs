@@ -80,16 +80,14 @@ fn end(id: &str) -> &str {
 
 async fn output(app: &App, id: &str) -> Value {
     let call_id = app.event(id).await["payload"]["call_id"].clone();
-    within("a result", async {
-        loop {
-            let log = app.public_log().await;
-            let thread = app.event(id).await["thread"].clone();
-            let is_it = |it: &&Value| it["payload"]["call_id"] == call_id && it["thread"] == thread;
-            if let Some(result) = with(&log, &["result"]).into_iter().find(is_it) {
-                return result["payload"].clone();
-            }
-            tokio::time::sleep(ms(5)).await;
+    app.until_some("a result", async || {
+        let log = app.public_log().await;
+        let thread = app.event(id).await["thread"].clone();
+        let is_it = |it: &&Value| it["payload"]["call_id"] == call_id && it["thread"] == thread;
+        if let Some(result) = with(&log, &["result"]).into_iter().find(is_it) {
+            return Some(result["payload"].clone());
         }
+        None
     })
     .await
 }

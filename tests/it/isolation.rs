@@ -46,6 +46,15 @@ impl Tenant<'_> {
         self.app.request(method, path).header("authorization", key)
     }
 
+    /// A socket of it that has read its `hello`.
+    async fn socket(&self) -> Socket {
+        let url = format!("ws://{}/ws", self.app.address);
+        let key = format!("Bearer the-key-of-{}-0123456789", self.name);
+        let mut socket = Socket::connect_with(&url, &[("authorization", &key)]).await;
+        socket.of_type("hello").await;
+        socket
+    }
+
     async fn get(&self, path: &str) -> Reply {
         http::send(self.request("GET", path)).await
     }
@@ -81,11 +90,18 @@ impl Tenant<'_> {
 
 /// Waits until so many places of a kind are taken.
 async fn taken(app: &App, of: &str, count: u32) {
-    let line = format!("thinkd_places_taken{{of=\"{of}\"}} {count}\n");
-    within(&format!("{count} places of {of}"), async {
-        while !admin(app).get("/metrics").await.text.contains(&line) {
-            tokio::time::sleep(ms(10)).await;
-        }
+    places(app, "taken", of, count).await;
+}
+
+/// Waits until so many wait for a place of a kind.
+async fn awaited(app: &App, of: &str, count: u32) {
+    places(app, "awaited", of, count).await;
+}
+
+async fn places(app: &App, are: &str, of: &str, count: u32) {
+    let line = format!("thinkd_places_{are}{{of=\"{of}\"}} {count}\n");
+    polled(&format!("{count} places of {of}"), async || {
+        admin(app).get("/metrics").await.text.contains(&line)
     })
     .await;
 }

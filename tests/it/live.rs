@@ -194,7 +194,7 @@ on_both!(
                 waiting.push(frame);
                 sent += 1;
             }
-            tokio::time::sleep(ms(round % 5)).await;
+            faults::sometime(ms(round % 5)).await;
             faults::pause(&app, ms(1000)).await;
         }
         while let Some(frame) = waiting.first().cloned() {
@@ -209,15 +209,11 @@ on_both!(
             }
         }
         assert_eq!(said(&app.tell("after").await[0]), "ok: after");
-        within("all turns", async {
-            while app
-                .pages("/threads?")
+        app.until("all turns", async || {
+            !app.pages("/threads?")
                 .await
                 .iter()
                 .any(|row| row["status"] != "idle")
-            {
-                tokio::time::sleep(ms(20)).await;
-            }
         })
         .await;
         followers.have_seen_all(&app).await;
@@ -355,18 +351,12 @@ impl Frozen {
         let mut looking = PgConnection::connect(app.database()).await.unwrap();
         let text = "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' \
              and query like $1";
-        let pid: i32 = within("a statement that waits", async {
-            loop {
-                if let Some(pid) = sqlx::query_scalar(text)
-                    .bind(like)
-                    .fetch_optional(&mut looking)
-                    .await
-                    .unwrap()
-                {
-                    return pid;
-                }
-                tokio::time::sleep(ms(10)).await;
-            }
+        let pid: i32 = polled_some("a statement that waits", async || {
+            sqlx::query_scalar(text)
+                .bind(like)
+                .fetch_optional(&mut looking)
+                .await
+                .unwrap()
         })
         .await;
         signal("STOP", pid);

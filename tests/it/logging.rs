@@ -110,23 +110,13 @@ async fn a_secret_is_left_out_of_the_log_however_the_log_escapes_it() {
             [repeats(secret), repeats(quoted), reply("At last.")],
         );
         assert_eq!(said(&app.tell("hello").await[0]), "At last.");
-        let logged = || {
-            app.output()
-                .lines()
-                .filter(|line| line.contains("no key"))
-                .map(str::to_owned)
-                .collect()
+        let logged = |output: &str| -> Vec<String> {
+            let lines = output.lines().filter(|line| line.contains("no key"));
+            lines.map(str::to_owned).collect()
         };
-        let lines: Vec<String> = within("the lines", async {
-            loop {
-                match logged() {
-                    lines if Vec::len(&lines) == 2 => return lines,
-                    _ => tokio::time::sleep(ms(10)).await,
-                }
-            }
-        })
-        .await;
-        for line in lines {
+        app.until_output("two such lines", |output| logged(output).len() == 2)
+            .await;
+        for line in logged(&app.output()) {
             assert!(
                 !line.contains("nightingale") && line.contains("no key"),
                 "{format}: {line}"

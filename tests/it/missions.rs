@@ -132,14 +132,11 @@ async fn begin(app: &App, mission: &str, mut more: Value) -> String {
 
 /// Waits until a mission has ended: its thread as it is then.
 async fn ended(app: &App, mission: &str) -> Value {
-    let done = within("the end of the mission", async {
-        loop {
-            let thread = app.get(&format!("/threads/{mission}")).await.expect(200);
-            if ["done", "failed", "stopped"].contains(&thread["status"].as_str().unwrap()) {
-                return thread;
-            }
-            tokio::time::sleep(ms(10)).await;
-        }
+    let done = app.until_some("the end of the mission", async || {
+        let thread = app.get(&format!("/threads/{mission}")).await.expect(200);
+        ["done", "failed", "stopped"]
+            .contains(&thread["status"].as_str().unwrap())
+            .then_some(thread)
     });
     done.await
 }

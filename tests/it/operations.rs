@@ -101,17 +101,14 @@ async fn a_server_does_not_start_while_a_backup_is_restored() {
             app::ran(&folder, &[("DATABASE_URL", &url)], &["restore", &file]).await
         })
     };
-    within("a restore that waits", async {
+    polled("a restore that waits", async || {
         let text =
             "select count(*) from pg_locks where not granted and relation = 'events'::regclass";
-        while sqlx::query_scalar::<_, i64>(text)
+        sqlx::query_scalar::<_, i64>(text)
             .fetch_one(&mut other)
             .await
             .unwrap()
-            == 0
-        {
-            tokio::time::sleep(ms(10)).await;
-        }
+            != 0
     })
     .await;
     let (code, said) = command(&copied, &url, &["serve"]).await;
@@ -205,6 +202,7 @@ async fn a_server_whose_database_was_made_anew_without_tables_is_not_ready() {
     admin(url, format!("create database {name}")).await;
     for _ in 0..10 {
         assert_eq!(app.get("/readyz").await.status, 503);
+        // For a second, over more than one look of the server at its database, of which nothing tells.
         tokio::time::sleep(ms(100)).await;
     }
 }
@@ -805,17 +803,13 @@ async fn a_pooler_by_session_is_used_and_one_by_transaction_is_refused() {
 
 /// Waits until no advisory lock is held: one refuses a restore.
 async fn no_lock_is_held(direct: &str) {
-    within("a lock that is free after kill -9", async {
-        let mut other = PgConnection::connect(direct).await.unwrap();
+    let mut other = within("a connection", PgConnection::connect(direct))
+        .await
+        .unwrap();
+    polled("a lock that is free after kill -9", async || {
         let text = "select count(*) from pg_locks where locktype = 'advisory'";
-        while sqlx::query_scalar::<_, i64>(text)
-            .fetch_one(&mut other)
-            .await
-            .unwrap()
-            > 0
-        {
-            tokio::time::sleep(ms(20)).await;
-        }
+        let count = sqlx::query_scalar::<_, i64>(text).fetch_one(&mut other);
+        count.await.unwrap() == 0
     })
     .await;
 }
@@ -889,17 +883,13 @@ async fn a_pooler_beside_the_direct_address_has_no_session_of_a_server() {
         assert_eq!(said_of(&app.tell("hello").await), "ok: hello");
         // A pooler that was started again is used again.
         drop(pooler);
-        within("a server that is not ready", async {
-            while app.get("/readyz").await.status != 503 {
-                tokio::time::sleep(ms(20)).await;
-            }
+        polled("a server that is not ready", async || {
+            app.get("/readyz").await.status == 503
         })
         .await;
         let pooler = Pooler::start_at(port, socket, &lines).await.unwrap();
-        within("a server that is ready", async {
-            while app.get("/readyz").await.status != 200 {
-                tokio::time::sleep(ms(20)).await;
-            }
+        polled("a server that is ready", async || {
+            app.get("/readyz").await.status == 200
         })
         .await;
         assert_eq!(said_of(&app.tell("again").await), "ok: again");

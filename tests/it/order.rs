@@ -125,10 +125,8 @@ on_both!(
         );
         assert_eq!(socket.ask(json!({ "type": "ping" })).await["type"], "ack");
         let later = message(2);
-        within("the end of the wait", async {
-            while socket.ask(later.clone()).await["type"] != "ack" {
-                tokio::time::sleep(ms(50)).await;
-            }
+        polled("the end of the wait", async || {
+            socket.ask(later.clone()).await["type"] == "ack"
         })
         .await;
         assert_eq!(inputs(&app).await, ["on", "no 2"]);

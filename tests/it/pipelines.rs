@@ -67,14 +67,9 @@ async fn begin(app: &App, pipeline: &str, input: Value) -> String {
 
 /// Waits until a run has ended: it as it is then.
 async fn ended(app: &App, path: &str) -> Value {
-    within("the end of the run", async {
-        loop {
-            let run = app.get(path).await.expect(200);
-            if run["status"] != "running" {
-                return run;
-            }
-            tokio::time::sleep(ms(10)).await;
-        }
+    app.until_some("the end of the run", async || {
+        let run = app.get(path).await.expect(200);
+        (run["status"] != "running").then_some(run)
     })
     .await
 }
@@ -316,10 +311,8 @@ on_sqlite!(
         app.tell(&format!("first words {long}")).await;
         app.tell(&format!("second words {long}")).await;
         let path = begin(&app, "summary", json!({ "thread": "main" })).await;
-        within("one digest, while the other is made", async {
-            while app.pages("/events?tags=finished&").await.len() < 2 {
-                tokio::time::sleep(ms(10)).await;
-            }
+        app.until("one digest, while the other is made", async || {
+            app.pages("/events?tags=finished&").await.len() >= 2
         })
         .await;
         app.restart().await;
@@ -513,19 +506,13 @@ on_sqlite!(a_run_is_cancelled_down_to_the_connection, |medium| {
         );
         assert_eq!(events_of(&app, &run).await.len(), events);
         // The call that was stopped has its record.
-        within("the record", async {
-            loop {
-                let records = app
-                    .pages(&format!("/events?tags=debug&thread={thread}&"))
-                    .await;
-                if records
-                    .iter()
-                    .any(|event| event["payload"]["outcome"] == "stopped")
-                {
-                    return;
-                }
-                tokio::time::sleep(ms(10)).await;
-            }
+        app.until("the record", async || {
+            let records = app
+                .pages(&format!("/events?tags=debug&thread={thread}&"))
+                .await;
+            records
+                .iter()
+                .any(|event| event["payload"]["outcome"] == "stopped")
         })
         .await;
     }

@@ -191,15 +191,14 @@ impl Case<'_> {
     }
 
     async fn check(&self) {
-        within("idle threads", async {
-            for thread in 0..3 {
-                let path = format!("/threads/{}", self.thread(thread));
-                while self.app.get(&path).await.body["status"] == "thinking" {
-                    tokio::time::sleep(ms(5)).await;
-                }
-            }
-        })
-        .await;
+        for thread in 0..3 {
+            let path = format!("/threads/{}", self.thread(thread));
+            self.app
+                .until("an idle thread", async || {
+                    self.app.get(&path).await.body["status"] != "thinking"
+                })
+                .await;
+        }
         let log = self.log().await;
         let acked: Vec<i64> = self
             .sent

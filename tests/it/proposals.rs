@@ -54,21 +54,16 @@ async fn approve(app: &App, approval: &Value) {
 
 /// The result of the call behind an approval, once its turn is over.
 async fn result(app: &App, approval: &Value) -> Value {
-    within("the result of a proposal", async {
-        loop {
-            let log = app.public_log().await;
-            let found = with(&log, &["result"])
-                .into_iter()
-                .find(|it| it["payload"]["call_id"] == approval["call_id"]);
-            let is_over = |result: &Value| {
-                let ended = with(&log, &["turn", "ended"]);
-                ended.last().is_some_and(|ended| seq(ended) > seq(result))
-            };
-            if let Some(found) = found.filter(|found| is_over(found)) {
-                return found.clone();
-            }
-            tokio::time::sleep(ms(5)).await;
-        }
+    app.until_some("the result of a proposal", async || {
+        let log = app.public_log().await;
+        let found = with(&log, &["result"])
+            .into_iter()
+            .find(|it| it["payload"]["call_id"] == approval["call_id"]);
+        let is_over = |result: &Value| {
+            let ended = with(&log, &["turn", "ended"]);
+            ended.last().is_some_and(|ended| seq(ended) > seq(result))
+        };
+        found.filter(|found| is_over(found)).cloned()
     })
     .await
 }

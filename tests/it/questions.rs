@@ -34,17 +34,15 @@ async fn answer(app: &App, id: &str, body: Value) -> Reply {
 
 /// The result of the question of a thread, as soon as it is there; exactly one.
 async fn result(app: &App, thread: &str) -> Value {
-    within("a result", async {
-        loop {
-            let log = app.public_log().await;
-            let results = with(&log, &["result", "tool:ask_user"]);
-            let mut own = results.iter().filter(|event| event["thread"] == *thread);
-            if let Some(first) = own.next() {
-                assert_eq!(own.next(), None, "two results:\n{}", story(&log));
-                return (*first).clone();
-            }
-            tokio::time::sleep(ms(5)).await;
+    app.until_some("a result", async || {
+        let log = app.public_log().await;
+        let results = with(&log, &["result", "tool:ask_user"]);
+        let mut own = results.iter().filter(|event| event["thread"] == *thread);
+        if let Some(first) = own.next() {
+            assert_eq!(own.next(), None, "two results:\n{}", story(&log));
+            return Some((*first).clone());
         }
+        None
     })
     .await
 }
@@ -339,6 +337,7 @@ on_both!(
         stub.clear();
         let (said, _) = tokio::join!(
             join_all(threads.iter().map(async |thread| {
+                // Behind the time of the questions, while the server stands still.
                 tokio::time::sleep(ms(2200)).await;
                 app.say_in(thread, "blue").await
             })),

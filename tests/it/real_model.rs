@@ -165,16 +165,15 @@ async fn d1_59_a_mission_by_a_real_model_keeps_its_structure_and_its_budget() {
         .as_str()
         .unwrap()
         .to_owned();
-    let thread = tokio::time::timeout(PATIENCE, async {
-        loop {
+    let mut socket = app.socket().await;
+    socket
+        .until_within(PATIENCE, "the end of the mission", async || {
             let thread = app.get(&format!("/threads/{mission}")).await.expect(200);
-            if ["done", "failed"].contains(&thread["status"].as_str().unwrap()) {
-                return thread;
-            }
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
-    });
-    thread.await.expect("the mission did not end");
+            ["done", "failed"]
+                .contains(&thread["status"].as_str().unwrap())
+                .then_some(())
+        })
+        .await;
     let log = app.log().await;
     check_log(&log);
     let story = story(&log);
@@ -233,19 +232,14 @@ async fn whole_turn(url: &str) {
     )
     .await
     .expect(202);
-    let log = tokio::time::timeout(PATIENCE, async {
-        loop {
+    let mut socket = app.socket().await;
+    let log = socket
+        .until_within(PATIENCE, "the end of the turn", async || {
             let log = app.log().await;
-            if log
-                .iter()
-                .any(|event| has(event, "turn") && has(event, "ended"))
-            {
-                return log;
-            }
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
-    });
-    let log = log.await.expect("the turn did not end");
+            let is_over = !with(&log, &["turn", "ended"]).is_empty();
+            is_over.then_some(log)
+        })
+        .await;
     check_log(&log);
     check_turns(&log, "main");
     judge(&log);

@@ -499,14 +499,9 @@ on_both!(a_start_settles_what_nobody_came_to, |medium| {
         .await;
     bench.waits("open").await;
     let tidying = tokio::spawn(bench.requests.clone().keep_tidy());
-    within("the results", async {
-        for name in ["a", "b", "c"] {
-            while !bench.states(name).await.is_empty() {
-                tokio::time::sleep(ms(5)).await;
-            }
-        }
-    })
-    .await;
+    for name in ["a", "b", "c"] {
+        polled("the results", async || bench.states(name).await.is_empty()).await;
+    }
     bench.requests.all.cancel();
     tidying.await.unwrap();
     assert_eq!(
@@ -578,12 +573,7 @@ on_both!(
         let tell = bench.ground.waker.on_stored();
         let settled = async |name: &str, event: &Event| {
             tell(&Space::default(), event);
-            within("its result", async {
-                while !bench.states(name).await.is_empty() {
-                    tokio::time::sleep(ms(5)).await;
-                }
-            })
-            .await;
+            polled("its result", async || bench.states(name).await.is_empty()).await;
         };
         bench
             .append(vec![stored::draft("a", "there", &["state"]), ended("a")])

@@ -231,15 +231,11 @@ on_both!(
             }
         }
         let mut reader = app.socket().await;
-        within("idle threads", async {
-            while app
-                .pages("/threads?")
+        app.until("idle threads", async || {
+            !app.pages("/threads?")
                 .await
                 .iter()
                 .any(|row| row["status"] == "thinking")
-            {
-                tokio::time::sleep(ms(10)).await;
-            }
         })
         .await;
         let after = seq(mine.last().unwrap());
@@ -297,10 +293,8 @@ on_both!(
         app.start_again().await;
         let mut socket = app.socket().await;
         socket.follow(0, json!({})).await;
-        within("the turn's end", async {
-            while with(&app.public_log().await, &["turn", "ended"]).is_empty() {
-                tokio::time::sleep(ms(10)).await;
-            }
+        app.until("the turn's end", async || {
+            !with(&app.public_log().await, &["turn", "ended"]).is_empty()
         })
         .await;
         let log = app.public_log().await;

@@ -81,14 +81,10 @@ fn without_gap(due: &[Timestamp], seconds: f64) {
 
 /// Waits until a schedule has run so often.
 async fn ran(app: &App, name: &str, count: usize) -> Vec<Value> {
-    within(&format!("run {count} of {name}"), async {
-        loop {
-            let log = app.public_log().await;
-            if runs(&log, name).len() >= count {
-                return log;
-            }
-            tokio::time::sleep(ms(20)).await;
-        }
+    app.until_some(&format!("run {count} of {name}"), async || {
+        let log = app.public_log().await;
+        let runs = runs(&log, name).len();
+        (runs >= count).then_some(log)
     })
     .await
 }
@@ -126,6 +122,7 @@ on_both!(
             stamp_after(first, 0.2)
         );
         app.kill();
+        // Due times pass while no server is there.
         tokio::time::sleep(ms(700)).await;
         app.start_again().await;
         let before = runs(&log, "bell").len();
@@ -181,6 +178,7 @@ on_both!(t4_70_no_change_swallows_a_due_time, |medium| {
     .await;
     let step = 500_000;
     let next = (now().micros() / step + 2) * step;
+    // The changes come at the moment at which all are due.
     tokio::time::sleep(Duration::from_micros(
         (next - now().micros()).try_into().unwrap(),
     ))
@@ -297,8 +295,17 @@ on_both!(once_is_once, |medium| {
         .await
         .expect_problem(404, "not-found");
     app.restart().await;
-    tokio::time::sleep(ms(300)).await;
-    assert_eq!(runs(&app.public_log().await, "soon").len(), 1);
+    // The control: another one runs after the restart.
+    let at = Timestamp::from_micros(now().micros() + 200_000).to_string();
+    set(
+        &app,
+        "later",
+        json!({ "kind": "once", "at": at }),
+        json!({}),
+    )
+    .await;
+    let log = ran(&app, "later", 1).await;
+    assert_eq!(runs(&log, "soon").len(), 1);
     rows_are_what_the_log_says(&mut app).await;
 });
 
@@ -632,16 +639,12 @@ on_both!(a_schedule_whose_thread_has_ended_pauses_itself, |medium| {
     set(&app, "bell", every(0.1), json!({ "thread": "bell" })).await;
     ran(&app, "bell", 1).await;
     app.post("/threads/bell/end", json!({})).await.expect(200);
-    let paused = within("the pause", async {
-        loop {
+    let paused = app
+        .until_some("the pause", async || {
             let schedule = app.get("/schedules/bell").await.expect(200);
-            if schedule["paused"] == true {
-                return schedule;
-            }
-            tokio::time::sleep(ms(20)).await;
-        }
-    })
-    .await;
+            (schedule["paused"] == true).then_some(schedule)
+        })
+        .await;
     assert!(
         paused["note"].as_str().unwrap().contains("bell has ended"),
         "{paused}"
@@ -722,7 +725,7 @@ on_both!(no_due_time_is_lost_or_doubled_by_kills, |medium| {
         .await;
     }
     for _ in 0..4 {
-        tokio::time::sleep(ms(150)).await;
+        faults::sometime(ms(150)).await;
         app.restart().await;
     }
     for name in &names {
@@ -1038,10 +1041,8 @@ on_both!(
         );
         without_gap_in_steps(&due(&fired(&log, "mine")), 200_000);
         app.tell_in("main", "stop").await;
-        within("its end", async {
-            while app.get("/schedules/mine").await.status != 404 {
-                tokio::time::sleep(ms(20)).await;
-            }
+        app.until("its end", async || {
+            app.get("/schedules/mine").await.status == 404
         })
         .await;
         app.get("/schedules/theirs").await.expect(200);

@@ -255,13 +255,7 @@ async fn sees(app: &App, wanted: &[(bool, &str)]) {
         .iter()
         .map(|(this, state)| (*this, (*state).to_owned()))
         .collect();
-    within(&format!("{wanted:?}"), async {
-        while states(app).await != wanted {
-            // Asked without a rest, a server has no processor for what is waited for.
-            tokio::time::sleep(ms(20)).await;
-        }
-    })
-    .await;
+    polled(&format!("{wanted:?}"), async || states(app).await == wanted).await;
 }
 
 // Who is there, who works, who was killed, who has left.
@@ -311,10 +305,8 @@ async fn every_server_knows_the_others_on_its_log_postgres() {
         let mut others = servers["items"].as_array().unwrap().iter();
         others.any(|it| it["this"] == false && works(it))
     };
-    within("the work of the other one", async {
-        while !(sees_work(&a).await || sees_work(&b).await) {
-            tokio::time::sleep(ms(20)).await;
-        }
+    polled("the work of the other one", async || {
+        sees_work(&a).await || sees_work(&b).await
     })
     .await;
     gate.open();

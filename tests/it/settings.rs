@@ -2,10 +2,9 @@
 //! its exit code and its output.
 
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 use crate::support::db::Folder;
-use crate::support::{PATIENCE, ms};
+use crate::support::{PATIENCE, watchdog};
 
 /// The result of one run of the program.
 struct Run {
@@ -29,24 +28,21 @@ fn thinkd(files: &[(&str, &str)], env: &[(&str, &str)], arguments: &[&str]) -> R
         .envs(env.iter().copied())
         .current_dir(folder.path())
         .stdin(Stdio::null());
-    let mut child = command
+    let child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let begin = Instant::now();
-    // One that should refuse to start and does not would run for ever.
-    while child.try_wait().unwrap().is_none() {
-        if begin.elapsed() > PATIENCE {
-            child.kill().unwrap();
-            panic!(
-                "it runs, with {files:?} and {env:?}: {:?}",
-                child.wait_with_output()
-            );
-        }
-        std::thread::sleep(ms(2));
-    }
-    let output = child.wait_with_output().unwrap();
+    let pid = child.id();
+    watchdog::watch(pid);
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || tell.send(child.wait_with_output()));
+    // One that should refuse to start and does not would run for ever: the watchdog ends it with the tests.
+    let output = told
+        .recv_timeout(PATIENCE)
+        .unwrap_or_else(|_| panic!("it runs, with {files:?} and {env:?}"))
+        .unwrap();
+    watchdog::forget(pid);
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Run {
         code: output.status.code().unwrap(),

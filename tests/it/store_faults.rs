@@ -69,10 +69,8 @@ async fn ready(app: &App) -> u16 {
 
 /// Waits for it.
 pub async fn until_ready(app: &App, status: u16) {
-    within(&format!("readiness {status}"), async {
-        while ready(app).await != status {
-            tokio::time::sleep(ms(20)).await;
-        }
+    polled(&format!("readiness {status}"), async || {
+        ready(app).await == status
     })
     .await;
 }
@@ -120,7 +118,7 @@ on_both!(
             refused["problem"]["type"], "/problems/unavailable",
             "{refused}"
         );
-        // Tried again several times meanwhile, but no model is asked before the log can take its answer.
+        // Tried again several times meanwhile (of which nothing tells), but no model is asked before the log can take its answer.
         tokio::time::sleep(ms(1000)).await;
         assert_eq!(stub.count(|r| r.thread == "main" && r.is_decision()), 1);
         assert_eq!(ready(&app).await, 503, "as long as it lasts");
@@ -359,6 +357,7 @@ on_both!(a_turn_is_not_given_up_for_a_full_disk, |medium| {
     held.open();
     socket.problem().await;
     until_ready(&app, 503).await;
+    // Time for several tries, of which nothing tells.
     tokio::time::sleep(ms(3000)).await;
     assert!(
         stub.count(decision) <= 2,
@@ -389,12 +388,8 @@ async fn a_turn_is_not_given_up_however_often_the_store_is_full() {
     .await;
     let mut socket = app.socket().await;
     socket.say("go").await;
-    within("more tries than a turn has", async {
-        while stub.count(decision) < 7 {
-            tokio::time::sleep(ms(20)).await;
-        }
-    })
-    .await;
+    // More tries than a turn has.
+    stub.some(7, decision).await;
     faults::execute(&app, "drop trigger no_room on events").await;
     assert_eq!(said(&socket.response().await), "poison");
     let ended = socket.turn_ended().await;
@@ -427,15 +422,8 @@ async fn a_file_that_goes_while_it_is_in_use_stops_appends_and_nothing_is_lost()
             .await;
         assert_eq!(refused.status, 503, "{gone}: it is not acknowledged");
         assert_eq!(ready(&app).await, 503, "{gone}");
-        within("the reason in the log", async {
-            while !app
-                .output()
-                .contains(&format!("{gone} was removed, moved or replaced"))
-            {
-                tokio::time::sleep(ms(10)).await;
-            }
-        })
-        .await;
+        app.until_says(&format!("{gone} was removed, moved or replaced"))
+            .await;
         app.stop().await;
         if moved {
             std::fs::rename(&aside, &file).unwrap();

@@ -94,18 +94,14 @@ fn summaries<'a>(log: &'a [Value], thread: &str) -> Vec<&'a Value> {
 /// Waits until so many of the first visible events of a thread are summed up; the log then.
 async fn summed_up(app: &App, thread: &str, events: u64) -> Vec<Value> {
     let what = format!("a summary of the first {events} events of {thread}");
-    within(&what, async {
-        loop {
-            let log = app.public_log().await;
-            let end = |event: &&Value| {
-                event["payload"]["position"].as_u64().unwrap()
-                    + event["payload"]["events"].as_u64().unwrap()
-            };
-            if summaries(&log, thread).iter().map(end).max().unwrap_or(0) >= events {
-                return log;
-            }
-            tokio::time::sleep(ms(20)).await;
-        }
+    app.until_some(&what, async || {
+        let log = app.public_log().await;
+        let end = |event: &&Value| {
+            event["payload"]["position"].as_u64().unwrap()
+                + event["payload"]["events"].as_u64().unwrap()
+        };
+        let last = summaries(&log, thread).iter().map(end).max();
+        (last.unwrap_or(0) >= events).then_some(log)
     })
     .await
 }

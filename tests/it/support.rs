@@ -39,6 +39,7 @@ pub mod socket;
 pub mod stored;
 pub mod stub;
 pub mod tool_server;
+pub mod waiting;
 pub mod watchdog;
 pub mod worlds;
 
@@ -52,6 +53,7 @@ pub use issuer::{Issuer, Manner, Signer};
 pub use socket::Socket;
 pub use stub::{Entry, Fate, Request, Stub, any, at, decision, voice};
 pub use tool_server::{Does, Then, ToolServer, tool, words};
+pub use waiting::{polled, polled_some};
 
 /// The longest time that anything may take before a test calls it missing. It is long: the machine
 /// may be busy. Nothing that passes waits for it.

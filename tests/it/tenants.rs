@@ -406,6 +406,7 @@ fn cpu_ms(app: &App) -> u64 {
 async fn quiet_cpu_ms(app: &App) -> u64 {
     let mut last = cpu_ms(app);
     loop {
+        // A time in which little is computed: the use of a processor is a sum over time.
         tokio::time::sleep(ms(300)).await;
         let now = cpu_ms(app);
         if now - last <= 10 {

@@ -186,10 +186,8 @@ on_sqlite!(
                 stub.script(kind, [put(), text("I see."), put(), text("I see.")]);
             }
             app.tell("hello").await;
-            within("the follow-up", async {
-                while mine(&app.public_log().await) < 4 * turn {
-                    tokio::time::sleep(ms(10)).await;
-                }
+            app.until("the follow-up", async || {
+                mine(&app.public_log().await) >= 4 * turn
             })
             .await;
         }

@@ -183,10 +183,8 @@ on_both!(
         assert_eq!(unserved(&app).await, json!([]), "control: all is well");
         refuse_index(&app, true).await;
         app.say_in("main", "hello").await;
-        within("word of the index", async {
-            while unserved(&app).await == json!([]) {
-                tokio::time::sleep(ms(20)).await;
-            }
+        polled("word of the index", async || {
+            unserved(&app).await != json!([])
         })
         .await;
         app.restart().await;
@@ -201,10 +199,8 @@ on_both!(
             })
             .await;
         assert_eq!(said(&response), "ok: still there?");
-        within("word of the index after a start", async {
-            while unserved(&app).await == json!([]) {
-                tokio::time::sleep(ms(20)).await;
-            }
+        polled("word of the index after a start", async || {
+            unserved(&app).await != json!([])
         })
         .await;
         let shown = unserved(&app).await;
@@ -320,16 +316,12 @@ on_both!(
                 .iter()
                 .any(|it| it["work"] == "threads")
         };
-        within("word of it", async {
-            while !is_shown().await {
-                tokio::time::sleep(ms(20)).await;
-            }
-        })
-        .await;
-        for round in 0..10 {
+        polled("word of it", async || is_shown().await).await;
+        // Said again and again, over many looks of the server at its threads.
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < ms(700) {
             assert_eq!(said(&app.tell("still there?").await[0]), "ok: still there?");
-            assert!(is_shown().await, "not after round {round}");
-            tokio::time::sleep(ms(50)).await;
+            assert!(is_shown().await, "not after {:?}", begun.elapsed());
         }
         let shown = unserved(&app).await;
         assert!(
@@ -342,11 +334,6 @@ on_both!(
         )
         .await;
         stub.on(at("torn"), reply("At last."));
-        within("the end of it", async {
-            while is_shown().await {
-                tokio::time::sleep(ms(20)).await;
-            }
-        })
-        .await;
+        polled("the end of it", async || !is_shown().await).await;
     }
 );

@@ -158,11 +158,12 @@ async fn take_messages(one: &App, other: &App) {
         Load::start(one, "aside"),
         Load::start(other, "aside"),
     ];
-    tokio::time::sleep(ms(3000)).await;
+    for load in &loads {
+        load.has_said(20).await;
+    }
     let mut taken = Vec::new();
     for load in loads {
         let said = load.end().await;
-        assert!(said.len() > 5, "the control: {} messages", said.len());
         taken.extend(said);
     }
     for app in [one, other] {

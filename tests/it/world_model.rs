@@ -138,13 +138,10 @@ async fn story(app: &App, id: &str) -> Vec<Value> {
 /// Waits for a word on a statement, the `nth` (from 0) with these tags.
 pub(crate) async fn judged(app: &App, id: &str, nth: usize, word: &str) -> Value {
     let what = format!("{word} of {id}");
-    within(&what, async {
-        loop {
-            if let Some(event) = with(&story(app, id).await, &["judged", word]).get(nth) {
-                return (*event).clone();
-            }
-            tokio::time::sleep(ms(10)).await;
-        }
+    app.until_some(&what, async || {
+        with(&story(app, id).await, &["judged", word])
+            .get(nth)
+            .map(|it| (*it).clone())
     })
     .await
 }

@@ -11,12 +11,8 @@ const YEAR: i64 = 365 * 86_400;
 
 /// Waits for an event that comes after the first `before` ones.
 async fn comes(app: &App, what: &str, before: usize, is_it: impl Fn(&Value) -> bool) {
-    within(what, async {
-        while !app.log().await[before..].iter().any(&is_it) {
-            tokio::time::sleep(ms(20)).await;
-        }
-    })
-    .await;
+    app.until(what, async || app.log().await[before..].iter().any(&is_it))
+        .await;
 }
 
 async fn schedule(app: &App, name: &str, more: Value) {

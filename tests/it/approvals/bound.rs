@@ -18,12 +18,7 @@ fn slow(app: &App, is: bool) {
 }
 
 async fn has_paid(app: &App) {
-    within("a payment", async {
-        while paid(app).is_empty() {
-            tokio::time::sleep(ms(5)).await;
-        }
-    })
-    .await;
+    polled("a payment", async || !paid(app).is_empty()).await;
 }
 
 async fn approve(app: &App, id: &str) {
@@ -113,13 +108,10 @@ on_both!(
         approve(&app, &id).await;
         stub.nth(2, at("a")).await;
         app.restart().await;
-        within("the reply", async {
-            while !with(&app.public_log().await, &["response"])
+        app.until("the reply", async || {
+            with(&app.public_log().await, &["response"])
                 .iter()
                 .any(|it| said(it) == "It is paid.")
-            {
-                tokio::time::sleep(ms(5)).await;
-            }
         })
         .await;
         result(&app, "a").await;
@@ -144,16 +136,13 @@ on_both!(
             said(&came).contains("the turn was cancelled while pay ran"),
             "{came}"
         );
-        let log = within("the end of the turn", async {
-            loop {
+        let log = app
+            .until_some("the end of the turn", async || {
                 let log = app.public_log().await;
-                if with(&log, &["turn", "ended"]).len() == 2 {
-                    return log;
-                }
-                tokio::time::sleep(ms(5)).await;
-            }
-        })
-        .await;
+                let is_over = with(&log, &["turn", "ended"]).len() == 2;
+                is_over.then_some(log)
+            })
+            .await;
         let over = with(&log, &["turn", "ended"])[1];
         assert!(
             over["payload"]["outcome"] == "cancelled" && seq(over) > seq(&came),
@@ -227,11 +216,8 @@ on_both!(
                 .await;
             stub.on(at(label), call("wait", wait.clone()));
             app.say_in(label, "go on").await;
-            within("its wait", async {
-                while app.get(&format!("/threads/{label}")).await.expect(200)["status"] != "waiting"
-                {
-                    tokio::time::sleep(ms(5)).await;
-                }
+            app.until("its wait", async || {
+                app.get(&format!("/threads/{label}")).await.expect(200)["status"] == "waiting"
             })
             .await;
             assert_eq!(app.pages(&format!("/{page}?")).await.len(), 1, "{label}");

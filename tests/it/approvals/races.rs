@@ -19,15 +19,11 @@ const AT_ONCE: usize = 25;
 /// Has a thread propose a payment. On a busy machine all connections to the database may be, and it is said again.
 async fn tell(app: &App, thread: &str) {
     let said = json!({ "text": "pay now", "event_id": thinkd::words::id::fresh() });
-    within("a proposal", async {
-        while app
-            .post(&format!("/threads/{thread}/messages?wait=30"), said.clone())
+    polled("a proposal", async || {
+        app.post(&format!("/threads/{thread}/messages?wait=30"), said.clone())
             .await
             .status
-            == 503
-        {
-            tokio::time::sleep(ms(50)).await;
-        }
+            != 503
     })
     .await;
 }
@@ -115,16 +111,13 @@ on_both!(
             app.post(&format!("/approvals/{id}"), json!({ "verdict": "reject" }))
                 .await;
         }
-        let log = within("a result of every call", async {
-            loop {
+        let log = app
+            .until_some("a result of every call", async || {
                 let log = app.log().await;
-                if with(&log, &["result", "tool:pay"]).len() >= threads.len() {
-                    return log;
-                }
-                tokio::time::sleep(ms(50)).await;
-            }
-        })
-        .await;
+                let results = with(&log, &["result", "tool:pay"]).len();
+                (results >= threads.len()).then_some(log)
+            })
+            .await;
         // The first word is the thread.
         let mut starts: HashMap<String, usize> = HashMap::new();
         for line in paid(&app) {

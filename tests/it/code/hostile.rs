@@ -571,11 +571,6 @@ async fn workers_that_wait_for_long_end() {
             Ok(json!(1))
         );
         assert_eq!(pool.idle(), 1, "the control");
-        crate::support::within("the end of the idle worker", async {
-            while pool.idle() > 0 {
-                tokio::time::sleep(ms(5)).await;
-            }
-        })
-        .await;
+        crate::support::polled("the end of the idle worker", async || pool.idle() == 0).await;
     }
 }

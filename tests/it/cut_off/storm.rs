@@ -73,7 +73,7 @@ async fn gust(app: &App, number: usize, mut random: Random, ended: &AtomicUsize)
         let say = || app.post_raw(&messages, json!({ "text": "go" }));
         say().await;
         // Anywhere in what it does.
-        tokio::time::sleep(ms(random.below(60))).await;
+        faults::sometime(ms(random.below(60))).await;
         match random.below(8) {
             0..=2 => {
                 app.post_raw(&format!("/threads/{thread}/cancel"), json!({}))
@@ -92,22 +92,17 @@ async fn gust(app: &App, number: usize, mut random: Random, ended: &AtomicUsize)
 
 /// Waits until no turn runs: those that hang are cancelled.
 async fn calm(app: &App) {
-    within("calm", async {
-        loop {
-            let rows = app.pages("/threads?").await;
-            let busy: Vec<_> = rows
-                .iter()
-                .filter(|row| row["status"] == "thinking")
-                .collect();
-            if busy.is_empty() {
-                return;
-            }
-            for row in busy {
-                let path = format!("/threads/{}/cancel", row["id"].as_str().unwrap());
-                app.post_raw(&path, json!({})).await;
-            }
-            tokio::time::sleep(ms(20)).await;
+    app.until("calm", async || {
+        let rows = app.pages("/threads?").await;
+        let busy: Vec<_> = rows
+            .iter()
+            .filter(|row| row["status"] == "thinking")
+            .collect();
+        for row in &busy {
+            let path = format!("/threads/{}/cancel", row["id"].as_str().unwrap());
+            app.post_raw(&path, json!({})).await;
         }
+        busy.is_empty()
     })
     .await;
 }

@@ -103,10 +103,8 @@ async fn without_a_share_the_other_tenant_reads_nothing() {
     let dear = Dear::begin(&app).await;
     let searching = search(&app, 16);
     // As soon as all of A's have come to the slow part.
-    within("that all connections are busy", async {
-        while b(&app).get("/threads").await.status == 200 {
-            tokio::time::sleep(ms(10)).await;
-        }
+    polled("that all connections are busy", async || {
+        b(&app).get("/threads").await.status != 200
     })
     .await;
     b(&app)

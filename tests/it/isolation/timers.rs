@@ -64,19 +64,13 @@ on_both!(
                     .clone()
             }
         };
-        let fired_of_b = within("B's timer", async {
-            loop {
-                if let Some(event) = fired(b(&app))
-                    .await
-                    .into_iter()
-                    .find(|event| !has(event, "set:timer"))
-                {
-                    return event;
-                }
-                tokio::time::sleep(ms(10)).await;
-            }
-        })
-        .await;
+        let mut socket = b(&app).socket().await;
+        let fired_of_b = socket
+            .until_some("B's timer", async || {
+                let mut all = fired(b(&app)).await.into_iter();
+                all.find(|event| !has(event, "set:timer"))
+            })
+            .await;
         // All of A's in the end; those that came before B's are a few appends' worth.
         let path = |more: &str| format!("/events?thread=main&tags=timer&limit=1{more}");
         let newest = |more: String| {
@@ -89,15 +83,15 @@ on_both!(
                     .cloned()
             }
         };
-        within("A's timers", async {
-            while newest(String::new())
-                .await
-                .is_none_or(|event| seq(&event) < 8000)
-            {
-                tokio::time::sleep(ms(20)).await;
-            }
-        })
-        .await;
+        a(&app)
+            .socket()
+            .await
+            .until("A's timers", async || {
+                newest(String::new())
+                    .await
+                    .is_some_and(|event| seq(&event) >= 8000)
+            })
+            .await;
         let before = format!("&before_ts={}", fired_of_b["ts"].as_str().unwrap());
         let last = newest(before)
             .await
@@ -183,16 +177,15 @@ on_both!(
         logged(&medium, vec![("a", of_a), ("b", vec![wait("lost")])]).await;
         slow_contacts(&medium, "a").await;
         let app = tenants(medium, &stub).start_bare().await;
-        within("what B's thread is told", async {
-            while b(&app)
-                .get("/events?tags=system-thread-error&limit=1")
-                .await
-                .expect(200)["items"]
-                == json!([])
-            {
-                tokio::time::sleep(ms(20)).await;
-            }
-        })
-        .await;
+        let mut socket = b(&app).socket().await;
+        socket
+            .until("what B's thread is told", async || {
+                b(&app)
+                    .get("/events?tags=system-thread-error&limit=1")
+                    .await
+                    .expect(200)["items"]
+                    != json!([])
+            })
+            .await;
     }
 );

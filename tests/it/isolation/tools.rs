@@ -61,8 +61,10 @@ on_both!(
         }
         stub.some(140, is_slow).await;
         gate.open();
-        let results = within("all results", async {
-            loop {
+        let results = a(&app)
+            .socket()
+            .await
+            .until_some("all results", async || {
                 let page = a(&app)
                     .get("/events?tags=tool:mcp__it__slow&limit=500")
                     .await;
@@ -73,13 +75,9 @@ on_both!(
                     .filter(|it| has(it, "result"))
                     .cloned()
                     .collect();
-                if items.len() == 140 {
-                    return items;
-                }
-                tokio::time::sleep(ms(50)).await;
-            }
-        })
-        .await;
+                (items.len() == 140).then_some(items)
+            })
+            .await;
         let (busy, sent): (Vec<_>, Vec<_>) = results
             .iter()
             .partition(|result| result["payload"]["problem"]["detail"]["reason"] == "server_busy");

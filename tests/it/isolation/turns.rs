@@ -46,7 +46,8 @@ async fn without_a_share_the_other_tenant_waits() {
         .await;
     hang(&app, &stub, 8).await;
     b(&app).say("main", "hello").await;
-    tokio::time::sleep(ms(200)).await;
+    // Thirty-two of A's and it stand in line.
+    awaited(&app, "turns", 33).await;
     assert_eq!(stub.count(at("main")), 0, "no place is left");
     gate.open();
     stub.request(at("main")).await;
@@ -67,7 +68,7 @@ on_both!(one_place_goes_from_space_to_space, |medium| {
     }
     b(&app).say("main", "hello").await;
     // All of them stand in line.
-    tokio::time::sleep(ms(300)).await;
+    awaited(&app, "turns", 21).await;
     assert_eq!(stub.count(any), 1);
     gate.open();
     let asked = stub.some(22, any).await;

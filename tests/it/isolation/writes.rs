@@ -19,6 +19,7 @@ use thinkd::log::query::Query;
 use thinkd::log::store;
 use thinkd::log::thread_row::ThreadRow;
 use thinkd::words::id::{Space, ThreadId};
+use tokio::sync::watch;
 
 use super::*;
 
@@ -234,10 +235,8 @@ async fn an_upload_that_is_cut_off_leaves_nothing() {
         None,
         "not whole, so not there"
     );
-    within("the removal of its parts", async {
-        while count(&medium, "blob_parts").await + count(&medium, "uploads").await > 0 {
-            tokio::time::sleep(ms(5)).await;
-        }
+    polled("the removal of its parts", async || {
+        count(&medium, "blob_parts").await + count(&medium, "uploads").await == 0
     })
     .await;
     // A life that ends in the middle.
@@ -396,7 +395,7 @@ on_both!(
     a_tenant_finds_what_it_stored_while_many_others_store_and_search,
     |medium| {
         let store = open(&medium).await;
-        let found = Arc::new(AtomicUsize::new(0));
+        let found = watch::Sender::new(0);
         let crowd: Vec<_> = (0..100)
             .map(|number| {
                 let (store, found, space) =
@@ -404,18 +403,21 @@ on_both!(
                 tokio::spawn(async move {
                     loop {
                         finds(&store, &space).await;
-                        found.fetch_add(1, Ordering::Relaxed);
+                        found.send_modify(|found| *found += 1);
                     }
                 })
             })
             .collect();
         let until = async |count: usize| {
-            while found.load(Ordering::Relaxed) < count {
-                tokio::time::sleep(ms(1)).await;
-            }
+            let mut found = found.subscribe();
+            found
+                .wait_for(|found| *found >= count)
+                .await
+                .map(drop)
+                .unwrap();
         };
         within("searches of the others", until(100)).await;
-        let before = found.load(Ordering::Relaxed);
+        let before = *found.borrow();
         let other = space("z");
         tokio::select! {
             biased;

@@ -12,15 +12,6 @@ async fn metrics(app: &App) -> String {
         .text
 }
 
-async fn until(what: &str, mut is: impl AsyncFnMut() -> bool) {
-    within(what, async {
-        while !is().await {
-            tokio::time::sleep(ms(10)).await;
-        }
-    })
-    .await;
-}
-
 /// Many clients that come while the issuer has not answered yet wait for one fetch.
 #[tokio::test]
 async fn keys_are_fetched_once_for_all_who_wait() {
@@ -35,8 +26,8 @@ async fn keys_are_fetched_once_for_all_who_wait() {
     let token = signer.token(&issuer.claims("ada", "ours", "member"));
     let waiting = join_all((0..40).map(|_| status(&app, &token)));
     let answers = async {
-        until("the fetch", async || issuer.fetches() == 1).await;
-        // Time for another one, if somebody would.
+        issuer.is_fetched(1).await;
+        // Time for another fetch, which no event would tell from none.
         tokio::time::sleep(ms(300)).await;
         issuer.behave(Manner::Answers);
     };
@@ -89,13 +80,14 @@ async fn unknown_keys_cost_good_tokens_nothing() {
         issuer.fetches()
     );
     // The issuer hangs: who shows an unknown key waits, who shows a good token does not.
+    // The time in which unknown keys cause one fetch is over.
     tokio::time::sleep(ms(1000)).await;
     issuer.behave(Manner::Hangs);
     let before = issuer.fetches();
     let unknown = random(n);
     let stranger = status(&app, &unknown);
     let others = async {
-        until("the fetch", async || issuer.fetches() > before).await;
+        issuer.is_fetched(before + 1).await;
         for _ in 0..20 {
             assert_eq!(status(&app, &good).await, 200);
         }
@@ -130,6 +122,15 @@ async fn keys_rotate_without_a_restart() {
         .start_bare()
         .await;
     let claims = issuer.claims("ada", "ours", "member");
+    // An unknown key causes a fetch, but not too soon after another one.
+    let fetched_for = async |token: &str| {
+        let before = issuer.fetches();
+        polled("a fetch for an unknown key", async || {
+            status(&app, token).await;
+            issuer.fetches() > before
+        })
+        .await;
+    };
     let mut of_old = socket_of(&app, &old.token(&claims)).await;
     let mut of_stays = socket_of(&app, &stays.token(&claims)).await;
     let mut stream = app
@@ -139,7 +140,7 @@ async fn keys_rotate_without_a_restart() {
         .await
         .unwrap();
     issuer.publish(&[&old, &stays, &new]);
-    tokio::time::sleep(ms(60)).await;
+    fetched_for(&new.token(&claims)).await;
     assert_eq!(
         status(&app, &new.token(&claims)).await,
         200,
@@ -151,11 +152,9 @@ async fn keys_rotate_without_a_restart() {
         "what is still there stays"
     );
     issuer.publish(&[&stays, &new]);
-    tokio::time::sleep(ms(60)).await;
-    assert_eq!(
-        status(&app, &Signer::p256("unknown").token(&claims)).await,
-        401
-    );
+    let unknown = Signer::p256("unknown").token(&claims);
+    fetched_for(&unknown).await;
+    assert_eq!(status(&app, &unknown).await, 401);
     assert_eq!(of_old.closed().await, Some(4401));
     within("the end of the stream", async {
         while let Ok(Some(_)) = stream.chunk().await {}
@@ -166,8 +165,7 @@ async fn keys_rotate_without_a_restart() {
     // A key that is replaced under the same name is another key.
     let imposter = Signer::p256("stays");
     issuer.publish(&[&imposter, &new]);
-    tokio::time::sleep(ms(60)).await;
-    status(&app, &Signer::p256("unknown").token(&claims)).await;
+    fetched_for(&unknown).await;
     assert_eq!(of_stays.closed().await, Some(4401));
     assert_eq!(status(&app, &stays.token(&claims)).await, 401);
     assert_eq!(status(&app, &imposter.token(&claims)).await, 200);
@@ -223,17 +221,14 @@ async fn documents_that_cannot_be_read_change_nothing() {
         (Manner::Hangs, "300 ms"),
     ] {
         issuer.behave(manner.clone());
-        until(&format!("{says:?} in the log"), async || {
-            app.output().contains(says)
-        })
-        .await;
-        until("the gauge", async || {
+        app.until_says(says).await;
+        polled("the gauge", async || {
             metrics(&app).await.contains("thinkd_jwks_stale 1")
         })
         .await;
         assert_eq!(status(&app, &good).await, 200, "{manner:?}");
         issuer.behave(Manner::Answers);
-        until("the gauge", async || {
+        polled("the gauge", async || {
             metrics(&app).await.contains("thinkd_jwks_stale 0")
         })
         .await;
@@ -250,7 +245,7 @@ async fn documents_that_cannot_be_read_change_nothing() {
         signer.jwk(),
     ]);
     let fetched = issuer.fetches();
-    until("another fetch", async || issuer.fetches() > fetched + 1).await;
+    issuer.is_fetched(fetched + 2).await;
     assert_eq!(status(&app, &good).await, 200);
 }
 
@@ -272,7 +267,7 @@ async fn keys_count_for_a_while_when_the_issuer_is_away() {
     let mut socket = socket_of(&app, &good).await;
     issuer.behave(Manner::Says(503, String::new()));
     let away = std::time::Instant::now();
-    until("the gauge", async || {
+    polled("the gauge", async || {
         metrics(&app).await.contains("thinkd_jwks_stale 1")
     })
     .await;
@@ -281,7 +276,7 @@ async fn keys_count_for_a_while_when_the_issuer_is_away() {
         200,
         "keys that were fetched count"
     );
-    until("an unavailable server", async || {
+    polled("an unavailable server", async || {
         status(&app, &good).await == 503
     })
     .await;
@@ -294,10 +289,7 @@ async fn keys_count_for_a_while_when_the_issuer_is_away() {
         Some(1001),
         "a client that comes again, and asks for no other token"
     );
-    until("the operator is told", async || {
-        app.output().contains("no token is taken")
-    })
-    .await;
+    app.until_says("no token is taken").await;
     assert_eq!(
         ask(&app, "the-key-of-the-admin", "GET", "/metadata", None)
             .await
@@ -306,7 +298,7 @@ async fn keys_count_for_a_while_when_the_issuer_is_away() {
     );
     assert_eq!(socket.ask(json!({ "type": "ping" })).await["type"], "ack");
     issuer.behave(Manner::Answers);
-    until("tokens count again", async || {
+    polled("tokens count again", async || {
         status(&app, &good).await == 200
     })
     .await;
@@ -368,10 +360,7 @@ async fn no_token_and_no_kid_stands_in_the_log() {
         }
     }
     // The line that must come is there: the control.
-    until("the refusal in the log", async || {
-        app.output().contains("a token of the issuer was refused")
-    })
-    .await;
+    app.until_says("a token of the issuer was refused").await;
     let log = app.output();
     for secret in [&good, &forged, &unfit]
         .into_iter()

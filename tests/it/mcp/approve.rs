@@ -11,16 +11,11 @@ fn reading(name: &str) -> Value {
 
 /// The tools of the server as people see them, once they are as this says.
 async fn shown(app: &App, name: &str, state: &str) -> Value {
-    within(&format!("{name} as {state}"), async {
-        loop {
-            let all = app.get("/tools").await.expect(200);
-            let items = all["items"].as_array().unwrap();
-            let is_so = |it: &&Value| it["name"] == name && it["state"] == state;
-            if let Some(found) = items.iter().find(is_so) {
-                return found.clone();
-            }
-            tokio::time::sleep(ms(10)).await;
-        }
+    polled_some(&format!("{name} as {state}"), async || {
+        let all = app.get("/tools").await.expect(200);
+        let items = all["items"].as_array().unwrap();
+        let is_so = |it: &&Value| it["name"] == name && it["state"] == state;
+        items.iter().find(is_so).cloned()
     })
     .await
 }

@@ -14,14 +14,9 @@ fn form(message: &str) -> (&'static str, Value) {
 
 /// The questions that are open, as soon as there are so many.
 async fn open(app: &App, count: usize) -> Vec<Value> {
-    within("the questions", async {
-        loop {
-            let open = app.pages("/questions?").await;
-            if open.len() == count {
-                return open;
-            }
-            tokio::time::sleep(ms(5)).await;
-        }
+    app.until_some("the questions", async || {
+        let open = app.pages("/questions?").await;
+        (open.len() == count).then_some(open)
     })
     .await
 }
@@ -163,12 +158,9 @@ on_sqlite!(
         let stub = asked().await;
         let app = setup(medium, &stub, &server, "").start().await;
         app.tell("go").await;
-        within("the end of the question", async {
-            while with(&app.public_log().await, &["question", "user"]).len()
-                != with(&app.public_log().await, &["answer"]).len()
-            {
-                tokio::time::sleep(ms(5)).await;
-            }
+        app.until("the end of the question", async || {
+            with(&app.public_log().await, &["question", "user"]).len()
+                == with(&app.public_log().await, &["answer"]).len()
         })
         .await;
         open(&app, 0).await;
@@ -284,17 +276,16 @@ on_sqlite!(
                 .expect(204);
         }
         for (thread, size) in [("a", 1), ("b", 2)] {
-            let result = within("the result", async {
-                loop {
+            let result = app
+                .until_some("the result", async || {
                     let log = app.public_log().await;
                     let results = with(&log, &["result", "tool:mcp__it__ask"]);
-                    if let Some(result) = results.iter().find(|event| event["thread"] == thread) {
-                        return (*result).clone();
-                    }
-                    tokio::time::sleep(ms(5)).await;
-                }
-            })
-            .await;
+                    results
+                        .iter()
+                        .find(|event| event["thread"] == thread)
+                        .map(|it| (*it).clone())
+                })
+                .await;
             assert!(
                 said(&result).contains(&format!(r#""size":{size}"#)),
                 "{result}"

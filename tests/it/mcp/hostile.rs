@@ -50,18 +50,13 @@ async fn came_of(app: &App, stub: &Stub, name: &str) -> Value {
 /// Waits until the process is gone with the number in this file.
 async fn gone(app: &App, file: &str) {
     let file = app.folder().join(file);
-    within("the end of a process", async {
-        loop {
-            let number = std::fs::read_to_string(&file).unwrap_or_default();
-            let is_there = |number: &str| {
-                std::fs::read_to_string(format!("/proc/{number}/stat"))
-                    .is_ok_and(|it| !it.contains(") Z "))
-            };
-            if !number.trim().is_empty() && !is_there(number.trim()) {
-                return;
-            }
-            tokio::time::sleep(ms(10)).await;
-        }
+    polled("the end of a process", async || {
+        let number = std::fs::read_to_string(&file).unwrap_or_default();
+        let is_there = |number: &str| {
+            std::fs::read_to_string(format!("/proc/{number}/stat"))
+                .is_ok_and(|it| !it.contains(") Z "))
+        };
+        !number.trim().is_empty() && !is_there(number.trim())
     })
     .await;
 }
@@ -321,6 +316,7 @@ on_sqlite!(
         app.tell("one").await;
         for turn in 0..150 {
             server.changes(vec![tool(&format!("t{turn}"), "T.")]);
+            // The pace of the changes: three seconds of them in all.
             tokio::time::sleep(ms(20)).await;
         }
         let lists = server.heard("tools/list").len();
@@ -431,14 +427,7 @@ on_sqlite!(
         let app = setup(medium, &stub, &server, "").start().await;
         app.tell("say").await;
         server.hears("GET", 100).await;
-        within("an end of that", async {
-            let mut before = 0;
-            while server.heard("GET").len() > before {
-                before = server.heard("GET").len();
-                tokio::time::sleep(ms(1500)).await;
-            }
-        })
-        .await;
+        server.quiet(ms(1500)).await;
         assert!(
             server.heard("GET").len() <= 500,
             "{}",

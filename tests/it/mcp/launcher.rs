@@ -33,13 +33,9 @@ async fn multiplied(script: &str) -> (App, Vec<String>) {
     let asked = app.get("/tools");
     let numbers = async {
         let file = app.folder().join("numbers");
-        within("the numbers of the processes", async {
-            loop {
-                if let Ok(text) = std::fs::read_to_string(&file) {
-                    return text.lines().map(str::to_owned).collect();
-                }
-                tokio::time::sleep(ms(10)).await;
-            }
+        polled_some("the numbers of the processes", async || {
+            let text = std::fs::read_to_string(&file).ok()?;
+            Some(text.lines().map(str::to_owned).collect())
         })
         .await
     };
@@ -57,11 +53,9 @@ fn there(numbers: &[String]) -> Vec<&String> {
 }
 
 async fn end_within(numbers: &[String], limit: Duration) {
-    let ended = async {
-        while !there(numbers).is_empty() {
-            tokio::time::sleep(ms(10)).await;
-        }
-    };
+    let ended = polled("the end of the processes", async || {
+        there(numbers).is_empty()
+    });
     let is_late = tokio::time::timeout(limit, ended).await.is_err();
     assert!(!is_late, "{:?} of {numbers:?} live on", there(numbers));
 }
@@ -175,10 +169,8 @@ async fn process_1_waits_for_what_is_not_its_own() {
     let address = line.rsplit_once(' ').unwrap().1;
     drop(http::send(http::client().get(format!("{address}/tools"))).await);
     let first = children(server.id().unwrap())[0];
-    within("the orphans", async {
-        while !setup.folder().join("numbers").exists() {
-            tokio::time::sleep(ms(10)).await;
-        }
+    polled("the orphans", async || {
+        setup.folder().join("numbers").exists()
     })
     .await;
     // Until all have ended.
@@ -189,10 +181,8 @@ async fn process_1_waits_for_what_is_not_its_own() {
             .filter_map(|pid| std::fs::read_to_string(format!("/proc/{pid}/stat")).ok());
         stats.filter(|stat| stat.contains(") Z ")).count()
     };
-    within("the end of the last sleep", async {
-        while children(first).len() > 1 {
-            tokio::time::sleep(ms(10)).await;
-        }
+    polled("the end of the last sleep", async || {
+        children(first).len() <= 1
     })
     .await;
     assert_eq!(zombies(), 0);

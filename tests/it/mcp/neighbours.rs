@@ -65,13 +65,8 @@ async fn a_program_reads_neither_environment_nor_memory_nor_descriptors_of_the_s
         .get(format!("{address}/tools"))
         .bearer_auth("a-token-of-a-test");
     drop(http::send(asked).await);
-    let tried = within("what the program tried", async {
-        loop {
-            if let Ok(tried) = std::fs::read_to_string(folder.join("tried")) {
-                return tried;
-            }
-            tokio::time::sleep(ms(20)).await;
-        }
+    let tried = polled_some("what the program tried", async || {
+        std::fs::read_to_string(folder.join("tried")).ok()
     })
     .await;
     // Everybody may read `stat`: the program did look at the server.

@@ -50,12 +50,7 @@ on_sqlite!(
         assert!(!app.output().contains("tell-nobody-9"), "{}", app.output());
         app.stop().await;
         let ended = app.folder().join("ended");
-        within("the end of the program", async {
-            while !ended.exists() {
-                tokio::time::sleep(ms(10)).await
-            }
-        })
-        .await;
+        polled("the end of the program", async || ended.exists()).await;
     }
 );
 

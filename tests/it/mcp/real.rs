@@ -40,15 +40,11 @@ impl Web {
                 .spawn()
                 .unwrap(),
         );
-        let is_there = async {
-            while tokio::net::TcpStream::connect(("127.0.0.1", port))
-                .await
-                .is_err()
-            {
-                tokio::time::sleep(ms(20)).await
-            }
-        };
-        within("the server", is_there).await;
+        polled("the server", async || {
+            let connected = tokio::net::TcpStream::connect(("127.0.0.1", port)).await;
+            connected.is_ok()
+        })
+        .await;
         web
     }
 

@@ -97,7 +97,7 @@ on_both!(
             let mission = begin(&app, "four things", json!({})).await;
             // Somewhere behind the call with this number: before its answer, before its record, or after that.
             stub.some(before + 1 + kill, of_missions).await;
-            tokio::time::sleep(ms(kill as u64 * 5 % 13)).await;
+            faults::sometime(ms(kill as u64 * 5 % 13)).await;
             app.restart().await;
             let thread = ended(&app, &mission).await;
             assert_eq!(thread["status"], "done", "{}", story(&app.log().await));
@@ -170,7 +170,7 @@ async fn killed_once(medium: Medium, missions: usize) {
             of_missions,
         )
         .await;
-        tokio::time::sleep(ms(random(&mut seed, 20))).await;
+        faults::sometime(ms(random(&mut seed, 20))).await;
         app.restart().await;
         assert_eq!(ended(&app, &mission).await["status"], "done");
         assert_eq!(
@@ -260,7 +260,7 @@ on_both!(
             let mission = begin(&app, "the talks of Monday", json!({ "value": "high" })).await;
             if kill > 0 {
                 stub.some(before + kill, of_missions).await;
-                tokio::time::sleep(ms(kill as u64 * 5 % 13)).await;
+                faults::sometime(ms(kill as u64 * 5 % 13)).await;
                 app.restart().await;
             }
             assert_eq!(ended(&app, &mission).await["status"], "done");

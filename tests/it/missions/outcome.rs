@@ -155,16 +155,12 @@ on_sqlite!(without_a_model_all_say_that_none_is_configured, |medium| {
     let claimed = json!({ "statement": "The mill is at Tarn." });
     let claimed = app.post("/world-model", claimed).await.expect(202);
     let path = format!("/world-model/{}", claimed["id"].as_str().unwrap());
-    let statement = within("a word on the claim", async {
-        loop {
+    let statement = app
+        .until_some("a word on the claim", async || {
             let statement = app.get(&path).await.expect(200);
-            if statement["reason"].is_string() {
-                return statement;
-            }
-            tokio::time::sleep(ms(10)).await;
-        }
-    })
-    .await;
+            statement["reason"].is_string().then_some(statement)
+        })
+        .await;
     assert!(
         statement["reason"]
             .as_str()

@@ -31,12 +31,8 @@ on_sqlite!(
         };
         assert_eq!(statuses().await, ["in_progress", "open", "in_progress"]);
         c.open();
-        within("the end of c", async {
-            while statuses().await[2] != "closed" {
-                tokio::time::sleep(ms(10)).await;
-            }
-        })
-        .await;
+        app.until("the end of c", async || statuses().await[2] == "closed")
+            .await;
         assert_eq!(
             statuses().await,
             ["in_progress", "open", "closed"],

@@ -17,16 +17,15 @@ async fn says(app: &App, arguments: &[&str]) -> Output {
 async fn planned(app: &App, mission: &str) -> (String, String) {
     let begun = out(&says(app, &["mission", "--plan", "ask", "--no-wait", mission]).await);
     let thread = begun.split(':').next().unwrap().to_owned();
-    let line = within("the plan in the inbox", async {
-        loop {
+    let line = app
+        .until_some("the plan in the inbox", async || {
             let listed = out(&says(app, &["inbox"]).await);
             if let Some(line) = listed.lines().find(|line| line.contains(&thread)) {
-                return line.to_owned();
+                return Some(line.to_owned());
             }
-            tokio::time::sleep(ms(10)).await;
-        }
-    })
-    .await;
+            None
+        })
+        .await;
     assert!(
         line.contains(" s ago, expires in "),
         "how long it waits: {line}"

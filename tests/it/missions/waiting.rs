@@ -10,14 +10,9 @@ use crate::command::{out, thinkd};
 
 /// Waits until nothing is done for a mission any more because it waits for people.
 async fn rests(app: &App, mission: &str) -> Value {
-    within("the rest of the mission", async {
-        loop {
-            let thread = app.get(&format!("/threads/{mission}")).await.expect(200);
-            if thread["status"] == "waiting" {
-                return thread;
-            }
-            tokio::time::sleep(ms(10)).await;
-        }
+    app.until_some("the rest of the mission", async || {
+        let thread = app.get(&format!("/threads/{mission}")).await.expect(200);
+        (thread["status"] == "waiting").then_some(thread)
     })
     .await
 }
@@ -113,14 +108,9 @@ on_sqlite!(a_mission_rests_when_all_of_it_waits, |medium| {
     let app = App::start(medium, &stub).await;
     let mission = begin(&app, "three things", json!({ "value": "high" })).await;
     stub.request(about("solve", "c")).await;
-    let both = within("both questions", async {
-        loop {
-            let open = app.pages(&format!("/questions?thread={mission}&")).await;
-            if open.len() == 2 {
-                return open;
-            }
-            tokio::time::sleep(ms(10)).await;
-        }
+    let both = app.until_some("both questions", async || {
+        let open = app.pages(&format!("/questions?thread={mission}&")).await;
+        (open.len() == 2).then_some(open)
     });
     let both = both.await;
     assert_ne!(
@@ -159,13 +149,11 @@ on_sqlite!(an_answer_interrupts_no_mission, |medium| {
         .await;
     let mission = begin(&app, "two things", json!({ "value": "high" })).await;
     stub.request(about("solve", "b")).await;
-    let question = within("the question", async {
-        loop {
-            if let [question] = &app.pages(&format!("/questions?thread={mission}&")).await[..] {
-                return question.clone();
-            }
-            tokio::time::sleep(ms(10)).await;
+    let question = app.until_some("the question", async || {
+        if let [question] = &app.pages(&format!("/questions?thread={mission}&")).await[..] {
+            return Some(question.clone());
         }
+        None
     });
     answer(&app, &question.await, "the blue one").await;
     // It goes on with what it was told, beside the task that is under way.

@@ -56,6 +56,7 @@ async fn calls_wait_for_a_place_and_their_time_begins_with_it() {
     let mut second = Box::pin(end(asked(&model, "a", voice())));
     assert!((&mut second).now_or_never().is_none());
     drop(gone);
+    // Half of the time of a call, which has not begun.
     tokio::time::sleep(ms(1_500)).await;
     assert_eq!(stub.requests().len(), 1);
     gate.open();

@@ -549,6 +549,7 @@ async fn dropping_the_pieces_ends_a_pause() {
     let mut pieces = model.ask(model.prepare(&request("hello")));
     assert!(tokio::time::timeout(ms(300), pieces.next()).await.is_err());
     drop(pieces);
+    // Longer than the pause that was asked for: nothing tells that no call came.
     tokio::time::sleep(ms(1200)).await;
     assert_eq!(provider.asked().len(), 1);
 }

@@ -202,13 +202,14 @@ async fn long(bytes: Context<usize>, _: Host) -> Result<Context<String>, NodeExe
 }
 
 #[node]
-async fn sleep(time: u64) -> u64 {
+async fn after(time: u64) -> u64 {
+    // Time is what the node takes.
     tokio::time::sleep(Duration::from_millis(time)).await;
     time
 }
 
 async fn pause(time: Context<u64>, _: Host) -> Result<Context<u64>, NodeExecutionError> {
-    Ok(sleep(time))
+    Ok(after(time))
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize, JsonSchema)]

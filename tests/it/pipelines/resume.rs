@@ -85,7 +85,7 @@ on_both!(
         let mut paths = Vec::new();
         for kill in 0..10u64 {
             paths.push(begin(&app, "steps", json!(12)).await);
-            tokio::time::sleep(ms(kill * 17 % 61)).await;
+            faults::sometime(ms(kill * 17 % 61)).await;
             app.restart().await;
         }
         let expected: Vec<String> = (1..=12).map(|n| format!("did step {n}")).collect();
@@ -211,12 +211,11 @@ on_both!(racing_branches_keep_what_is_theirs_over_kills, |medium| {
         for kill in 0..3_u64 {
             // Three questions in the first life are two answers and more; in the later ones some are on their way.
             let enough = stub.count(racing) + 3 - usize::try_from(kill).unwrap();
-            while stub.count(racing) < enough
-                && app.get(&path).await.expect(200)["status"] == "running"
-            {
-                tokio::time::sleep(ms(2)).await;
+            tokio::select! {
+                _ = stub.some(enough, racing) => {}
+                _ = ended(&app, &path) => {}
             }
-            tokio::time::sleep(ms((round * 11 + kill * 17) % 13)).await;
+            faults::sometime(ms((round * 11 + kill * 17) % 13)).await;
             app.restart().await;
             let run = app.get(&path).await.expect(200);
             recorded.push(values(&events_of(&app, &run).await));
@@ -432,7 +431,7 @@ async fn a_run_is_one_servers_until_that_dies_and_any_server_cancels_it() {
     let second = app.beside().await;
     let path = begin(&app, "steps", json!(3)).await;
     stub.request(|r| counting(r) && step(r) == "step 2").await;
-    // The other one looks for work all the time, and leaves this one alone.
+    // The other one looks for work all the time, and leaves this one alone: more than two leases long, of which nothing tells.
     tokio::time::sleep(ms(1500)).await;
     assert_eq!(stub.count(counting), 2, "{:?}", stub.requests());
     app.kill();

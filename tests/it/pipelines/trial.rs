@@ -133,11 +133,9 @@ on_sqlite!(
             json!({ "submodule": "owl", "prompt": NEW, "turns": 3 }),
         )
         .await;
-        within("two answers, while the third is made", async {
+        app.until("two answers, while the third is made", async || {
             // The turns themselves are recorded, too.
-            while app.pages("/events?tags=finished&").await.len() < 3 {
-                tokio::time::sleep(ms(10)).await;
-            }
+            app.pages("/events?tags=finished&").await.len() >= 3
         })
         .await;
         app.restart().await;

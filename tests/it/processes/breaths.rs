@@ -243,19 +243,9 @@ async fn begun(medium: Medium, stub: &Stub, breath: Breath) -> App {
 
 /// Waits until no model is asked any more; how often one was.
 async fn asked(stub: &Stub) -> usize {
-    let mut calls = 0;
-    within("the end of the calls", async {
-        loop {
-            tokio::time::sleep(STILL).await;
-            let now = stub.count(|_| true);
-            if now > 0 && now == calls {
-                return;
-            }
-            calls = now;
-        }
-    })
-    .await;
-    calls
+    stub.request(|_| true).await;
+    stub.quiet(STILL).await;
+    stub.count(|_| true)
 }
 
 /// The name in which a breath has models asked, besides that of the decision.
@@ -273,10 +263,8 @@ async fn is_stopped(medium: Medium, breath: Breath) {
     let stub = Stub::start().await;
     let mut app = begun(medium, &stub, breath).await;
     let says = |event: &Value| event.to_string().contains("budget.root.");
-    within("the word of the budget", async {
-        while !app.public_log().await.iter().any(says) && stub.count(|_| true) < 4 * CALLS {
-            tokio::time::sleep(ms(50)).await;
-        }
+    app.until("the word of the budget", async || {
+        app.public_log().await.iter().any(says) || stub.count(|_| true) >= 4 * CALLS
     })
     .await;
     let calls = asked(&stub).await;
@@ -393,18 +381,11 @@ on_sqlite!(a_mission_counts_the_calls_of_its_tasks, |medium| {
     stub.script(decision, [call("start_mission", mission), reply("Begun.")]);
     let app = Setup::new(medium, &stub).start().await;
     app.tell("count").await;
-    within("the end of the mission", async {
-        loop {
-            let all = app.pages("/threads?kind=mission&").await;
-            let is_over = |it: &Value| it["status"] == "failed" || it["status"] == "done";
-            if all
-                .iter()
-                .any(|it| it["id"].as_str().unwrap().split('.').count() == 2 && is_over(it))
-            {
-                return;
-            }
-            tokio::time::sleep(ms(10)).await;
-        }
+    app.until("the end of the mission", async || {
+        let all = app.pages("/threads?kind=mission&").await;
+        let is_over = |it: &Value| it["status"] == "failed" || it["status"] == "done";
+        all.iter()
+            .any(|it| it["id"].as_str().unwrap().split('.').count() == 2 && is_over(it))
     })
     .await;
     let threads = app.pages("/threads?kind=mission&").await;

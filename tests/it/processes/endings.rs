@@ -120,15 +120,11 @@ fn told_in(socket: &Socket, of: &str) -> usize {
 }
 
 async fn nobody_waits_for(app: &App, thread: &str) {
-    within("the end of all waits", async {
-        while app
-            .pages("/threads?")
+    app.until("the end of all waits", async || {
+        !app.pages("/threads?")
             .await
             .iter()
             .any(|row| row["waiting_for"] == thread)
-        {
-            tokio::time::sleep(ms(200)).await;
-        }
     })
     .await;
 }

@@ -145,7 +145,7 @@ impl Case {
                 assert!(app.stop().await.success());
                 app.start_again().await;
             }
-            Act::Pause(time) => tokio::time::sleep(ms(*time)).await,
+            Act::Pause(time) => faults::sometime(ms(*time)).await,
         }
     }
 
@@ -153,10 +153,8 @@ impl Case {
     /// act of one may wake another.
     async fn rest(&self, app: &App) {
         let at_rest = |row: &Value| row["status"] != "thinking" && row["waiting_for"].is_null();
-        within("rest", async {
-            while !app.pages("/threads?").await.iter().all(at_rest) {
-                tokio::time::sleep(ms(5)).await;
-            }
+        app.until("rest", async || {
+            app.pages("/threads?").await.iter().all(at_rest)
         })
         .await;
     }

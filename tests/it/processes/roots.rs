@@ -8,14 +8,10 @@ use super::*;
 
 /// Waits until no thread thinks or has anything left to think about.
 async fn at_rest(app: &App) {
-    within("rest", async {
-        let mut rested = 0;
-        while rested < 3 {
-            let threads = app.pages("/threads?").await;
-            let busy = threads.iter().any(|thread| thread["status"] == "thinking");
-            rested = if busy { 0 } else { rested + 1 };
-            tokio::time::sleep(ms(50)).await;
-        }
+    app.until("rest", async || {
+        let threads = app.pages("/threads?").await;
+        let rests = |thread: &Value| thread["status"] != "thinking" && thread["queued"] == 0;
+        threads.iter().all(rests)
     })
     .await;
 }
@@ -396,14 +392,9 @@ on_both!(
             .await;
         app.tell("often").await;
         let paused = async |app: &App| {
-            within("the pause of the schedule", async {
-                loop {
-                    let often = app.get("/schedules/often").await.expect(200);
-                    if often["paused"] == true {
-                        return often;
-                    }
-                    tokio::time::sleep(ms(10)).await;
-                }
+            app.until_some("the pause of the schedule", async || {
+                let often = app.get("/schedules/often").await.expect(200);
+                (often["paused"] == true).then_some(often)
             })
             .await
         };
@@ -426,7 +417,7 @@ on_both!(
             "{}",
             story(&log)
         );
-        // Ten due times later nothing was added.
+        // Ten due times later nothing was added: of a due time that is skipped in silence nothing tells.
         tokio::time::sleep(ms(200)).await;
         assert_eq!(app.public_log().await.len(), log.len());
         app.patch("/schedules/often", json!({ "paused": false }))

@@ -3,6 +3,15 @@
 
 use super::*;
 
+/// Waits until so many threads wait for the place of a turn.
+async fn stand_in_line(app: &App, count: usize) {
+    let line = format!("thinkd_places_awaited{{of=\"turns\"}} {count}\n");
+    polled("a line before the turns", async || {
+        app.get("/metrics").await.text.contains(&line)
+    })
+    .await;
+}
+
 /// With one place for turns, taken by `busy`: returns the threads that are asked next, in order,
 /// when that is free.
 async fn order(medium: Medium, scheduling: Option<&str>) -> Vec<String> {
@@ -28,10 +37,10 @@ async fn order(medium: Medium, scheduling: Option<&str>) -> Vec<String> {
     app.say_in("busy", "go").await;
     stub.request(at("busy")).await;
     let threads = ["a.b.c", "z.y", "z", "a.b", "a"];
-    for thread in threads {
+    for (before, thread) in threads.into_iter().enumerate() {
         app.say_in(thread, "go").await;
         // Its runner stands in line before the next one is woken.
-        tokio::time::sleep(ms(100)).await;
+        stand_in_line(&app, before + 1).await;
     }
     assert_eq!(stub.count(any), 1, "one at a time");
     gate.open();
@@ -75,7 +84,7 @@ on_sqlite!(
         app.say_in("much", "go").await;
         stub.request(at("much")).await;
         app.say_in("other", "go").await;
-        tokio::time::sleep(ms(100)).await;
+        stand_in_line(&app, 1).await;
         gate.open();
         turn_over(&mut socket, "much", 10).await;
         turn_over(&mut socket, "other", 4).await;

@@ -243,10 +243,8 @@ async fn living_below_p(app: &App) -> Vec<String> {
 }
 
 async fn all_ended(app: &App) {
-    within("the end of all", async {
-        while !living_below_p(app).await.is_empty() {
-            tokio::time::sleep(ms(20)).await;
-        }
+    app.until("the end of all", async || {
+        living_below_p(app).await.is_empty()
     })
     .await;
 }

@@ -106,6 +106,7 @@ on_sqlite!(a_wait_with_a_time_limit_ends_by_itself, |medium| {
         "the reason to go on"
     );
     app.kill();
+    // The time of the wait runs out while no server is there.
     tokio::time::sleep(ms(1600)).await;
     app.start_again().await;
     let mut socket = app.socket().await;

@@ -52,12 +52,10 @@ async fn stale(app: &App, admin: &str) -> bool {
 
 /// Waits until a key is let in, or is not.
 async fn until(app: &App, key: &str, status: u16) {
-    let come = async {
-        while ask(app, key, "GET", "/metadata", None).await.status != status {
-            tokio::time::sleep(ms(20)).await;
-        }
-    };
-    within(&format!("{status} for {key}"), come).await;
+    polled(&format!("{status} for {key}"), async || {
+        ask(app, key, "GET", "/metadata", None).await.status == status
+    })
+    .await;
 }
 
 // A key that is taken out of the configuration is worth nothing any more, and whoever came in by it goes within two seconds. The
@@ -132,19 +130,15 @@ on_both!(
             "[[keys]]\nkey = \"the-key-of-the-admin\"\n",
         ] {
             write(&app, "more.toml", broken);
-            within("the operator is told", async {
-                while !stale(&app, "the-key-of-the-admin").await {
-                    tokio::time::sleep(ms(20)).await;
-                }
+            polled("the operator is told", async || {
+                stale(&app, "the-key-of-the-admin").await
             })
             .await;
             until(&app, "a-changing-key", 200).await;
             write(&app, "more.toml", &entry("a-changing-key", "viewer"));
             hang_up(&app);
-            within("it is mended", async {
-                while stale(&app, "the-key-of-the-admin").await {
-                    tokio::time::sleep(ms(20)).await;
-                }
+            polled("it is mended", async || {
+                !stale(&app, "the-key-of-the-admin").await
             })
             .await;
         }
@@ -155,10 +149,8 @@ on_both!(
         assert_eq!(pong["type"], "ack", "{pong}");
         std::fs::remove_file(app.folder().join("more.toml")).unwrap();
         hang_up(&app);
-        within("a file that is gone is told", async {
-            while !stale(&app, "the-key-of-the-admin").await {
-                tokio::time::sleep(ms(20)).await;
-            }
+        polled("a file that is gone is told", async || {
+            stale(&app, "the-key-of-the-admin").await
         })
         .await;
         until(&app, "a-changing-key", 200).await;
@@ -177,6 +169,7 @@ on_both!(
         let mut socket = app.socket().await;
         // A change that brings no key closes nobody, and leaves nobody behind who came in before it.
         write(&app, "thinkd.toml", "[log]\nlevel = \"info\"\n");
+        // Longer than the time after which a file is looked at again: of a change without an effect nothing tells.
         tokio::time::sleep(ms(1_500)).await;
         let pong = socket.ask(json!({ "type": "ping" })).await;
         assert_eq!(pong["type"], "ack", "{pong}");
@@ -188,10 +181,8 @@ on_both!(
         until(&app, "the-first-key", 200).await;
         write(&app, "thinkd.toml", "");
         hang_up(&app);
-        within("the operator is told", async {
-            while !stale(&app, "the-first-key").await {
-                tokio::time::sleep(ms(20)).await;
-            }
+        polled("the operator is told", async || {
+            stale(&app, "the-first-key").await
         })
         .await;
         app.get("/events")
@@ -213,10 +204,8 @@ on_both!(a_configuration_that_is_gone_takes_no_key_away, |medium| {
     std::fs::remove_file(app.folder().join("thinkd.toml")).unwrap();
     for _ in 0..2 {
         hang_up(&app);
-        within("the operator is told", async {
-            while !stale(&app, "the-key-of-the-admin").await {
-                tokio::time::sleep(ms(20)).await;
-            }
+        polled("the operator is told", async || {
+            stale(&app, "the-key-of-the-admin").await
         })
         .await;
     }
@@ -305,10 +294,8 @@ async fn a_short_key_that_comes_later_is_not_taken_up_beyond_loopback() {
     let short = entry("the-key-of-the-admin", "admin") + &entry("short", "viewer");
     write(&app, "thinkd.toml", &short);
     hang_up(&app);
-    within("the operator is told", async {
-        while !stale(&app, "the-key-of-the-admin").await {
-            tokio::time::sleep(ms(20)).await;
-        }
+    polled("the operator is told", async || {
+        stale(&app, "the-key-of-the-admin").await
     })
     .await;
     until(&app, "short", 401).await;

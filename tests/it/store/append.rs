@@ -16,7 +16,7 @@ use thinkd::log::query::{Order, Query, Show};
 use thinkd::words::id::Space;
 
 use super::{append, append_one, draft, id, input, log, media, open, space, thread};
-use crate::support::{ms, within};
+use crate::support::{ms, polled_some, within};
 
 const TTL: Duration = Duration::from_secs(30);
 
@@ -136,7 +136,7 @@ async fn d4_14_a_polling_reader_misses_nothing() {
 
 async fn write(store: Arc<dyn Store>, writer: usize) {
     for n in 0..60 {
-        // Ids are drawn in advance, as clients draw theirs: their order is not that of the log.
+        // Ids are drawn in advance, as clients draw theirs: their order is not that of the log. Uneven times between make it so.
         let early = thinkd::words::id::fresh();
         tokio::time::sleep(Duration::from_micros((writer * 137 + n * 71) as u64 % 3000)).await;
         append_one(&store, draft("main", "x", &[]).with_id(early)).await;
@@ -351,15 +351,9 @@ async fn an_append_under_a_lost_lease_is_dropped() {
                 .is_some(),
             "another thread is free"
         );
-        let new = within("the lease to run out", async {
-            loop {
-                if let Some(Leased { fence: new, .. }) =
-                    store.lease(&space(), &main, TTL).await.unwrap()
-                {
-                    return new;
-                }
-                tokio::time::sleep(ms(5)).await;
-            }
+        let new = polled_some("the lease to run out", async || {
+            let leased = store.lease(&space(), &main, TTL).await.unwrap();
+            leased.map(|leased| leased.fence)
         })
         .await;
         assert_ne!(new.number, old.number);
@@ -446,7 +440,7 @@ async fn hold(store: Arc<dyn Store>, held: Arc<AtomicUsize>) {
         let Some(Leased { fence, .. }) =
             store.lease(&space(), &thread("main"), ms(3)).await.unwrap()
         else {
-            tokio::time::sleep(ms(2)).await;
+            tokio::task::yield_now().await;
             continue;
         };
         let mut has_stored = false;
@@ -530,6 +524,7 @@ async fn who_is_told_of_an_event_finds_the_row_that_it_left() {
         let doubting = tokio::spawn(async move {
             loop {
                 doubting.feed().doubt();
+                // The pace of the doubts, which are not to take all of a processor.
                 tokio::time::sleep(ms(1)).await;
             }
         });

@@ -15,7 +15,7 @@ use thinkd::words::id::{ThreadId, fresh};
 use uuid::Uuid;
 
 use super::{append, claimed, draft, input, judged, open, space, thread};
-use crate::support::{Medium, ms};
+use crate::support::{Medium, polled};
 
 /// Events in the log; every third in `main`.
 const EVENTS: usize = 2400;
@@ -97,14 +97,11 @@ async fn read_in_all(medium: &Medium, tables: &[&str]) -> u64 {
     let mut connection = PgConnection::connect(medium.url()).await.unwrap();
     // A connection that is gone has said before what it read.
     let busy = "select count(*) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()";
-    while sqlx::query_scalar::<_, i64>(busy)
-        .fetch_one(&mut connection)
-        .await
-        .unwrap()
-        > 0
-    {
-        tokio::time::sleep(ms(5)).await;
-    }
+    polled("the end of all other connections", async || {
+        let count = sqlx::query_scalar::<_, i64>(busy).fetch_one(&mut connection);
+        count.await.unwrap() == 0
+    })
+    .await;
     let text = "select (coalesce((select sum(seq_tup_read) from pg_stat_user_tables where relname = any($1)), 0) \
          + coalesce((select sum(idx_tup_read) from pg_stat_user_indexes where relname = any($1)), 0))::bigint";
     let read: i64 = sqlx::query_scalar(text)

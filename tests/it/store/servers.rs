@@ -8,7 +8,6 @@ use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use thinkd::log::appended::{Append, Appended};
 use thinkd::log::feed::{Follower, Tail};
-use thinkd::log::fence::Leased;
 use thinkd::log::kernel::Store;
 use thinkd::log::query::{Order, Query, Show};
 use tokio::io::copy_bidirectional;
@@ -17,7 +16,7 @@ use tokio::time::timeout;
 
 use super::commits::waiting;
 use super::{append, draft, input, log, open, space, thread};
-use crate::support::{Medium, stored, within};
+use crate::support::{Medium, polled_some, stored, within};
 
 /// Two stores on one database, as two servers have them.
 pub(super) async fn two() -> Option<(Medium, Arc<dyn Store>, Arc<dyn Store>)> {
@@ -128,6 +127,7 @@ async fn followers_of_a_thread_miss_nothing_among_what_nobody_follows() {
     while !writer.is_finished() {
         let follower = b.feed().follow(&space(), Some(&thread("y")));
         followers.push((follower, b.head(&space()).await.unwrap().seq));
+        // The pace of those who come: all along while the writer writes.
         tokio::time::sleep(Duration::from_millis(5)).await;
         // None of them, now and then: then nobody listens for the thread.
         if followers.len() % 7 == 0 {
@@ -179,17 +179,12 @@ async fn a_lease_counts_on_every_server() {
         .fence;
     assert!(b.lease(&space(), &main, short).await.unwrap().is_none());
     assert_eq!(b.waiting(10).await.unwrap(), [], "somebody is at it");
-    let new = within("the lease to run out", async {
-        loop {
-            if let Some(Leased { fence, .. }) = b
-                .lease(&space(), &main, Duration::from_secs(60))
-                .await
-                .unwrap()
-            {
-                return fence;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+    let new = polled_some("the lease to run out", async || {
+        let leased = b
+            .lease(&space(), &main, Duration::from_secs(60))
+            .await
+            .unwrap();
+        leased.map(|leased| leased.fence)
     })
     .await;
     assert_ne!(new.number, old.number);
@@ -439,6 +434,7 @@ async fn slow_to_connect(medium: &Medium, pause: Duration) -> String {
                 .map(|folder| folder.join(format!(".s.PGSQL.{}", options.get_port())));
             let address = (options.get_host().to_owned(), options.get_port());
             tokio::spawn(async move {
+                // A slow network.
                 tokio::time::sleep(pause).await;
                 match socket {
                     Some(path) => {

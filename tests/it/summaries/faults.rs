@@ -77,16 +77,14 @@ on_sqlite!(
         stub.on_each(summing, move |request| read(request).held(&held));
         let app = sums_up(medium, &stub).start().await;
         talk(&app, 0..12).await;
-        let failure = within("the failure", async {
-            loop {
+        let failure = app
+            .until_some("the failure", async || {
                 let log = app.public_log().await;
-                if let Some(failure) = with(&log, &["failure", "summary"]).first() {
-                    return (*failure).clone();
-                }
-                tokio::time::sleep(ms(20)).await;
-            }
-        })
-        .await;
+                with(&log, &["failure", "summary"])
+                    .first()
+                    .map(|it| (*it).clone())
+            })
+            .await;
         assert_eq!(failure["thread"], "runs.summaries");
         assert!(
             said(&failure).contains("of main were not summed up"),
@@ -134,19 +132,18 @@ on_sqlite!(what_a_budget_refuses_is_not_summed_up, |medium| {
         .await;
     // Ten decisions: there is no call left for the summary, which draws on the budget of its conversation.
     talk(&app, 0..10).await;
-    let refused = within("the refusal", async {
-        loop {
+    let refused = app
+        .until_some("the refusal", async || {
             let log = app.public_log().await;
             if let Some(failure) = with(&log, &["failure", "summary"]).first() {
-                return (*failure).clone();
+                return Some((*failure).clone());
             }
             if stub.count(summing) > 0 {
                 panic!("a model was asked: {}", story(&log));
             }
-            tokio::time::sleep(ms(20)).await;
-        }
-    })
-    .await;
+            None
+        })
+        .await;
     assert!(
         said(&refused).contains("budget.thread_model_calls"),
         "{refused}"

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::http::{self, Reply};
-use super::{Medium, Socket, Stub, ms, oracle, watchdog, within};
+use super::{Medium, Socket, Stub, ms, oracle, polled, polled_some, watchdog, within};
 
 /// The configuration that a server is started with.
 pub struct Setup {
@@ -35,7 +35,7 @@ pub struct App {
 /// One run of the program.
 pub struct Process {
     child: Child,
-    output: Arc<Mutex<String>>,
+    output: Arc<watch::Sender<String>>,
     address: watch::Receiver<Option<String>>,
 }
 
@@ -202,7 +202,7 @@ impl Process {
     fn start(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         watchdog::watch(child.id());
-        let output = Arc::new(Mutex::new(String::new()));
+        let output = Arc::new(watch::Sender::new(String::new()));
         let (found, address) = watch::channel(None);
         let found = Arc::new(found);
         collect(child.stdout.take().unwrap(), output.clone(), found.clone());
@@ -219,10 +219,7 @@ impl Process {
     }
 
     fn output(&self) -> String {
-        self.output
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.output.borrow().clone()
     }
 
     fn kill(&mut self) {
@@ -232,15 +229,9 @@ impl Process {
     }
 
     async fn ended(&mut self) -> ExitStatus {
-        let status = within("the end of the process", async {
-            loop {
-                if let Some(status) = self.child.try_wait().unwrap() {
-                    return status;
-                }
-                tokio::time::sleep(ms(5)).await;
-            }
-        })
-        .await;
+        let child = &mut self.child;
+        let status =
+            polled_some("the end of the process", async || child.try_wait().unwrap()).await;
         watchdog::forget(self.child.id());
         // Its last lines may still be in the pipes: both readers hold a sender until then. A grandchild may keep one open.
         let read = async { while self.address.changed().await.is_ok() {} };
@@ -269,7 +260,7 @@ impl Drop for Process {
 /// Reads the output of the process, line by line, in a thread, and finds the address it listens on.
 fn collect(
     from: impl Read + Send + 'static,
-    into: Arc<Mutex<String>>,
+    into: Arc<watch::Sender<String>>,
     found: Arc<watch::Sender<Option<String>>>,
 ) {
     std::thread::spawn(move || {
@@ -277,9 +268,10 @@ fn collect(
             if let Some(address) = address_in(&line) {
                 found.send_if_modified(|known| known.is_none() && known.replace(address).is_none());
             }
-            let mut output = into.lock().unwrap_or_else(PoisonError::into_inner);
-            output.push_str(&line);
-            output.push('\n');
+            into.send_modify(|output| {
+                output.push_str(&line);
+                output.push('\n');
+            });
         }
     });
 }
@@ -319,16 +311,9 @@ impl App {
     }
 
     async fn ready(&self) {
-        within("readiness", async {
-            while self
-                .client
-                .get(self.url("/readyz"))
-                .send()
-                .await
-                .is_ok_and(|answer| !answer.status().is_success())
-            {
-                tokio::time::sleep(ms(5)).await;
-            }
+        polled("readiness", async || {
+            let answer = self.client.get(self.url("/readyz")).send().await;
+            !answer.is_ok_and(|answer| !answer.status().is_success())
         })
         .await;
     }
@@ -412,13 +397,16 @@ impl App {
 
     /// Waits until the output has the text. A line comes through a pipe: later than the change of which it tells.
     pub async fn until_says(&self, text: &str) {
-        let says = async {
-            while !self.output().contains(text) {
-                tokio::time::sleep(ms(10)).await;
-            }
-        };
-        let came = tokio::time::timeout(ms(90_000), says).await;
-        came.unwrap_or_else(|_| panic!("no {text:?} in {}", self.output()));
+        self.until_output(text, |output| output.contains(text))
+            .await;
+    }
+
+    /// Waits until the output is as it should be.
+    pub async fn until_output(&self, what: &str, is_so: impl Fn(&str) -> bool) {
+        let mut output = self.process.as_ref().unwrap().output.subscribe();
+        let says = output.wait_for(|output| is_so(output));
+        let came = tokio::time::timeout(ms(90_000), says).await.map(drop);
+        came.unwrap_or_else(|_| panic!("no {what:?} in {}", self.output()));
     }
 
     /// The process id.

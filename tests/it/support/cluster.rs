@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::watch;
 
 use super::db::{as_owner, binaries, initdb, owned};
-use super::{ms, watchdog, within};
+use super::{polled, watchdog};
 
 /// A Postgres server; it ends, folder and all, when this is dropped.
 pub struct Cluster {
@@ -140,11 +140,10 @@ impl Cluster {
 
     async fn answers(&self) {
         let log = self.folder.join("log");
-        within(&format!("Postgres (its log: {})", log.display()), async {
-            while PgConnection::connect(&self.url("postgres")).await.is_err() {
-                tokio::time::sleep(ms(20)).await;
-            }
-        })
+        polled(
+            &format!("Postgres (its log: {})", log.display()),
+            async || PgConnection::connect(&self.url("postgres")).await.is_ok(),
+        )
         .await;
     }
 }

@@ -160,6 +160,11 @@ pub async fn pause(app: &App, time: Duration) {
         assert!(sent.success());
     };
     signal("STOP");
-    tokio::time::sleep(time).await;
+    sometime(time).await;
     signal("CONT");
+}
+
+/// Lets so much time pass before a fault, which comes at any moment of a run: no event names that moment.
+pub async fn sometime(time: Duration) {
+    tokio::time::sleep(time).await;
 }

@@ -1,7 +1,6 @@
 //! An issuer of tokens on loopback: it publishes keys that a test chooses, answers, fails or hangs,
 //! and counts the fetches.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
@@ -22,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::{Medium, Setup, Stub};
+use super::{Medium, Setup, Stub, within};
 
 /// The audience of the tokens.
 pub const AUDIENCE: &str = "thinkd-test";
@@ -187,7 +186,7 @@ pub struct Issuer {
 struct Shared {
     keys: Mutex<Vec<Value>>,
     manner: watch::Sender<Manner>,
-    fetches: AtomicUsize,
+    fetches: watch::Sender<usize>,
 }
 
 impl Issuer {
@@ -198,7 +197,7 @@ impl Issuer {
         let shared = Arc::new(Shared {
             keys: Mutex::default(),
             manner: watch::Sender::new(Manner::Answers),
-            fetches: AtomicUsize::new(0),
+            fetches: watch::Sender::new(0),
         });
         let router = Router::new()
             .route("/jwks", get(answer))
@@ -231,7 +230,17 @@ impl Issuer {
 
     /// Returns the number of times that its keys were fetched.
     pub fn fetches(&self) -> usize {
-        self.shared.fetches.load(Ordering::SeqCst)
+        *self.shared.fetches.borrow()
+    }
+
+    /// Waits until its keys were fetched so often.
+    pub async fn is_fetched(&self, count: usize) {
+        let mut fetches = self.shared.fetches.subscribe();
+        let fetched = fetches.wait_for(|fetches| *fetches >= count);
+        within("a fetch of the keys", fetched)
+            .await
+            .map(drop)
+            .unwrap();
     }
 
     /// A server that takes its tokens.
@@ -258,7 +267,7 @@ impl Drop for Issuer {
 }
 
 async fn answer(State(shared): State<Arc<Shared>>) -> Response {
-    shared.fetches.fetch_add(1, Ordering::SeqCst);
+    shared.fetches.send_modify(|fetches| *fetches += 1);
     let mut manner = shared.manner.subscribe();
     let manner = manner
         .wait_for(|manner| *manner != Manner::Hangs)

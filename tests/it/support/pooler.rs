@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 
 use super::db::as_owner;
-use super::{db, ms, watchdog, within};
+use super::{db, polled, watchdog};
 
 /// Lets sqlx and thinkd send parameters that PgBouncer does not know.
 pub const IGNORES: &str = "ignore_startup_parameters = extra_float_digits,options";
@@ -54,11 +54,10 @@ impl Pooler {
             port,
             _folder: folder,
         };
-        within("PgBouncer", async {
-            let address = ("127.0.0.1", port);
-            while tokio::net::TcpStream::connect(address).await.is_err() {
-                tokio::time::sleep(ms(20)).await;
-            }
+        polled("PgBouncer", async || {
+            tokio::net::TcpStream::connect(("127.0.0.1", port))
+                .await
+                .is_ok()
         })
         .await;
         Some(pooler)

@@ -27,7 +27,7 @@ pub struct Socket {
 }
 
 /// The result of a read from a socket.
-enum Came {
+pub(super) enum Came {
     Frame,
     Closed,
 }
@@ -162,7 +162,7 @@ impl Socket {
         }
     }
 
-    async fn read(&mut self) -> Came {
+    pub(super) async fn read(&mut self) -> Came {
         loop {
             match self.stream.next().await {
                 Some(Ok(Message::Text(text))) => {

@@ -402,6 +402,13 @@ impl Stub {
         self.some(nth + 1, matches).await.swap_remove(nth)
     }
 
+    /// Waits until no request came for so long.
+    pub async fn quiet(&self, time: Duration) {
+        let mut changed = self.shared.count.subscribe();
+        let quiet = async { while tokio::time::timeout(time, changed.changed()).await.is_ok() {} };
+        within("an end of the requests to the model", quiet).await;
+    }
+
     /// Waits for `count` requests that match.
     pub async fn some(
         &self,
@@ -471,6 +478,7 @@ async fn answer(State(shared): State<Arc<Shared>>, headers: HeaderMap, bytes: By
         fate: Fate::Closed,
     };
     shared.count.send_modify(|count| *count += 1);
+    // The delay of the script.
     tokio::time::sleep(answer.delay).await;
     if let Some(gate) = &answer.gate {
         gate.pass().await;
@@ -568,6 +576,7 @@ fn sent(
                 return None;
             };
             if sent > 0 {
+                // The pace of the script.
                 tokio::time::sleep(answer.gap).await;
             }
             Some((

@@ -13,7 +13,7 @@ use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 
-use super::{Gate, within};
+use super::{Duration, Gate, within};
 
 /// The outcome of a call of a tool.
 #[derive(Clone)]
@@ -216,6 +216,13 @@ impl ToolServer {
             .filter(|message| message["method"] == method)
             .cloned()
             .collect()
+    }
+
+    /// Waits until it has heard nothing for so long.
+    pub async fn quiet(&self, time: Duration) {
+        let mut heard = self.0.heard.subscribe();
+        let quiet = async { while tokio::time::timeout(time, heard.changed()).await.is_ok() {} };
+        within("an end of the messages", quiet).await;
     }
 
     /// Waits until it has heard so many messages of this method; returns the last.

@@ -226,15 +226,14 @@ on_sqlite!(
         let again = claim_as("ann").await;
         judged(&app, &again, 0, "joined").await;
         // It is they who are asked, not what has had its say.
-        let asked = within("a question", async {
-            loop {
+        let asked = app
+            .until_some("a question", async || {
                 if let Some(open) = app.pages("/questions?").await.pop() {
-                    return open["question_id"].as_str().unwrap().to_owned();
+                    return Some(open["question_id"].as_str().unwrap().to_owned());
                 }
-                tokio::time::sleep(ms(5)).await;
-            }
-        })
-        .await;
+                None
+            })
+            .await;
         let request = app
             .request("POST", &format!("/questions/{asked}"))
             .header("authorization", "bob:none");
@@ -279,10 +278,8 @@ on_sqlite!(
         let then = seq(&judged(&app, &two, 0, "contested").await);
         app.set_env(NOT_THERE_YET.0, true);
         app.restart().await;
-        within("the trial by code", async {
-            while statement(&app, &one).await["tested_by"] != json!(["code"]) {
-                tokio::time::sleep(ms(10)).await;
-            }
+        app.until("the trial by code", async || {
+            statement(&app, &one).await["tested_by"] == json!(["code"])
         })
         .await;
         // What contradicts it now is another one.
@@ -499,10 +496,8 @@ on_sqlite!(
             .await;
         let first = tried(&app, "One.", "surviving").await;
         let rested = async |app: &App, times: usize| {
-            within("rest", async {
-                while with(&app.public_log().await, &["trials", "rested"]).len() < times {
-                    tokio::time::sleep(ms(10)).await;
-                }
+            app.until("rest", async || {
+                with(&app.public_log().await, &["trials", "rested"]).len() >= times
             })
             .await
         };
@@ -615,11 +610,9 @@ on_sqlite!(
         }
         // A few at a time: no wait is longer than one may be.
         for many in (50..ids.len()).step_by(50).chain([ids.len()]) {
-            within("the next trials", async {
+            app.until("the next trials", async || {
                 // Reading them costs as much as their trials: seldom.
-                while held(&app, "status=surviving&limit=500").await.len() < many {
-                    tokio::time::sleep(ms(500)).await;
-                }
+                held(&app, "status=surviving&limit=500").await.len() >= many
             })
             .await;
         }
@@ -628,12 +621,9 @@ on_sqlite!(
             .request("POST", &path)
             .json(&json!({ "reason": "a slip" }));
         let retracting = tokio::spawn(request.send());
-        within("the first part", async {
-            while with(&app.public_log().await, &["judged", "untested"]).is_empty()
-                && !retracting.is_finished()
-            {
-                tokio::time::sleep(ms(1)).await;
-            }
+        app.until("the first part", async || {
+            !with(&app.public_log().await, &["judged", "untested"]).is_empty()
+                || retracting.is_finished()
         })
         .await;
         app.restart().await;

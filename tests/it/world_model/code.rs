@@ -176,10 +176,8 @@ on_sqlite!(
         let mut app = App::start(medium, &stub).await;
         let id = claim(&app, "It is so.").await;
         let tag = format!("statement:{id}");
-        within("the first reading", async {
-            while with(&app.public_log().await, &["read", &tag]).is_empty() {
-                tokio::time::sleep(ms(5)).await;
-            }
+        app.until("the first reading", async || {
+            !with(&app.public_log().await, &["read", &tag]).is_empty()
         })
         .await;
         app.restart().await;

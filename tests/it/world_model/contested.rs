@@ -56,10 +56,8 @@ on_sqlite!(
             ids.push(claim(&app, &format!("A is at {at:03}.")).await);
         }
         for id in &ids {
-            within("a verdict", async {
-                while statement(&app, id).await["status"] == "proposed" {
-                    tokio::time::sleep(ms(20)).await;
-                }
+            app.until("a verdict", async || {
+                statement(&app, id).await["status"] != "proposed"
             })
             .await;
         }
@@ -148,13 +146,10 @@ on_sqlite!(
         app.set_env("THINKD_TOOLS__CODE__ENABLED", true);
         app.restart().await;
         // The first is tried by code, which says nothing.
-        within("the trial by code", async {
-            while steps(&story(&app, &one).await).last().map(String::as_str)
-                != Some("judged contested")
-                || !steps(&story(&app, &one).await).contains(&"read none".to_owned())
-            {
-                tokio::time::sleep(ms(10)).await;
-            }
+        app.until("the trial by code", async || {
+            let steps = steps(&story(&app, &one).await);
+            steps.last().is_some_and(|last| last == "judged contested")
+                && steps.contains(&"read none".to_owned())
         })
         .await;
         for (id, other) in [(&one, &two), (&two, &one)] {

@@ -83,39 +83,29 @@ pub(super) async fn retract(app: &App, id: &str) {
 /// Waits for so many corrections of a statement, and returns them.
 pub(super) async fn corrected(app: &App, id: &str, count: usize) -> Vec<Value> {
     let tag = format!("corrected:{id}");
-    within("the corrections", async {
-        loop {
-            let log = app.public_log().await;
-            let all: Vec<Value> = with(&log, &["correction", &tag])
-                .into_iter()
-                .cloned()
-                .collect();
-            if all.len() >= count {
-                return all;
-            }
-            tokio::time::sleep(ms(10)).await;
-        }
+    app.until_some("the corrections", async || {
+        let log = app.public_log().await;
+        let all: Vec<Value> = with(&log, &["correction", &tag])
+            .into_iter()
+            .cloned()
+            .collect();
+        (all.len() >= count).then_some(all)
     })
     .await
 }
 
 /// Waits until the trials rest with all told.
 pub(super) async fn all_told(app: &App) {
-    within("rest", async {
-        loop {
-            let log = app.public_log().await;
-            let (due, rested) = (
-                with(&log, &["trials", "due"]),
-                with(&log, &["trials", "rested"]),
-            );
-            let up_to = rested
-                .last()
-                .map_or(0, |event| event["payload"]["handled"].as_i64().unwrap());
-            if due.last().is_none_or(|event| seq(event) <= up_to) {
-                return;
-            }
-            tokio::time::sleep(ms(10)).await;
-        }
+    app.until("rest", async || {
+        let log = app.public_log().await;
+        let (due, rested) = (
+            with(&log, &["trials", "due"]),
+            with(&log, &["trials", "rested"]),
+        );
+        let up_to = rested
+            .last()
+            .map_or(0, |event| event["payload"]["handled"].as_i64().unwrap());
+        due.last().is_none_or(|event| seq(event) <= up_to)
     })
     .await;
 }

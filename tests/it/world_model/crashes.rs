@@ -58,7 +58,7 @@ on_sqlite!(ten_kills_lose_no_claim_and_judge_each_once, |medium| {
             ids.push(claim(&app, &format!("Claim {kill}/{at}.")).await);
         }
         stub.nth(before, reflecting_on("two")).await;
-        tokio::time::sleep(ms(kill * 23 % 71)).await;
+        faults::sometime(ms(kill * 23 % 71)).await;
         app.restart().await;
     }
     for id in &ids {

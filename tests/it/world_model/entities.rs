@@ -589,10 +589,8 @@ on_sqlite!(
         store.close().await;
         drop(store);
         app.start_again().await;
-        within("what contradicts what", async {
-            while standing(&app).await[ALMA_B.0].0 != "contested" {
-                tokio::time::sleep(ms(5)).await;
-            }
+        app.until("what contradicts what", async || {
+            standing(&app).await[ALMA_B.0].0 == "contested"
         })
         .await;
         assert_eq!(standing(&app).await[SOTO_C.0].0, "contested");

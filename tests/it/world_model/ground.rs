@@ -318,18 +318,11 @@ on_sqlite!(
             .await
         };
         let question = async |of: &str| {
-            within("the question", async {
-                loop {
-                    if let Some(open) = app
-                        .pages("/questions?")
-                        .await
-                        .into_iter()
-                        .find(|it| it["statement"] == of)
-                    {
-                        return open;
-                    }
-                    tokio::time::sleep(ms(5)).await;
-                }
+            app.until_some("the question", async || {
+                app.pages("/questions?")
+                    .await
+                    .into_iter()
+                    .find(|it| it["statement"] == of)
             })
             .await
         };
@@ -392,7 +385,7 @@ on_sqlite!(
                         .json(&json!({ "reason": "a slip" }))
                         .send(),
                 );
-                tokio::time::sleep(ms(round as u64 * 3)).await;
+                faults::sometime(ms(round as u64 * 3)).await;
                 app.restart().await;
                 drop(retracting.await);
                 let again = app.post(&path, json!({ "reason": "a slip" })).await;
@@ -400,10 +393,8 @@ on_sqlite!(
             }
             assert_eq!(groundless(&app).await, Vec::<Value>::new(), "round {round}");
         }
-        within("the last trials", async {
-            while !held(&app, "status=proposed").await.is_empty() {
-                tokio::time::sleep(ms(20)).await;
-            }
+        app.until("the last trials", async || {
+            held(&app, "status=proposed").await.is_empty()
         })
         .await;
         assert_eq!(groundless(&app).await, Vec::<Value>::new());

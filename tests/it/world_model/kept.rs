@@ -166,12 +166,8 @@ on_sqlite!(
         .await
         .expect(200);
         gate.open();
-        within("the record", async {
-            while records(&app, &id).await.is_empty() {
-                tokio::time::sleep(ms(10)).await;
-            }
-        })
-        .await;
+        app.until("the record", async || !records(&app, &id).await.is_empty())
+            .await;
         assert_eq!(statement(&app, &id).await["status"], "retracted");
         assert_eq!(
             steps(&story(&app, &id).await),

@@ -12,6 +12,7 @@ use axum::response::Response;
 use axum::routing::get;
 use futures_util::stream;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::*;
 
@@ -38,7 +39,7 @@ struct Library(Arc<Inner>);
 struct Inner {
     url: String,
     answers: Mutex<Answers>,
-    heard: Mutex<Vec<(String, HeaderMap)>>,
+    heard: watch::Sender<Vec<(String, HeaderMap)>>,
     /// The number of bytes that readers of its flood asked for.
     flood: AtomicUsize,
 }
@@ -50,7 +51,7 @@ impl Library {
         let inner = Inner {
             url,
             answers: Mutex::new(answers),
-            heard: Mutex::default(),
+            heard: watch::Sender::new(Vec::new()),
             flood: AtomicUsize::default(),
         };
         let library = Self(Arc::new(inner));
@@ -76,7 +77,14 @@ impl Library {
     }
 
     fn heard(&self) -> Vec<(String, HeaderMap)> {
-        self.0.heard.lock().unwrap().clone()
+        self.0.heard.borrow().clone()
+    }
+
+    /// Waits until it was asked so often.
+    async fn hears(&self, count: usize) {
+        let mut heard = self.0.heard.subscribe();
+        let heard = heard.wait_for(|heard| heard.len() >= count);
+        within("a search", heard).await.map(drop).unwrap();
     }
 
     async fn search(
@@ -84,11 +92,8 @@ impl Library {
         RawQuery(query): RawQuery,
         headers: HeaderMap,
     ) -> Response {
-        this.0
-            .heard
-            .lock()
-            .unwrap()
-            .push((query.unwrap_or_default(), headers));
+        let asked = (query.unwrap_or_default(), headers);
+        this.0.heard.send_modify(|heard| heard.push(asked));
         let answers = this.0.answers.lock().unwrap().clone();
         let json = Response::builder().header("content-type", "application/json; charset=utf-8");
         match answers {
@@ -169,10 +174,8 @@ fn searched(text: &str, words: &str) -> Answer {
 async fn first_reading(app: &App, text: &str) -> Value {
     let id = claim(app, text).await;
     let tag = format!("statement:{id}");
-    within(text, async {
-        while with(&app.public_log().await, &["judged", &tag]).is_empty() {
-            tokio::time::sleep(ms(10)).await;
-        }
+    app.until(text, async || {
+        !with(&app.public_log().await, &["judged", &tag]).is_empty()
     })
     .await;
     last_reading(app, &id).await

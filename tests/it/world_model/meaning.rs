@@ -3,7 +3,7 @@
 //! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -42,7 +42,7 @@ pub(super) struct Embedder(Arc<Inner>);
 struct Inner {
     url: String,
     /// The number of times that each text came.
-    texts: Mutex<BTreeMap<String, usize>>,
+    texts: watch::Sender<BTreeMap<String, usize>>,
     does: watch::Sender<Does>,
 }
 
@@ -66,7 +66,7 @@ impl Embedder {
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let embedder = Self(Arc::new(Inner {
             url,
-            texts: Mutex::default(),
+            texts: watch::Sender::new(BTreeMap::new()),
             does: watch::Sender::new(does),
         }));
         let router = Router::new()
@@ -82,26 +82,23 @@ impl Embedder {
 
     /// Returns the number of times that a text came.
     pub(super) fn came(&self, text: &str) -> usize {
-        self.0
-            .texts
-            .lock()
-            .unwrap()
-            .get(text)
-            .copied()
-            .unwrap_or_default()
+        self.0.texts.borrow().get(text).copied().unwrap_or_default()
+    }
+
+    /// Waits until a text came.
+    async fn until_came(&self, text: &str) {
+        let mut texts = self.0.texts.subscribe();
+        let came = texts.wait_for(|texts| texts.contains_key(text));
+        within(text, came).await.map(drop).unwrap();
     }
 
     async fn embed(State(this): State<Self>, Json(body): Json<Value>) -> Response {
         let texts: Vec<String> = serde_json::from_value(body["input"].clone()).unwrap();
         assert!(texts.len() <= 64 && body["model"] == "meanings", "{body}");
         for text in &texts {
-            *this
-                .0
+            this.0
                 .texts
-                .lock()
-                .unwrap()
-                .entry(text.clone())
-                .or_default() += 1;
+                .send_modify(|texts| *texts.entry(text.clone()).or_default() += 1);
         }
         let says = |word: &str| texts.iter().any(|text| text.contains(word));
         let does = *this.0.does.borrow();
@@ -273,10 +270,8 @@ on_sqlite!(
         );
         embedder.does(Does::Refuse("Salt"));
         tried(&app, SALT, "surviving").await;
-        within("vectors, once the model is there", async {
-            while found(&app, ASKED).await != (vec![PHYSICIAN.to_owned()], Value::Null) {
-                tokio::time::sleep(ms(50)).await;
-            }
+        polled("vectors, once the model is there", async || {
+            found(&app, ASKED).await == (vec![PHYSICIAN.to_owned()], Value::Null)
         })
         .await;
         assert_eq!(
@@ -316,12 +311,9 @@ on_sqlite!(
                     .send(),
             )
         });
-        within("the questions that are stuck", async {
-            while embedder.came("query: stuck one") + embedder.came("query: stuck two") < 2 {
-                tokio::time::sleep(ms(10)).await;
-            }
-        })
-        .await;
+        for which in ["query: stuck one", "query: stuck two"] {
+            embedder.until_came(which).await;
+        }
         let past = format!("{ASKED}&as_of=1000000");
         let (late, now) = tokio::join!(app.get(&past), found(&app, ASKED));
         assert_eq!(now, (vec![PHYSICIAN.to_owned()], Value::Null));
@@ -408,12 +400,9 @@ on_sqlite!(
             app.start_again().await;
         }
         // On Postgres it is the server that ran all the while.
-        within("vectors", async {
-            while found(&app, "/recall?q=may+a+doctor+help").await
-                != (vec![PHYSICIAN.to_owned()], Value::Null)
-            {
-                tokio::time::sleep(ms(50)).await;
-            }
+        polled("vectors", async || {
+            found(&app, "/recall?q=may+a+doctor+help").await
+                == (vec![PHYSICIAN.to_owned()], Value::Null)
         })
         .await;
         assert_eq!(
@@ -452,12 +441,9 @@ on_sqlite!(
         let (code, said) = reembed(&app, &embedder).await;
         assert_eq!(code, Some(0), "{said}");
         // Its view has the old vectors still, and one of them is known for this question.
-        within("new vectors", async {
-            while found(&app, "/recall?q=may+a+doctor+help").await
-                != (vec![PHYSICIAN.to_owned()], Value::Null)
-            {
-                tokio::time::sleep(ms(50)).await;
-            }
+        polled("new vectors", async || {
+            found(&app, "/recall?q=may+a+doctor+help").await
+                == (vec![PHYSICIAN.to_owned()], Value::Null)
         })
         .await;
         assert_eq!(
@@ -536,12 +522,7 @@ on_sqlite!(
             .env("THINKD_MODEL_EMBEDDING", "meanings");
         command.env("THINKD_MODELS__EMBEDDING__BASE_URL", &embedder.0.url);
         let mut child = command.kill_on_drop(true).spawn().unwrap();
-        within("the last text", async {
-            while embedder.came(&last) == 0 {
-                tokio::time::sleep(ms(5)).await;
-            }
-        })
-        .await;
+        embedder.until_came(&last).await;
         child.kill().await.unwrap();
         let came = |texts: &[String]| {
             texts

@@ -112,10 +112,8 @@ on_sqlite!(
         store.close().await;
         drop(store);
         app.start_again().await;
-        within("what contradicts what", async {
-            while standing(&app).await != before {
-                tokio::time::sleep(ms(5)).await;
-            }
+        app.until("what contradicts what", async || {
+            standing(&app).await == before
         })
         .await;
         rebuild_finds_nothing_to_mend(&mut app).await;

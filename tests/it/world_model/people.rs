@@ -48,15 +48,8 @@ async fn answer_as(app: &App, name: &str, id: &str, text: &str) -> Reply {
 
 /// The one question that is open, as soon as it is.
 async fn question(app: &App) -> Value {
-    within("a question", async {
-        loop {
-            if let Some(open) = app.pages("/questions?").await.pop() {
-                return open;
-            }
-            tokio::time::sleep(ms(5)).await;
-        }
-    })
-    .await
+    app.until_some("a question", async || app.pages("/questions?").await.pop())
+        .await
 }
 
 async fn away(app: &App, is: bool) {
@@ -413,10 +406,8 @@ on_sqlite!(
             .as_str()
             .unwrap()
             .to_owned();
-        within("two questions", async {
-            while app.pages("/questions?").await.len() < 2 {
-                tokio::time::sleep(ms(5)).await;
-            }
+        app.until("two questions", async || {
+            app.pages("/questions?").await.len() >= 2
         })
         .await;
         app.restart().await;
@@ -454,10 +445,8 @@ on_sqlite!(
         }
         stub.some(4, deriving).await;
         gate.open();
-        within("three verdicts", async {
-            while with(&app.public_log().await, &["judged", "surviving"]).len() < 3 {
-                tokio::time::sleep(ms(5)).await;
-            }
+        app.until("three verdicts", async || {
+            with(&app.public_log().await, &["judged", "surviving"]).len() >= 3
         })
         .await;
         assert_eq!(
@@ -473,10 +462,8 @@ on_sqlite!(
                 .await
                 .expect(204);
         }
-        within("four answers", async {
-            while held_by(&app, &ids, "user").await < 4 {
-                tokio::time::sleep(ms(10)).await;
-            }
+        app.until("four answers", async || {
+            held_by(&app, &ids, "user").await >= 4
         })
         .await;
         assert_eq!(

@@ -319,17 +319,13 @@ on_sqlite!(
         let result = &one(&log, &["result", "tool:recall"])["payload"]["output"];
         assert_eq!(result["recalled"][0]["statement"], json!(id), "{result}");
         assert_eq!(result["recalled"][0]["tested_by"], "reflection only");
-        within("the claim", async {
-            while app
-                .public_log()
+        app.until("the claim", async || {
+            app.public_log()
                 .await
                 .iter()
                 .filter(|event| has(event, "joined"))
                 .count()
-                == 0
-            {
-                tokio::time::sleep(ms(10)).await;
-            }
+                != 0
         })
         .await;
         assert_eq!(

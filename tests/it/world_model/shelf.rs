@@ -92,17 +92,13 @@ on_sqlite!(
         app.set_env("THINKD_MEMORY__RECALL_IDLE_MS", 400);
         app.restart().await;
         recall(&mut app, "little", "").await.expect(200);
-        within("room", async {
-            while recall(&mut app, "much", "").await.status != 200 {
-                tokio::time::sleep(ms(50)).await;
-            }
+        polled("room", async || {
+            recall(&mut app, "much", "").await.status == 200
         })
         .await;
         assert!(metric(&mut app, "thinkd_recall_bytes").await > 0.0);
-        within("sleep", async {
-            while metric(&mut app, "thinkd_recall_bytes").await > 0.0 {
-                tokio::time::sleep(ms(50)).await;
-            }
+        polled("sleep", async || {
+            metric(&mut app, "thinkd_recall_bytes").await <= 0.0
         })
         .await;
         recall(&mut app, "little", "").await.expect(200);

@@ -191,9 +191,10 @@ impl Tool for Gated {
 
     async fn call(&self, _: Value, _: &CallSite) -> Result<Output, Failure> {
         std::fs::write("entered", "").unwrap();
-        while !Path::new("open").exists() {
-            tokio::time::sleep(ms(5)).await;
-        }
+        polled("the opening of the gate", async || {
+            Path::new("open").exists()
+        })
+        .await;
         Ok(Output::value(json!("open")))
     }
 }
@@ -221,12 +222,7 @@ on_sqlite!(
             [call("recall", query).and("gate", json!({})), reply("Alma.")],
         );
         app.say_in(&asks, "Who has the keys?").await;
-        within("the gate", async {
-            while !app.folder().join("entered").exists() {
-                tokio::time::sleep(ms(5)).await;
-            }
-        })
-        .await;
+        polled("the gate", async || app.folder().join("entered").exists()).await;
         retract(&app, &id).await;
         corrected(&app, &id, 1).await;
         all_told(&app).await;

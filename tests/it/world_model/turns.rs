@@ -195,10 +195,8 @@ on_sqlite!(
         app.restart().await;
         let again = stub.nth(1, decision).await;
         assert!(again.says("A quokka eats leaves."));
-        within("the reply", async {
-            while with(&app.public_log().await, &["response"]).is_empty() {
-                tokio::time::sleep(ms(10)).await;
-            }
+        app.until("the reply", async || {
+            !with(&app.public_log().await, &["response"]).is_empty()
         })
         .await;
         assert_eq!(recalls(&app.public_log().await).len(), 1);

@@ -224,6 +224,7 @@ impl Asked {
                 begin.elapsed() < PATIENCE,
                 "trials are not over after {PATIENCE:?}"
             );
+            // The server may be any, which is asked over HTTP alone.
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }

@@ -61,10 +61,8 @@ async fn retests(app: &App) -> Vec<String> {
 async fn rested(app: &App, text: &str) {
     let before = with(&app.public_log().await, &["trials", "rested"]).len();
     tried(app, text, "surviving").await;
-    within("rest", async {
-        while with(&app.public_log().await, &["trials", "rested"]).len() == before {
-            tokio::time::sleep(ms(10)).await;
-        }
+    app.until("rest", async || {
+        with(&app.public_log().await, &["trials", "rested"]).len() != before
     })
     .await;
 }
@@ -94,12 +92,7 @@ on_sqlite!(
         rested(&app, "Rest 5.").await;
         assert_eq!((retests(&app).await.len(), library.heard().len()), (0, 0));
         retesting(&mut app, &library, 3, 1).await;
-        within("three", async {
-            while library.heard().len() < 3 {
-                tokio::time::sleep(ms(10)).await;
-            }
-        })
-        .await;
+        library.hears(3).await;
         rested(&app, "Rest 6.").await;
         let first = retests(&app).await;
         assert_eq!(first.len(), 3, "as many as a day has calls");
@@ -135,12 +128,8 @@ on_sqlite!(
         assert_eq!(library.heard().len(), 3);
         // The control: with one call more there is one more.
         retesting(&mut app, &library, 4, 1).await;
-        within("one more", async {
-            while retests(&app).await.len() < 4 {
-                tokio::time::sleep(ms(10)).await;
-            }
-        })
-        .await;
+        app.until("one more", async || retests(&app).await.len() >= 4)
+            .await;
         rested(&app, "Rest 9.").await;
         assert_eq!(retests(&app).await.len(), 4);
         rebuild_finds_nothing_to_mend(&mut app).await;
@@ -160,16 +149,13 @@ on_sqlite!(
         let library = Library::of(&[("https://sums.example", PAGE)]).await;
         retesting(&mut app, &library, 2, 1).await;
         for id in &ids {
-            within("the test", async {
-                while with(
+            app.until("the test", async || {
+                with(
                     &app.public_log().await,
                     &["judged", &format!("statement:{id}")],
                 )
                 .len()
-                    < 3
-                {
-                    tokio::time::sleep(ms(10)).await;
-                }
+                    >= 3
             })
             .await;
         }
@@ -190,12 +176,7 @@ on_sqlite!(
         stub.on(weighing, weighs("supports", QUOTE));
         let library = Library::start(Answers::Stalls).await;
         retesting(&mut app, &library, 1, 1).await;
-        within("the search", async {
-            while library.heard().is_empty() {
-                tokio::time::sleep(ms(10)).await;
-            }
-        })
-        .await;
+        library.hears(1).await;
         app.kill();
         library.does(Answers::Passages(vec![(
             "https://sums.example",
@@ -261,7 +242,7 @@ async fn a_days_calls_are_counted_however_many_they_are() {
     retesting(&mut app, &library, 10_500, 1).await;
     let id = tried(&app, "Rest 1.", "surviving").await;
     let tried = seq(&super::judged(&app, &id, 0, "surviving").await);
-    within("rest", async {
+    app.until("rest", async || {
         // The whole log is long.
         let newest = async || {
             app.get("/events?tags=rested&order=desc&limit=1")
@@ -269,18 +250,11 @@ async fn a_days_calls_are_counted_however_many_they_are() {
                 .expect(200)["items"][0]
                 .clone()
         };
-        while newest().await["seq"].as_i64() < Some(tried) {
-            tokio::time::sleep(ms(10)).await;
-        }
+        newest().await["seq"].as_i64() >= Some(tried)
     })
     .await;
     assert_eq!(library.heard().len(), 0, "the day's calls are used up");
     // The control: with one call more there is one more.
     retesting(&mut app, &library, 10_501, 1).await;
-    within("one more", async {
-        while library.heard().is_empty() {
-            tokio::time::sleep(ms(10)).await;
-        }
-    })
-    .await;
+    library.hears(1).await;
 }
