@@ -35,7 +35,7 @@ fn thinkd(files: &[(&str, &str)], env: &[(&str, &str)], arguments: &[&str]) -> R
         .unwrap();
     let pid = child.id();
     watchdog::watch(pid);
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, told) = std::sync::mpsc::sync_channel(1);
     std::thread::spawn(move || tell.send(child.wait_with_output()));
     // One that should refuse to start and does not would run for ever: the watchdog ends it with the tests.
     let output = told

@@ -8,10 +8,16 @@ use super::*;
 
 /// Waits until no thread thinks or has anything left to think about.
 async fn at_rest(app: &App) {
-    app.until("rest", async || {
-        let threads = app.pages("/threads?").await;
-        let rests = |thread: &Value| thread["status"] != "thinking" && thread["queued"] == 0;
-        threads.iter().all(rests)
+    let mut socket = app.socket().await;
+    let thinks = |thread: &Value| thread["status"] == "thinking";
+    within("rest", async {
+        // One that rests may be woken by the last act of another: no frame comes for a while, either.
+        loop {
+            while let Ok(Some(_)) = tokio::time::timeout(ms(150), socket.next()).await {}
+            if !app.pages("/threads?").await.iter().any(thinks) {
+                return;
+            }
+        }
     })
     .await;
 }
