@@ -118,7 +118,7 @@ on_both!(
             refused["problem"]["type"], "/problems/unavailable",
             "{refused}"
         );
-        // Tried again several times meanwhile (of which nothing tells), but no model is asked before the log can take its answer.
+        // Tried again several times (nothing tells of it), but no model is asked before the log can take its answer.
         tokio::time::sleep(ms(1000)).await;
         assert_eq!(stub.count(|r| r.thread == "main" && r.is_decision()), 1);
         assert_eq!(ready(&app).await, 503, "as long as it lasts");

@@ -431,7 +431,7 @@ async fn a_run_is_one_servers_until_that_dies_and_any_server_cancels_it() {
     let second = app.beside().await;
     let path = begin(&app, "steps", json!(3)).await;
     stub.request(|r| counting(r) && step(r) == "step 2").await;
-    // The other one looks for work all the time, and leaves this one alone: more than two leases long, of which nothing tells.
+    // The other one looks for work all the time, and leaves this one alone, for more than two leases.
     tokio::time::sleep(ms(1500)).await;
     assert_eq!(stub.count(counting), 2, "{:?}", stub.requests());
     app.kill();

@@ -136,7 +136,7 @@ async fn d4_14_a_polling_reader_misses_nothing() {
 
 async fn write(store: Arc<dyn Store>, writer: usize) {
     for n in 0..60 {
-        // Ids are drawn in advance, as clients draw theirs: their order is not that of the log. Uneven times between make it so.
+        // Ids are drawn in advance, as clients draw theirs: uneven times put them in another order.
         let early = thinkd::words::id::fresh();
         tokio::time::sleep(Duration::from_micros((writer * 137 + n * 71) as u64 % 3000)).await;
         append_one(&store, draft("main", "x", &[]).with_id(early)).await;

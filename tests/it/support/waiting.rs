@@ -1,13 +1,13 @@
-//! Waits for a state that is asked for: by the frames of a follower where the log tells of it, by looking again and again where
-//! nothing does.
+//! Waits for a state that is asked for: by the frames of a follower where the log tells of it, by looking again and again
+//! where nothing does.
 
 use futures_util::FutureExt;
 
 use super::socket::Came;
 use super::{App, Duration, PATIENCE, Socket, ms, within};
 
-/// The time without a frame after which a follower looks again: a row, a lease or an index may follow its event by a moment,
-/// and events tagged `debug` come to no follower of everything.
+/// The time without a frame after which a follower looks again: a row, a lease or an index may follow its event by a
+/// moment, and events tagged `debug` come to no follower of everything.
 const QUIET: Duration = ms(250);
 
 impl App {
