@@ -199,10 +199,8 @@ on_both!(
         // As the seq says: before the message.
         let at = json!({ "at": seq(&two) - 1, "message": { "text": "two, edited" } });
         let edited = fork(&app, "main", at).await;
-        within("the answer in the fork", async {
-            while chat(&app, &edited.thread).await.len() < 4 {
-                tokio::time::sleep(ms(10)).await;
-            }
+        app.until("the answer in the fork", async || {
+            chat(&app, &edited.thread).await.len() >= 4
         })
         .await;
         let told = ["one", "ok: one", "two, edited", "ok: two, edited"];
@@ -217,10 +215,8 @@ on_both!(
         }
         gate.open();
         stub.nth(5, decision).await;
-        within("the end of the turn", async {
-            while ends(&app, "main").await.len() < 5 {
-                tokio::time::sleep(ms(10)).await;
-            }
+        app.until("the end of the turn", async || {
+            ends(&app, "main").await.len() >= 5
         })
         .await;
         let again = json!({ "instead_of": six, "message": { "text": "six, edited" } });
@@ -513,10 +509,8 @@ on_both!(
         assert_eq!(ids.len(), 100);
         assert!(all.iter().all(|it| it.at == all[0].at));
         for (number, made) in all.iter().enumerate().step_by(9) {
-            within("the answer", async {
-                while chat(&app, &made.thread).await.len() < 8 {
-                    tokio::time::sleep(ms(10)).await;
-                }
+            app.until("the answer", async || {
+                chat(&app, &made.thread).await.len() >= 8
             })
             .await;
             let told = chat(&app, &made.thread).await;
@@ -566,12 +560,8 @@ on_both!(
                 assert_eq!(number % 2, 1, "what was answered is stored");
                 continue;
             }
-            within("the answer", async {
-                while chat(&app, &id).await.len() < 8 {
-                    tokio::time::sleep(ms(10)).await;
-                }
-            })
-            .await;
+            app.until("the answer", async || chat(&app, &id).await.len() >= 8)
+                .await;
             assert_eq!(chat(&app, &id).await[6..], ["go on", "ok: go on"]);
         }
     }
@@ -645,12 +635,8 @@ async fn the_terminal_forks_a_thread() {
     let (code, words) = app::ran(&app.folder(), &env, &line).await;
     assert_eq!(code, Some(0), "{words}");
     assert!(words.contains("branch: an empty past"), "{words}");
-    within("the answer", async {
-        while chat(&app, "branch").await.len() < 2 {
-            tokio::time::sleep(ms(10)).await;
-        }
-    })
-    .await;
+    app.until("the answer", async || chat(&app, "branch").await.len() >= 2)
+        .await;
     let (code, words) = app::ran(&app.folder(), &env, &["fork", "nobody"]).await;
     assert_eq!(code, Some(1), "{words}");
     assert!(words.contains("there is no thread nobody"), "{words}");

@@ -27,14 +27,9 @@ fn look() -> Answer {
 }
 
 async fn at_rest(app: &App) {
-    within("rest", async {
-        loop {
-            let row = app.get("/threads/main").await.expect(200);
-            if row["status"] == "idle" && row["queued"] == 0 {
-                break;
-            }
-            tokio::time::sleep(ms(5)).await;
-        }
+    app.until("rest", async || {
+        let row = app.get("/threads/main").await.expect(200);
+        row["status"] == "idle" && row["queued"] == 0
     })
     .await;
 }
@@ -263,10 +258,8 @@ on_both!(a_kill_neither_loses_it_nor_shows_it_twice, |medium| {
     let asked = stub.nth(2, decision).await;
     assert_eq!(asked.batch(), [one, two], "{}", asked.text());
     gates[2].open();
-    within("the reply", async {
-        while with(&app.log().await, &["response"]).is_empty() {
-            tokio::time::sleep(ms(10)).await;
-        }
+    app.until("the reply", async || {
+        !with(&app.log().await, &["response"]).is_empty()
     })
     .await;
     at_rest(&app).await;

@@ -32,16 +32,9 @@ on_both!(
             }
             let made = fork(&app, "main", wish).await;
             assert_eq!((made.thread.as_str(), made.at), (&*thread, ends[end]));
-            let words = within("the answer", async {
-                loop {
-                    let words = chat(&app, &thread).await;
-                    if words.len() >= 2 * end + 4 {
-                        return words;
-                    }
-                    tokio::time::sleep(ms(10)).await;
-                }
-            })
-            .await;
+            let told =
+                async || Some(chat(&app, &thread).await).filter(|it| it.len() >= 2 * end + 4);
+            let words = app.until_some("the answer", told).await;
             assert_eq!(words[2 * end + 2..], ["go on", "ok: go on"]);
         }
         println!("{KILLS} kills: {stored} forks were stored, {lost} were not");

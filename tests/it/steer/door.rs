@@ -17,15 +17,10 @@ fn joins(model: &str, messages: &[Value]) -> Value {
 }
 
 async fn inputs(app: &App, many: usize) -> Vec<Value> {
-    within("the messages", async {
-        loop {
-            let log = app.public_log().await;
-            let inputs = with(&log, &["input"]);
-            if inputs.len() >= many {
-                break inputs.into_iter().cloned().collect();
-            }
-            tokio::time::sleep(ms(5)).await;
-        }
+    app.until_some("the messages", async || {
+        let log = app.public_log().await;
+        let inputs = with(&log, &["input"]);
+        (inputs.len() >= many).then(|| inputs.into_iter().cloned().collect())
     })
     .await
 }
@@ -98,10 +93,8 @@ on_both!(the_last_client_that_waits_for_a_turn_stops_it, |medium| {
     assert!(with(&app.log().await, &["turn", "ended"]).is_empty());
     first.abort();
     asked.closed().await;
-    within("the end", async {
-        while with(&app.log().await, &["turn", "ended"]).is_empty() {
-            tokio::time::sleep(ms(5)).await;
-        }
+    app.until("the end", async || {
+        !with(&app.log().await, &["turn", "ended"]).is_empty()
     })
     .await;
     assert_eq!(

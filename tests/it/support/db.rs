@@ -16,7 +16,7 @@ use thinkd::log::memory::Disk;
 use tokio::sync::OnceCell;
 
 use super::pooler::{self, IGNORES, Pooler};
-use super::{app, ms, watchdog, within};
+use super::{app, polled, watchdog};
 
 /// A folder that is removed when the value is dropped.
 pub struct Folder(PathBuf);
@@ -324,16 +324,9 @@ async fn start(bin: &Path) -> Server {
         before: "postgres://thinkd@localhost/".into(),
         after: format!("?host={}", folder.display()),
     };
-    within(
+    polled(
         &format!("Postgres (its log: {}/log)", folder.display()),
-        async {
-            while PgConnection::connect(&server.url("postgres"))
-                .await
-                .is_err()
-            {
-                tokio::time::sleep(ms(20)).await;
-            }
-        },
+        async || PgConnection::connect(&server.url("postgres")).await.is_ok(),
     )
     .await;
     server
