@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { Watched, launch } from "./browser.ts";
 import { mission, stepOf } from "./mission.ts";
 import { endpoint } from "./model.ts";
-import { SETTINGS, act, keep, scene, shots, show, still } from "./scene.ts";
+import { SETTINGS, act, keep, scene, shots, show, still, trial } from "./scene.ts";
 import { Thinkd } from "./server.ts";
 import { story } from "./story.ts";
 
@@ -16,7 +16,7 @@ const told = story(1);
 const model = await endpoint(async (asked) => {
   // The glazing is being compared until the mission rests.
   if (stepOf(asked) === "solve" && /Route: .*Compute both/.test(asked.prompt)) await new Promise(() => {});
-  return stepOf(asked) ? mission(asked, 100) : told(asked);
+  return trial(asked) ?? (stepOf(asked) ? mission(asked, 100) : told(asked));
 });
 const speaks = { ...SETTINGS, OPENAI_BASE_URL: model.url };
 const browser = await launch();

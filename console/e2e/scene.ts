@@ -7,6 +7,7 @@ import type { Browser, BrowserContextOptions } from "playwright-core";
 import type { AnyEvent } from "../src/lib/events.ts";
 import { Watched } from "./browser.ts";
 import { WANTED } from "./mission.ts";
+import type { Answer, Asked } from "./model.ts";
 import { Thinkd, until } from "./server.ts";
 
 const FILE = new URL("scene.backup.gz", import.meta.url).pathname;
@@ -18,13 +19,38 @@ type Items<T> = { items: T[] };
 /** What its servers are set to. Nobody is asked while it is looked at, and statements that came to nothing are not tried again. */
 export const SETTINGS = { THINKD_MODEL: "qwen3:4b", OPENAI_BASE_URL: "http://127.0.0.1:9/v1", OPENAI_API_KEY: "x", THINKD_TURN__SUBMODULE_TIMEOUT_MS: "2500", THINKD_TOOLS__APPROVAL: '["state_put"]', THINKD_MEMORY__RETRY_MS: "31536000000" };
 
+/** The claims of the scene: what follows from each, and the verdict of a model that looks for a counterexample. */
+const CLAIMS = [
+  { claim: "16 mm twin-wall has a U value of 1.9", edge: ["16 mm twin-wall", "has a U value of", "1.9"], follows: "The data sheet of a 16 mm twin-wall plate names a U value between 1.8 and 2.0.", answer: "holds", reason: "Data sheets of three makers name 1.8 to 2.0." },
+  { claim: "Citrus dies below 7 °C", edge: ["citrus", "dies below", "7 °C"], follows: "A lemon tree that stood a night at 5 °C is dead.", answer: "refuted", reason: "Lemon trees outlive short frosts of 3 °C." },
+  { claim: "A lean-to of 12 m² is free of permit", edge: ["a lean-to of 12 m²", "is", "free of permit"], follows: "The building office asks for no plan of a lean-to of 12 m².", answer: "unknown", reason: "It depends on the country, and none is named." },
+] as const;
+
+/** The answer to a question of a trial; none: it is another question. */
+export function trial({ prompt, tools }: Asked): Answer | undefined {
+  const claim = CLAIMS.find(({ claim, follows }) => prompt.includes(JSON.stringify(tools[0] === "derive" ? claim : follows)));
+  const [subject, relation, object] = claim?.edge ?? [];
+  const call = (name: string, args: Record<string, unknown>): Answer => ({ calls: [{ name, arguments: args }] });
+  if (claim && tools[0] === "derive") {
+    const prediction = { text: claim.follows, fails_if: "It is not so.", search: null, code: null, question: null, subject: null, relation: null, object: null };
+    return call("derive", { is_claim: true, why: null, subject, relation, object, single_valued: true, valid_from: null, valid_to: null, predictions: [prediction] });
+  }
+  if (claim && tools[0] === "reflect") return call("reflect", { answer: claim.answer, reason: claim.reason, later_object: null, later_from: null });
+}
+
 /** Acts the scene on a new server. */
 export async function act(server: Thinkd): Promise<void> {
   for (const name of ["memory", "warmth", "frugal", "botanist"]) await server.call("POST", "/submodules", { name, prompt: `You are ${name}. Say what a ${name} would say.` });
   await server.say("What does it cost to keep a small greenhouse frost-free with an electric heater?");
   await server.say("Is it free of permit?");
   await server.say("Which plants do you mean?");
-  for (const statement of ["16 mm twin-wall has a U value of 1.9", "Citrus dies below 7 °C", "A lean-to of 12 m² is free of permit"]) await server.call("POST", "/world-model", { statement });
+  for (const { claim } of CLAIMS) {
+    const { id } = await server.call<{ id: string }>("POST", "/world-model", { statement: claim });
+    await until(async () => {
+      const { verdicts, reason } = await server.call<{ verdicts: object[]; reason: string | null }>("GET", `/world-model/${id}`);
+      return verdicts.length > 0 || reason;
+    });
+  }
   for (const label of ["suppliers", "heating"]) await server.call("POST", "/threads", { label, kind: "process", title: label, prompt: `Look after ${label}.` });
   await server.say("We have 3 by 4 m against the south wall and about €2,400. Can it stay above 5 °C all winter, and what would you build first?");
   const { id } = await server.call<{ id: string }>("POST", "/frameworks", { name: "heat loss by U value", purpose: "heat loss of a building", knowledge: ["Sum area times U."] });

@@ -23,7 +23,7 @@ I would build in this order:
 
 /** How fast the story goes: 1 is as people would see it. */
 export function story(pace = 1): (asked: Asked) => Answer {
-  const wait: Record<string, number> = { understanding: 600, memory: 1000, critic: 1500, warmth: 400, frugal: 900, botanist: 3600 };
+  const wait: Record<string, number> = { understanding: 600, memory: 1000, critic: 1500, warmth: 400, frugal: 300, botanist: 3600 };
   return (asked) => {
     if (asked.voice) return voice(asked, (wait[asked.voice] ?? 500) * pace);
     return decision(asked, pace);
