@@ -143,7 +143,9 @@ impl Saying<'_> {
     /// made of the place, so of two that go on at once the store lets one in.
     async fn behind(&self, turns: Vec<Behind>) -> Result<Place, Problem> {
         let slot = |turn: &Behind| {
-            let place = format!("{} {}", turn.thread, turn.mark);
+            let end = turn.end.filter(|_| self.asked.thread.is_none());
+            let end = end.map_or_else(|| turn.mark.clone(), |end| end.to_string());
+            let place = format!("{} {end}", turn.thread);
             Uuid::new_v5(&Uuid::NAMESPACE_OID, place.as_bytes())
         };
         for turn in turns.iter().filter(|turn| turn.is_free) {

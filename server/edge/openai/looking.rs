@@ -12,10 +12,10 @@ use super::turns::{Turn, Until, turn_about};
 use crate::problem::{Problem, Slug};
 use thinkd_event::envelope::{Event, TurnOutcome, tag};
 use thinkd_event::fact::input::Mark;
-use thinkd_log::query::Query;
+use thinkd_log::query::{Order, Query};
 use thinkd_runtime::fork::NewFork;
 use thinkd_session::handle::Session;
-use thinkd_thread::settings::{Policy, Settings};
+use thinkd_thread::settings::Settings;
 use thinkd_words::id::{Key, Seq, ThreadId};
 
 /// Inputs with one mark that are looked at.
@@ -92,7 +92,7 @@ impl Looking<'_> {
             return Ok(Found::whole(Where::New, 0));
         };
         let tag = mark.tag();
-        let joins = self.asked.policy == Some(Policy::Steer);
+        let joins = self.asked.policy.is_some();
         // A first message begins a conversation, also one that another client has said before.
         let is_own = n > 0 || scope.chat.is_some();
         let is_led = self.asked.previous.is_some();
@@ -138,9 +138,15 @@ impl Looking<'_> {
                 had,
             });
         }
-        if joins
-            && let Some((thread, had)) = steering::joins(self.session, &found, &repeated).await?
-        {
+        // With a policy the client knows that a turn runs; without one it says what it has no answer to.
+        let running = match joins {
+            true => found.clone(),
+            false => repeated
+                .iter()
+                .flat_map(|(mark, _)| with(&mark.tag()))
+                .collect(),
+        };
+        if let Some((thread, had)) = steering::joins(self.session, &running, &repeated).await? {
             let place = Where::In(thread);
             return Ok(Found {
                 place,
@@ -228,16 +234,44 @@ impl Looking<'_> {
         for event in inputs {
             let turn = turn_about(self.session, event, Until::Exchange).await?;
             if let Some(turn) = turn.filter(&fits) {
+                let end = turn.outcome.map(|_| turn.last);
                 behind.push(Behind {
                     thread: event.thread.clone(),
                     seq: event.seq,
                     mark: mark.to_owned(),
-                    end: turn.outcome.map(|_| turn.last),
-                    is_free: true,
+                    is_free: self.is_last(event, end).await?,
+                    end,
                 });
             }
         }
         Ok(behind)
+    }
+
+    /// Returns true if no client of a door has said something behind the turn that is about an
+    /// input. Messages that joined this turn stand behind the input, and are part of it.
+    /// All clients say what they say in a thread that they name.
+    async fn is_last(&self, input: &Event, end: Option<Seq>) -> Result<bool, Problem> {
+        if self.asked.thread.is_some() || end.is_none() {
+            return Ok(true);
+        }
+        let later = Query {
+            thread: Some(input.thread.clone()),
+            tags: vec![tag::INPUT.into()],
+            after: Some(input.seq),
+            order: Order::Ascending,
+            limit: SAME,
+            ..Query::default()
+        };
+        for event in self.session.events(&later).await? {
+            let is_marked = |it: &String| it.starts_with(tag::MARKS[0]);
+            if event.meta.tags.iter().any(is_marked) {
+                let turn = turn_about(self.session, &event, Until::Exchange).await?;
+                if turn.is_none_or(|turn| Some(turn.last) != end) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Returns the thread that made the calls of the client's last answer.

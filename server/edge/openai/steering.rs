@@ -41,7 +41,7 @@ pub fn repeated(chat: &Chat, scope: &Scope) -> Vec<(Mark, usize)> {
     marked.collect()
 }
 
-/// Returns the thread with the running turn that the new message is to join, and the pieces of the
+/// Returns the thread with the running turn that the new message meets, and the pieces of the
 /// message that this turn has already. `found`: inputs with one of these marks, or with that of the
 /// exchange before.
 pub async fn joins(

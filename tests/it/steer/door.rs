@@ -170,3 +170,86 @@ on_both!(refusals_name_what_is_wrong_and_make_no_thread, |medium| {
     assert!(!failed.header("x-thinkd-thread").is_empty());
     failed.expect(424);
 });
+
+on_both!(two_clients_of_one_turn_part_behind_it, |medium| {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    stub.script(decision, [look().held(&gate), reply("Both.")]);
+    let app = Setup::new(medium, &stub).voices(&[]).start().await;
+    let send = |body: Value| tokio::spawn(app.request("POST", PATH).json(&body).send());
+    let first = send(json!({ "model": "thinkd", "messages": [user("one")] }));
+    stub.request(decision).await;
+    let second = send(joins("thinkd", &[user("one"), user("two")]));
+    inputs(&app, 2).await;
+    gate.open();
+    for answer in [first, second] {
+        let answer = within("the answer", answer).await.unwrap().unwrap();
+        assert_eq!(answer.status(), 200);
+    }
+    stub.on_each(decision, |request| {
+        reply(&format!("ok: {}", request.last_user()))
+    });
+    let says = async |before: &[&str], words: &str| {
+        let mut messages: Vec<Value> = before.iter().map(|it| user(it)).collect();
+        messages.extend([assistant("Both."), user(words)]);
+        let body = json!({ "model": "thinkd", "messages": messages });
+        let answer = app.post(PATH, body).await;
+        let thread = answer.header("x-thinkd-thread").to_owned();
+        answer.expect(200);
+        thread
+    };
+    let own = says(&["one"], "of the first").await;
+    let other = says(&["one", "two"], "of the second").await;
+    assert_ne!(own, other, "each has a thread of its own from here");
+    let seen = stub.nth(0, at(&other)).await;
+    assert!(seen.says("of the second") && !seen.says("of the first"));
+});
+
+on_both!(a_policy_holds_where_the_messages_name_the_turn, |medium| {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    let held = gate.clone();
+    stub.on_each(decision, move |request| {
+        let answer = reply(&format!("ok: {}", request.last_user()));
+        match request.last_user().as_str() {
+            "slow" => answer.held(&held),
+            _ => answer,
+        }
+    });
+    let app = Setup::new(medium, &stub).voices(&[]).start().await;
+    let past = [user("one"), assistant("ok: one")];
+    let one = json!({ "model": "thinkd", "messages": [user("one")] });
+    let thread = app
+        .post(PATH, one)
+        .await
+        .header("x-thinkd-thread")
+        .to_owned();
+    let slow = [&past[..], &[user("slow")]].concat();
+    let sent = json!({ "model": "thinkd", "messages": slow });
+    let slow_answer = tokio::spawn(app.request("POST", PATH).json(&sent).send());
+    stub.nth(1, decision).await;
+    let more = [&slow[..], &[user("more")]].concat();
+    let with_policy = |policy: &str| json!({ "model": "thinkd", "messages": more, "metadata": { "thinkd_policy": policy } });
+    let before = app.log().await.len();
+    let refused = app.post(PATH, with_policy("reject")).await;
+    assert_eq!(
+        (refused.status, &refused.body["error"]["code"]),
+        (409, &json!("busy"))
+    );
+    assert_eq!(app.log().await.len(), before, "nothing is stored");
+    // Without a policy of its own it waits for its turn, as with `enqueue`.
+    let waits = json!({ "model": "thinkd", "messages": more });
+    let waits = tokio::spawn(app.request("POST", PATH).json(&waits).send());
+    inputs(&app, 3).await;
+    gate.open();
+    for (answer, words) in [(slow_answer, "ok: slow"), (waits, "ok: more")] {
+        let answer = within("the answer", answer).await.unwrap().unwrap();
+        assert_eq!(answer.headers()["x-thinkd-thread"], thread.as_str());
+        let body: Value = answer.json().await.unwrap();
+        assert_eq!(body["choices"][0]["message"]["content"], words, "{body}");
+    }
+    let told: Vec<String> = inputs(&app, 3)
+        .await
+        .iter()
+        .map(|it| said(it).to_owned())
+        .collect();
+    assert_eq!(told, ["one", "slow", "more"], "each message is told once");
+});
