@@ -24,20 +24,37 @@ pub struct HungUp(Option<(Session, Arc<Edge>, Waiting)>);
 struct Waiting {
     thread: ThreadId,
     event_id: Uuid,
+    /// False: the turn goes on without the client.
+    stops: bool,
 }
 
 impl HungUp {
     /// A client waits for the answer to a message.
     pub fn new(session: &Session, edge: &Arc<Edge>, place: &Place) -> Self {
-        edge.waiters.join(place.event_id);
+        Self::of(session, edge, (&place.thread, place.event_id, true))
+    }
+
+    /// A client that follows the answer to a message: the turn goes on while it does, and is not
+    /// stopped when it goes.
+    pub fn beside(session: &Session, edge: &Arc<Edge>, message: &Event) -> Self {
+        Self::of(session, edge, (&message.thread, message.event_id, false))
+    }
+
+    fn of(
+        session: &Session,
+        edge: &Arc<Edge>,
+        (thread, event_id, stops): (&ThreadId, Uuid, bool),
+    ) -> Self {
+        edge.waiters.join(event_id);
         let waiting = Waiting {
-            thread: place.thread.clone(),
-            event_id: place.event_id,
+            thread: thread.clone(),
+            event_id,
+            stops,
         };
         Self(Some((session.clone(), edge.clone(), waiting)))
     }
 
-    /// A client that looks on: no turn is stopped when it goes.
+    /// A client without a part in it.
     pub const fn never() -> Self {
         Self(None)
     }
@@ -56,7 +73,8 @@ impl Drop for HungUp {
             return;
         };
         // A server that goes leaves the turn to the next one.
-        if !edge.waiters.leave(waiting.event_id) || edge.drain.is_cancelled() {
+        let is_last = edge.waiters.leave(waiting.event_id);
+        if !is_last || !waiting.stops || edge.drain.is_cancelled() {
             return;
         }
         let tasks = edge.tasks.clone();
@@ -73,7 +91,9 @@ impl Drop for HungUp {
 async fn stop(
     session: &Session,
     edge: &Edge,
-    Waiting { thread, event_id }: &Waiting,
+    Waiting {
+        thread, event_id, ..
+    }: &Waiting,
 ) -> Result<(), Error> {
     let Some(event) = session.event(*event_id).await? else {
         return Ok(());

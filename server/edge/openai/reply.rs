@@ -2,6 +2,7 @@
 //! over.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -23,6 +24,8 @@ use thinkd_words::time::Timestamp;
 
 /// Between two texts of one answer.
 const BETWEEN: &str = "\n\n";
+/// The longest time that the turn of a thread that has ended may take to write its end.
+const CANCELLED: Duration = Duration::from_secs(5);
 
 /// Tokens of the calls of a turn.
 #[derive(Debug, Clone, Copy, Default)]
@@ -139,6 +142,10 @@ pub struct Reply {
     /// True if the last of them were cut off.
     is_cut: bool,
     failure: Option<String>,
+    /// True if all that the log had was read.
+    is_live: bool,
+    /// The end of the thread, while its turn has not written its own.
+    ended: Option<Event>,
     /// Read, and not handed on yet.
     ready: std::collections::VecDeque<Next>,
 }
@@ -213,6 +220,8 @@ impl Reply {
             stored: String::new(),
             is_cut: false,
             failure: None,
+            is_live: false,
+            ended: None,
             ready: std::collections::VecDeque::new(),
         })
     }
@@ -223,7 +232,24 @@ impl Reply {
             if let Some(next) = self.ready.pop_front() {
                 return Ok(next);
             }
-            let seen = self.follow.next().await;
+            let seen = match &self.ended {
+                None => self.follow.next().await,
+                // The turn of a thread that has ended is cancelled, and writes its end; on a server that has died it does not.
+                Some(_) => match tokio::time::timeout(CANCELLED, self.follow.next()).await {
+                    Ok(seen) => seen,
+                    Err(_) => Ok(Seen::CaughtUp),
+                },
+            };
+            if let Ok(Seen::CaughtUp) = seen
+                && let Some(event) = self.ended.take()
+            {
+                let how = match self.turn {
+                    Some(_) => How::Cancelled,
+                    None => How::ThreadEnded,
+                };
+                self.over(&event, how);
+                continue;
+            }
             match seen.map_err(thinkd_session::handle::Error::from)? {
                 Seen::Events { events, .. } => {
                     for told in &events {
@@ -237,7 +263,10 @@ impl Reply {
                         self.hear(&hint);
                     }
                 }
-                Seen::CaughtUp => return Ok(Next::CaughtUp),
+                Seen::CaughtUp => {
+                    self.is_live = true;
+                    return Ok(Next::CaughtUp);
+                }
                 Seen::Hint(_) => {}
             }
         }
@@ -330,9 +359,11 @@ impl Reply {
             Fact::Withdrawn(Withdrawn { input, .. }) if input == self.seq => {
                 self.over(event, How::TakenBack);
             }
-            _ if event.ends_thread() => {
-                self.over(event, How::ThreadEnded);
-            }
+            // A turn that runs writes its beginning and its end behind that of its thread.
+            _ if event.ends_thread() => match self.is_live && !self.is_next {
+                true => self.over(event, How::ThreadEnded),
+                false => self.ended = Some(event.clone()),
+            },
             _ => {}
         }
     }
@@ -361,6 +392,7 @@ impl Reply {
     }
 
     fn over(&mut self, event: &Event, how: How) {
+        self.ended = None;
         self.ready.push_back(Next::Over(End {
             how,
             used: self.used,

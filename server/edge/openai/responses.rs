@@ -250,7 +250,8 @@ async fn retrieve(
     let event = &head.event;
     let is_next = session.is_next(&event.thread, event.seq).await?;
     let reply = Reply::to(&session, &event.thread, event.seq, is_next).await?;
-    let waiting = Waiting::new(&session, edge, permit, (reply, HungUp::never()));
+    let hung_up = HungUp::beside(&session, &edge, event);
+    let waiting = Waiting::new(&session, edge, permit, (reply, hung_up));
     let after = after.and_then(|after| u64::try_from(after).ok());
     let events = Events::of(head, is_next, after);
     Ok((thread, streamed(waiting, events)).into_response())

@@ -127,3 +127,63 @@ async fn a_turn_that_has_stored_nothing_is_stopped_from_another_server() {
     assert_eq!(text_of(&on), "ok: on");
     assert_eq!(thread_of(&b, &on).await, thread_of(&a, &begun).await);
 }
+
+/// A stub whose replies to "slow" wait behind their first words.
+async fn in_the_middle(medium: Medium) -> (Stub, Gate, App) {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    let held = gate.clone();
+    stub.on_each(decision, move |request| {
+        match request.last_user().as_str() {
+            "slow" => reply("The sea is wide and deep.").paused(6, &held),
+            _ => reply("ok"),
+        }
+    });
+    let app = Setup::new(medium, &stub).voices(&[]).start().await;
+    (stub, gate, app)
+}
+
+on_both!(
+    the_end_of_its_thread_cancels_a_response_with_the_words_so_far,
+    |medium| {
+        let (_stub, _gate, app) = in_the_middle(medium).await;
+        let mut response = stream(&app, "slow", json!({})).await;
+        let mut live = Stream::default();
+        live.until(&mut response, "response.output_text.delta")
+            .await;
+        let begun = live.events()[0]["response"].clone();
+        let thread = thread_of(&app, &begun).await;
+        app.post(&format!("/threads/{thread}/end"), json!({}))
+            .await
+            .expect(200);
+        live.until(&mut response, "response.incomplete").await;
+        let whole = get(&app, &begun).await;
+        assert_eq!(whole["status"], "cancelled", "{whole}");
+        let words = text_of(&whole);
+        assert!(
+            !words.is_empty() && "The sea is wide and deep.".starts_with(words),
+            "{words}"
+        );
+        assert_eq!(live.words(), words);
+    }
+);
+
+on_both!(
+    a_client_that_follows_a_response_keeps_its_turn_when_the_first_one_goes,
+    |medium| {
+        let (_stub, gate, app) = in_the_middle(medium).await;
+        let mut first = stream(&app, "slow", json!({})).await;
+        let mut live = Stream::default();
+        live.until(&mut first, "response.output_text.delta").await;
+        let begun = live.events()[0]["response"].clone();
+        let path = format!("{PATH}/{}?stream=true", id(&begun));
+        let mut follower = app.request("GET", &path).send().await.unwrap();
+        let mut followed = Stream::default();
+        followed.until(&mut follower, "response.in_progress").await;
+        drop(first);
+        // A turn elsewhere takes longer than the server needs to see that the client has gone.
+        app.tell_in("elsewhere", "hello").await;
+        gate.open();
+        followed.until(&mut follower, "response.completed").await;
+        assert_eq!(followed.words(), "The sea is wide and deep.");
+    }
+);

@@ -45,7 +45,8 @@ impl Stream {
     pub async fn until(&mut self, response: &mut reqwest::Response, text: &str) {
         within(&format!("{text} in the stream"), async {
             while !self.text.contains(text) {
-                let chunk = response.chunk().await.unwrap().unwrap();
+                let chunk = response.chunk().await.unwrap();
+                let chunk = chunk.unwrap_or_else(|| panic!("it ended: {}", self.text));
                 self.text.push_str(&String::from_utf8_lossy(&chunk));
             }
         })
