@@ -249,7 +249,7 @@ impl Looking<'_> {
 
     /// Returns true if no client of a door has said something behind the turn that is about an
     /// input. Messages that joined this turn stand behind the input, and are part of it.
-    /// All clients say what they say in a thread that they name.
+    /// A thread that clients name takes the words of all.
     async fn is_last(&self, input: &Event, end: Option<Seq>) -> Result<bool, Problem> {
         if self.asked.thread.is_some() || end.is_none() {
             return Ok(true);

@@ -128,7 +128,7 @@ async fn a_turn_that_has_stored_nothing_is_stopped_from_another_server() {
     assert_eq!(thread_of(&b, &on).await, thread_of(&a, &begun).await);
 }
 
-/// A stub whose replies to "slow" wait behind their first words.
+/// A stub that holds replies to "slow" behind their first words.
 async fn in_the_middle(medium: Medium) -> (Stub, Gate, App) {
     let (stub, gate) = (Stub::start().await, Gate::new());
     let held = gate.clone();
