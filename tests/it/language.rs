@@ -1,5 +1,5 @@
 //! The thinking language, seen from outside: a model that writes elements instead of calling tools.
-//! How texts are read is tested in `language/`. Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
+//! `language/` tests the reading of texts. Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 

@@ -234,30 +234,29 @@ impl Looking<'_> {
         for event in inputs {
             let turn = turn_about(self.session, event, Until::Exchange).await?;
             if let Some(turn) = turn.filter(&fits) {
-                let end = turn.outcome.map(|_| turn.last);
                 behind.push(Behind {
                     thread: event.thread.clone(),
                     seq: event.seq,
                     mark: mark.to_owned(),
-                    is_free: self.is_last(event, end).await?,
-                    end,
+                    end: turn.outcome.map(|_| turn.last),
+                    is_free: true,
                 });
             }
         }
         Ok(behind)
     }
 
-    /// Returns true if no client of a door has said something behind the turn that is about an
-    /// input. Messages that joined this turn stand behind the input, and are part of it.
-    /// A thread that clients name takes the words of all.
-    async fn is_last(&self, input: &Event, end: Option<Seq>) -> Result<bool, Problem> {
-        if self.asked.thread.is_some() || end.is_none() {
+    /// Returns true if no client of a door has said something behind a turn. Messages that joined
+    /// the turn stand behind its input, and are part of it. A thread that clients name takes the
+    /// words of all.
+    async fn is_last(&self, one: &Behind) -> Result<bool, Problem> {
+        if self.asked.thread.is_some() || one.end.is_none() {
             return Ok(true);
         }
         let later = Query {
-            thread: Some(input.thread.clone()),
+            thread: Some(one.thread.clone()),
             tags: vec![tag::INPUT.into()],
-            after: Some(input.seq),
+            after: Some(one.seq),
             order: Order::Ascending,
             limit: SAME,
             ..Query::default()
@@ -266,7 +265,7 @@ impl Looking<'_> {
             let is_marked = |it: &String| it.starts_with(tag::MARKS[0]);
             if event.meta.tags.iter().any(is_marked) {
                 let turn = turn_about(self.session, &event, Until::Exchange).await?;
-                if turn.is_none_or(|turn| Some(turn.last) != end) {
+                if turn.is_none_or(|turn| Some(turn.last) != one.end) {
                     return Ok(false);
                 }
             }
@@ -285,9 +284,11 @@ impl Looking<'_> {
     }
 
     /// Returns the same turns, in the order in which the message looks for a free thread. Several
-    /// cannot be told apart: then a thread that has gone on, in any way, is taken by no other.
+    /// cannot be told apart: then a thread that has gone on, in any way, is taken by no other. An
+    /// only one is free unless another client of a door has gone on there.
     async fn apart(&self, mut all: Vec<Behind>, mark: &Mark) -> Result<Vec<Behind>, Problem> {
-        if all.len() < 2 {
+        if let [one] = &mut all[..] {
+            one.is_free = self.is_last(one).await?;
             return Ok(all);
         }
         for one in &mut all {
