@@ -20,6 +20,8 @@ use thinkd_words::id::{Key, Seq, ThreadId};
 
 /// Inputs with one mark that are looked at.
 const SAME: u32 = 64;
+/// Events behind an input that are looked through for what clients of a door said there.
+const LATER: u32 = 500;
 /// Replies of a named thread among which the client's last answer is looked for.
 const NEWEST: u32 = 50;
 
@@ -253,12 +255,12 @@ impl Looking<'_> {
         if self.asked.thread.is_some() || one.end.is_none() {
             return Ok(true);
         }
+        // Without tags: the end of the log is read as it is, and the index need not be written.
         let later = Query {
             thread: Some(one.thread.clone()),
-            tags: vec![tag::INPUT.into()],
             after: Some(one.seq),
             order: Order::Ascending,
-            limit: SAME,
+            limit: LATER,
             ..Query::default()
         };
         for event in self.session.events(&later).await? {
