@@ -12,7 +12,7 @@ use crate::refused::Refused;
 use crate::schedule::Schedule;
 use crate::work::{Claim, Looked, Prepared, Work, looked};
 use batch::{is_unused, opening, root};
-use client::{goes_on, offered};
+use client::goes_on;
 use failing::{End, broke_down, given_up, talks_to_itself};
 use input::Inbox;
 use settling::Settled;
@@ -38,6 +38,7 @@ use thinkd_mind::turn::stop::Why;
 use thinkd_mind::turn_writer::{Lost, TurnWriter};
 use thinkd_tasks::share::Place;
 use thinkd_thread::settings::Settings;
+use thinkd_tools::toolbox::client::offered;
 use thinkd_words::failure::Who;
 use thinkd_words::id::{Name, Seq, Space, ThreadId};
 use thinkd_words::time::now;
@@ -325,6 +326,7 @@ impl Turns {
             submodules,
             settings,
             client,
+            offered_at: 0,
             parent: row.parent(),
             stop,
             status: Status::Idle,

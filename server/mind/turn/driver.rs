@@ -97,8 +97,10 @@ pub struct Driver {
     pub submodules: Vec<SubmoduleRow>,
     /// The settings that the thread was created with.
     pub settings: Settings,
-    /// The tools that the client offered with the batch.
+    /// The tools that a client offered with the newest words.
     pub client: Option<ClientTools>,
+    /// The round from which on they are offered.
+    pub offered_at: u64,
     /// The thread above.
     pub parent: Option<ThreadId>,
     /// Stops it.
@@ -299,9 +301,9 @@ impl Driver {
     }
 
     /// Returns the tools of which the client wants one called, as the model is told of them: by the
-    /// first answer of the turn.
+    /// first answer to its words.
     fn must(&self, round: u64, tools: &Toolbox) -> Vec<String> {
-        let client = self.client.as_ref().filter(|_| round == 0);
+        let client = self.client.as_ref().filter(|_| round == self.offered_at);
         client.map_or_else(Vec::new, |client| tools.told_as(&client.offer.must))
     }
 

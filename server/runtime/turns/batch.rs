@@ -2,7 +2,6 @@
 //! and the turn's beginning or resumption.
 
 use super::Turns;
-use super::client::offered;
 use crate::ground::Ground;
 use crate::mailbox::each_after;
 use thinkd_event::condition::{Condition, RequestState};
@@ -22,6 +21,7 @@ use thinkd_mind::turn::options::TurnOptions;
 use thinkd_mind::turn::step::Step;
 use thinkd_thread::history;
 use thinkd_thread::settings::Settings;
+use thinkd_tools::toolbox::client::offered;
 use thinkd_words::id::{Name, Seq, Space};
 
 /// Returns the beginning of a turn. In sub-steps it has the state of the step, with nothing
@@ -137,7 +137,7 @@ impl Turns {
         }
         granted.retain(|it| turn.batch().contains(&it.verdict));
         let of_thought = turn.batch().first().is_some_and(|it| thoughts.contains(it));
-        offers.retain(|(seq, _)| turn.batch().contains(seq));
+        offers.retain(|(seq, _)| turn.batch().contains(seq) || turn.joined().contains(seq));
         let turn = turn
             .of_thought(of_thought)
             .granting(self.not_run(space, row, granted).await?);

@@ -13,11 +13,14 @@ use crate::approval::after;
 use crate::schema::fit::unfit;
 use crate::tool::{CallSite, Effect, Output, Spec, Tool, invalid, is_name, refused};
 use thinkd_event::draft::without_nul;
+use thinkd_event::envelope::Event;
 use thinkd_event::fact::Fact;
-use thinkd_event::fact::client::ClientCall;
+use thinkd_event::fact::client::{ClientCall, Offered};
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
 use thinkd_model::provider::ToolSpec;
-use thinkd_words::failure::{Failure, Who};
-use thinkd_words::id;
+use thinkd_words::failure::{Failure, FailureKind, Who};
+use thinkd_words::id::{self, Space};
 use thinkd_words::text::Json;
 
 /// Most tools of an offer: half of the most that a request to a model may have.
@@ -145,7 +148,34 @@ pub struct ClientTools {
     pub client: String,
 }
 
+/// Returns the tools that an event offers, if it offers any.
+pub fn offered(event: &Event) -> Option<Offered> {
+    match event.fact() {
+        Fact::Input(input) => input.offered,
+        Fact::ClientResults(results) => results.offered(),
+        _ => None,
+    }
+}
+
 impl ClientTools {
+    /// Reads the tools that a client offered. The failure is told to the thread: its turn goes on
+    /// without them.
+    pub async fn read(
+        store: &dyn Store,
+        space: &Space,
+        Offered { tools, client }: Offered,
+    ) -> Result<Result<Self, Failure>, StoreError> {
+        let blob = store.blob(space, &tools).await?;
+        let offer = blob.and_then(|blob| serde_json::from_slice(&blob.bytes).ok());
+        let offer = offer.ok_or_else(|| {
+            let text = format!(
+                "the tools that the client offered cannot be read (blob {tools}); the turn goes on without them"
+            );
+            Failure::new(FailureKind::Tool, text)
+        });
+        Ok(offer.map(|offer| Self { offer, client }))
+    }
+
     /// The name under which a model is told of a tool, beside tools of these names.
     pub fn told_name(name: &str, own: &[&str]) -> String {
         match own.contains(&name) {

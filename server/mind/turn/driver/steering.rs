@@ -7,10 +7,13 @@ use crate::turn_writer::Lost;
 use thinkd_event::condition::Condition;
 use thinkd_event::envelope::Event;
 use thinkd_event::fact::Fact;
+use thinkd_event::fact::client::Offered;
 use thinkd_event::fact::turn::Steered;
 use thinkd_log::error::StoreError;
 use thinkd_log::query::{Order, Query, Show};
 use thinkd_log::thread_row::ThreadRow;
+use thinkd_tools::toolbox::client::{ClientTools, offered};
+use thinkd_words::failure::Who;
 use thinkd_words::id::Seq;
 
 /// Events that are read at a time, and most such pages for one round.
@@ -34,6 +37,8 @@ struct Joining {
     most: usize,
     /// The rest joins before the next round.
     is_full: bool,
+    /// The tools that the newest of them offers.
+    offered: Option<Offered>,
 }
 
 impl Joining {
@@ -64,6 +69,7 @@ impl Joining {
                 return;
             }
             self.inputs.push((first, event.seq));
+            self.offered = offered(event).or(self.offered.take());
         }
         self.mail.looked = event.seq;
         if !self.mail.is_parted {
@@ -92,6 +98,7 @@ impl Driver {
     async fn take_in_now(&mut self, round: u64) -> Result<bool, Lost> {
         let joining = self.joining().await?;
         let (inputs, mail) = (joining.inputs, joining.mail);
+        let offered = joining.offered.filter(|_| !self.settings.is_process());
         if inputs.is_empty() {
             self.mail = mail;
             return Ok(false);
@@ -108,7 +115,19 @@ impl Driver {
         let draft = draft.only_if(Condition::Wait(waiting));
         self.write(vec![draft]).await?;
         self.mail = mail;
+        if let Some(offered) = offered {
+            self.takes_tools(offered, round).await?;
+        }
         Ok(true)
+    }
+
+    /// Offers the decision the tools of a client that joined, in the place of those before.
+    async fn takes_tools(&mut self, offered: Offered, round: u64) -> Result<(), Lost> {
+        match ClientTools::read(&**self.store(), &self.place.space, offered).await? {
+            Ok(tools) => (self.client, self.offered_at) = (Some(tools), round),
+            Err(failure) => drop(self.write(vec![self.failure(&Who::Core, &failure)]).await?),
+        }
+        Ok(())
     }
 
     /// Returns the messages that join the turn now.
