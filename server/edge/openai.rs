@@ -97,7 +97,7 @@ async fn completions(
     let asked = asked(&session, &edge, &headers, (&chat, thread, None))?;
     let permit = permit(&session, &edge)?;
     let (chat, place, hung_up) = placed(&session, &edge, (chat, asked), true).await?;
-    let reply = Reply::to(&session, &place.thread, place.seq, place.is_next).await?;
+    let reply = Reply::to(&session, &place).await?;
     let answering = Answering {
         head: Head::new(&chat, &place),
         waiting: Waiting::new(&session, edge, permit, (reply, hung_up)),

@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use crate::boundary::PNG;
 use crate::support::door::chat::{Client, pieces, words_of};
 use crate::support::door::tools::{act, setup};
 use crate::support::*;
@@ -284,6 +285,18 @@ on_both!(results_of_calls_that_nobody_made_are_refused, |medium| {
         );
         assert_eq!(error["type"], "invalid_request_error");
     }
+    // Words beside them change nothing.
+    for (id, place) in [("call_abc", 2), (&foreign, 2)] {
+        let mut client = called.client.clone();
+        client.messages.push(result(id));
+        client = client.adds("user", "thanks");
+        let error = client.is_refused(&app, weather(), 400).await;
+        assert_eq!(
+            error["param"],
+            format!("messages[{place}].tool_call_id"),
+            "{error}"
+        );
+    }
     // Another client of the space knows the id, and does not answer for this one.
     let mut stranger = called.client.clone();
     stranger.user = Some("mallory");
@@ -295,6 +308,59 @@ on_both!(results_of_calls_that_nobody_made_are_refused, |medium| {
         called.gives(0, "4 degrees").answer(&app).await,
         "got: 4 degrees"
     );
+});
+
+on_both!(
+    calls_of_another_server_are_told_with_their_conversation,
+    |medium| {
+        let (stub, setup) = setup(medium).await;
+        let app = setup.start().await;
+        let made = json!([{ "id": "call_abc", "type": "function", "function": { "name": "weather", "arguments": "{}" } }]);
+        let mut client = Client::new().adds("user", "Is it cold?");
+        client
+            .messages
+            .push(json!({ "role": "assistant", "content": null, "tool_calls": made }));
+        client
+            .messages
+            .push(json!({ "role": "tool", "tool_call_id": "call_abc", "content": "4 degrees" }));
+        client = client.adds("user", "And now?");
+        let (status, body, _) = client.send(&app, json!({})).await;
+        assert_eq!(status, 200, "{body}");
+        let asked = stub.nth(0, decision).await;
+        assert!(asked.says("calls weather: {}") && asked.says("tool: 4 degrees"));
+    }
+);
+
+on_both!(a_picture_in_a_result_is_kept_and_told, |medium| {
+    let (stub, setup) = setup(medium).await;
+    let app = setup.start().await;
+    let mut called = Called::by(&app, Client::new(), "weather", weather()).await;
+    let url = format!("data:image/png;base64,{PNG}");
+    let parts = json!([{ "type": "text", "text": "a map" }, { "type": "image_url", "image_url": { "url": url } }]);
+    let result = json!({ "role": "tool", "tool_call_id": called.id(0), "content": parts });
+    called.client.messages.push(result);
+    let answer = called.answer(&app).await;
+    let log = app.log().await;
+    let output = &with(&log, &["result", "tool:weather"])[0]["payload"]["output"];
+    assert_eq!(output["text"], "a map", "{output}");
+    let media = &output["media"][0];
+    assert_eq!(media["mime"], "image/png", "{output}");
+    let blob = media["blob"].as_str().unwrap();
+    assert!(answer.contains(blob), "{answer}");
+    app.get(&format!("/blobs/{blob}")).await;
+    // One that is no picture is refused with its place, and nothing is stored.
+    let mut called = Called::by(&app, Client::new(), "weather", weather()).await;
+    let before = stored(&app).await;
+    let broken =
+        json!([{ "type": "image_url", "image_url": { "url": "data:image/png;base64,AAAA" } }]);
+    let result = json!({ "role": "tool", "tool_call_id": called.id(0), "content": broken });
+    called.client.messages.push(result);
+    let error = called.client.is_refused(&app, weather(), 400).await;
+    assert!(
+        error["param"].as_str().unwrap().starts_with("messages[2]"),
+        "{error}"
+    );
+    assert_eq!((stored(&app).await, stub.count(decision)), (before, 3));
 });
 
 on_both!(a_parked_call_survives_the_death_of_the_server, |medium| {

@@ -12,6 +12,7 @@ use crate::support::*;
 
 mod in_a_row;
 mod open_webui;
+mod retries;
 
 /// A server with a decision that repeats the last message.
 async fn echo(medium: Medium) -> (Stub, App) {

@@ -52,7 +52,7 @@ pub struct Previous {
     pub input: Uuid,
     /// Its position.
     pub seq: Seq,
-    /// The end of the turn; none: it runs, and the message joins it.
+    /// The end of the turn; none: it runs, and the message joins it, or waits behind it.
     pub end: Option<Seq>,
     /// The calls that the client is to run, by the client's ids.
     pub calls: Vec<String>,

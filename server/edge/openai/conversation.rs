@@ -7,6 +7,7 @@ use super::asking::Asked;
 use super::looking::{Behind, Found, Looking, Where, instead_of};
 use super::marks::marks;
 use super::request::Chat;
+use super::results;
 use super::telling::{from_client, parts};
 use crate::context::Edge;
 use crate::problem::{Problem, Slug};
@@ -20,6 +21,7 @@ use thinkd_runtime::turns::input::{InputContent, Received};
 use thinkd_session::handle::Session;
 use thinkd_thread::new_thread::NewThread;
 use thinkd_thread::settings::Settings;
+use thinkd_tools::toolbox::client::offered;
 use thinkd_words::id::{Key, Seq, ThreadId};
 
 /// A message in its place.
@@ -35,6 +37,8 @@ pub struct Place {
     pub is_next: bool,
     /// True if an earlier request said it.
     pub was_said: bool,
+    /// The mark of the client that offers tools with it: their calls come to it.
+    pub client: Option<String>,
 }
 
 /// Says the new message in its place, unless an earlier request has.
@@ -66,7 +70,12 @@ pub async fn place(
         None => None,
         Some(thread) => looking.instructions(thread).await?,
     };
-    let (before, said) = (&chat.before[known..], &chat.said[had..]);
+    let before = &chat.before[known..];
+    if before.is_empty() && !chat.results.is_empty() {
+        // Others are told with their exchange.
+        results::call(session, chat, &asked.scope).await?;
+    }
+    let said = &chat.said[had..];
     let (parts, spans) = parts(session, edge, (chat, told, before, said)).await?;
     mark.request = asked.request.as_ref().map(|kept| kept.with(said, &spans));
     let saying = Saying {
@@ -74,7 +83,7 @@ pub async fn place(
         asked,
         mark,
         parts,
-        from: from_client(session, chat, asked).await?,
+        from: from_client(session, edge, (chat, asked)).await?,
     };
     let placed = match place {
         Where::Said(event) => Ok(said_before(&event)),
@@ -184,6 +193,7 @@ fn placed_in(thread: ThreadId, placed: &[Placed], received: Received) -> Result<
         seq: last.seq,
         is_next: received == Received::Started,
         was_said: received == Received::Duplicate,
+        client: offered(last).map(|it| it.client),
     })
 }
 
@@ -195,5 +205,6 @@ pub fn said_before(event: &Event) -> Place {
         seq: event.seq,
         is_next: false,
         was_said: true,
+        client: offered(event).map(|it| it.client),
     }
 }

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::conversation::Place;
+use super::conversation::{Place, said_before};
+use super::reply::{CANCELLED, Next, Reply};
 use crate::context::Edge;
+use crate::problem::Problem;
 use thinkd_event::envelope::{Event, tag};
 use thinkd_event::fact::Fact;
 use thinkd_log::query::Query;
@@ -29,29 +32,34 @@ struct Waiting {
 }
 
 impl HungUp {
-    /// A client waits for the answer to a message.
-    pub fn new(session: &Session, edge: &Arc<Edge>, place: &Place) -> Self {
+    /// A client waits for the answer to a message. An error for one that is being stopped.
+    pub fn new(
+        session: &Session,
+        edge: &Arc<Edge>,
+        place: &Place,
+    ) -> Result<Self, CancellationToken> {
         Self::of(session, edge, (&place.thread, place.event_id, true))
     }
 
     /// A client that follows the answer to a message: the turn goes on while it does, and is not
     /// stopped when it goes.
     pub fn beside(session: &Session, edge: &Arc<Edge>, message: &Event) -> Self {
-        Self::of(session, edge, (&message.thread, message.event_id, false))
+        let place = (&message.thread, message.event_id, false);
+        Self::of(session, edge, place).unwrap_or(Self::never())
     }
 
     fn of(
         session: &Session,
         edge: &Arc<Edge>,
         (thread, event_id, stops): (&ThreadId, Uuid, bool),
-    ) -> Self {
-        edge.waiters.join(event_id);
+    ) -> Result<Self, CancellationToken> {
+        edge.waiters.join(event_id)?;
         let waiting = Waiting {
             thread: thread.clone(),
             event_id,
             stops,
         };
-        Self(Some((session.clone(), edge.clone(), waiting)))
+        Ok(Self(Some((session.clone(), edge.clone(), waiting))))
     }
 
     /// A client without a part in it.
@@ -73,47 +81,60 @@ impl Drop for HungUp {
             return;
         };
         // A server that goes leaves the turn to the next one.
-        let is_last = edge.waiters.leave(waiting.event_id);
-        if !is_last || !waiting.stops || edge.drain.is_cancelled() {
-            return;
+        if !waiting.stops || edge.drain.is_cancelled() {
+            return edge.waiters.leave(waiting.event_id);
         }
+        let Some(stopping) = edge.waiters.hang_up(waiting.event_id) else {
+            return;
+        };
         let tasks = edge.tasks.clone();
         tasks.spawn(async move {
-            if let Err(error) = stop(&session, &edge, &waiting).await {
-                let thread = &waiting.thread;
+            if let Err(problem) = stopped(&session, &edge, &waiting).await {
+                let (error, thread) = (&problem.detail, &waiting.thread);
                 tracing::warn!(%error, %thread, "the turn of a client that hung up goes on");
             }
+            drop(stopping);
         });
     }
 }
 
-/// Takes a message back that waits, or cancels the turn that has it.
-async fn stop(
-    session: &Session,
-    edge: &Edge,
-    Waiting {
-        thread, event_id, ..
-    }: &Waiting,
-) -> Result<(), Error> {
-    let Some(event) = session.event(*event_id).await? else {
+/// Stops the turn of a message, and waits for its end: the same request again finds it over.
+async fn stopped(session: &Session, edge: &Edge, waiting: &Waiting) -> Result<(), Problem> {
+    let Some(event) = session.event(waiting.event_id).await? else {
         return Ok(());
     };
+    if !stop(session, edge, &event).await? {
+        return Ok(());
+    }
+    let mut reply = Reply::to(session, &said_before(&event)).await?;
+    let over = async {
+        while !matches!(reply.next().await?, Next::Over(_)) {}
+        Ok(())
+    };
+    let over = tokio::time::timeout(CANCELLED, over).await;
+    over.unwrap_or(Ok(()))
+}
+
+/// Takes a message back that waits, or cancels the turn that has it. Returns false if the turn is
+/// over, or goes on.
+async fn stop(session: &Session, edge: &Edge, event: &Event) -> Result<bool, Error> {
+    let thread = &event.thread;
     let row = session.thread(thread).await?;
     let is_over = row.is_some_and(|row| row.handled >= event.seq || row.has_had(event.seq));
     if is_over || edge.drain.is_cancelled() {
-        return Ok(());
+        return Ok(false);
     }
     // Results are not taken back: behind another turn they wait for their own.
     if matches!(event.fact(), Fact::ClientResults(_)) {
         return match session.is_next(thread, event.seq).await? {
-            true => session.cancel(thread).await.map(drop),
-            false => Ok(()),
+            true => session.cancel(thread).await.map(|_| true),
+            false => Ok(false),
         };
     }
-    match session.withdraw(thread, *event_id).await {
-        Ok(()) => Ok(()),
-        Err(_) if is_awaited(session, edge, &event).await? => Ok(()),
-        Err(_) => session.cancel(thread).await.map(drop),
+    match session.withdraw(thread, event.event_id).await {
+        Ok(()) => Ok(true),
+        Err(_) if is_awaited(session, edge, event).await? => Ok(false),
+        Err(_) => session.cancel(thread).await.map(|_| true),
     }
 }
 

@@ -95,13 +95,16 @@ impl Looking<'_> {
         };
         let tag = mark.tag();
         let joins = self.asked.policy.is_some();
-        // A first message begins a conversation, also one that another client has said before.
-        let is_own = n > 0 || scope.chat.is_some();
         let is_led = self.asked.previous.is_some();
-        let repeated = match !is_led && (is_own || scope.thread.is_some() || joins) {
+        // A first message begins a conversation, also one that another client has said before.
+        let goes_on = n > 0 || scope.chat.is_some();
+        let repeated = match !is_led && (goes_on || scope.thread.is_some() || joins) {
             true => steering::repeated(chat, scope),
             false => Vec::new(),
         };
+        // A retry, too, where it cannot be the first message of another one.
+        let is_retry = scope.thread.is_some() || !repeated.is_empty();
+        let is_own = goes_on || (self.asked.is_retry && is_retry);
         let tags = is_own.then(|| tag.clone()).into_iter();
         let tags = tags.chain(before.last().map(Mark::tag));
         let tags = Vec::from_iter(tags.chain(repeated.iter().map(|(mark, _)| mark.tag())));
@@ -186,8 +189,8 @@ impl Looking<'_> {
             let place = Where::Behind(self.apart(cut, mark).await?);
             return Ok(Found::whole(place, n - 1));
         }
-        if let Some((fork, known)) = self.further_back(all).await? {
-            return Ok(Found::whole(Where::Fork(Box::new(fork)), known));
+        if let Some((place, known)) = self.further_back(all).await? {
+            return Ok(Found::whole(place, known));
         }
         let (place, known) = self.unknown(last).await?;
         Ok(Found::whole(place, known))
@@ -264,8 +267,7 @@ impl Looking<'_> {
             ..Query::default()
         };
         for event in self.session.events(&later).await? {
-            let is_marked = |it: &String| it.starts_with(tag::MARKS[0]);
-            if event.meta.tags.iter().any(is_marked) {
+            if is_marked(&event) {
                 let turn = turn_about(self.session, &event, Until::Exchange).await?;
                 if turn.is_none_or(|turn| Some(turn.last) != one.end) {
                     return Ok(false);
@@ -344,8 +346,12 @@ impl Looking<'_> {
         })
     }
 
-    /// Returns a fork at the last exchange that the log has, and the number of exchanges up to it.
-    async fn further_back(&self, all: &[Mark]) -> Result<Option<(NewFork, usize)>, Problem> {
+    /// Returns the place behind the last exchange that the log has, and the number of exchanges up to
+    /// it: a fork, unless the thread has all exchanges behind it, too.
+    async fn further_back(&self, all: &[Mark]) -> Result<Option<(Where, usize)>, Problem> {
+        let Some(new) = all.last() else {
+            return Ok(None);
+        };
         // Neither the new message nor the last exchange.
         let Some(known) = all.split_last_chunk::<2>().map(|(known, _)| known) else {
             return Ok(None);
@@ -364,15 +370,58 @@ impl Looking<'_> {
                 let Some(turn) = turn.filter(|turn| turn.is_answered(&exchange.answer)) else {
                     continue;
                 };
+                let known = first + index + 1;
+                if let Some(behind) = self.behind_all(event, known, new).await? {
+                    let place = Where::Behind(self.apart(vec![behind], new).await?);
+                    return Ok(Some((place, self.chat.before.len())));
+                }
                 let fork = NewFork {
                     thread: event.thread.clone(),
                     at: Some(turn.last),
                     ..NewFork::default()
                 };
-                return Ok(Some((fork, first + index + 1)));
+                return Ok(Some((Where::Fork(Box::new(fork)), known)));
             }
         }
         Ok(None)
+    }
+
+    /// Returns the turn about the last exchange, if the messages behind this one in its thread are
+    /// those of the client's exchanges. A message that came while a turn ran has a mark without the
+    /// answer of that turn.
+    async fn behind_all(
+        &self,
+        event: &Event,
+        known: usize,
+        new: &Mark,
+    ) -> Result<Option<Behind>, Problem> {
+        let later = Query {
+            thread: Some(event.thread.clone()),
+            after: Some(event.seq),
+            order: Order::Ascending,
+            limit: LATER,
+            ..Query::default()
+        };
+        let later = self.session.events(&later).await?;
+        let mut said = later.iter().filter(|it| is_marked(it));
+        let mut last = None;
+        for exchange in &self.chat.before[known..] {
+            let Some(event) = said.next().filter(|it| exchange.is_said_by(it.text())) else {
+                return Ok(None);
+            };
+            let turn = turn_about(self.session, event, Until::Exchange).await?;
+            let Some(turn) = turn.filter(|turn| turn.is_answered(&exchange.answer)) else {
+                return Ok(None);
+            };
+            last = Some(Behind {
+                thread: event.thread.clone(),
+                seq: event.seq,
+                mark: new.after.clone(),
+                end: turn.outcome.map(|_| turn.last),
+                is_free: true,
+            });
+        }
+        Ok(last)
     }
 
     /// Returns the place of a message behind a conversation that the log does not have. In a named
@@ -425,6 +474,12 @@ impl Looking<'_> {
         let known = row.and_then(|row| Settings::of(&row.settings).prompt);
         Ok(instructions.filter(|text| known.as_deref() != Some(*text)))
     }
+}
+
+/// Returns true for a message of a client of a door.
+fn is_marked(event: &Event) -> bool {
+    let tags = &event.meta.tags;
+    tags.iter().any(|it| it.starts_with(tag::MARKS[0]))
 }
 
 /// Returns a fork in which a message is said in the place of this one.

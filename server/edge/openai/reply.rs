@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::conversation::Place;
 use super::tools::shown_id;
 use crate::problem::{Problem, Slug};
 use thinkd_event::envelope::{Event, TurnOutcome};
@@ -19,13 +20,13 @@ use thinkd_session::follow::{Follow, Seen};
 use thinkd_session::handle::Session;
 use thinkd_session::pieces::Pieces;
 use thinkd_words::failure::By;
-use thinkd_words::id::{Seq, ThreadId};
+use thinkd_words::id::Seq;
 use thinkd_words::time::Timestamp;
 
 /// Between two texts of one answer.
 const BETWEEN: &str = "\n\n";
-/// The longest time that the turn of a thread that has ended may take to write its end.
-const CANCELLED: Duration = Duration::from_secs(5);
+/// The longest time that a turn that is stopped may take to write its end.
+pub const CANCELLED: Duration = Duration::from_secs(5);
 
 /// Tokens of the calls of a turn.
 #[derive(Debug, Clone, Copy, Default)]
@@ -126,6 +127,8 @@ pub struct Reply {
     pieces: Pieces,
     /// The message.
     seq: Seq,
+    /// The mark of the client, if it offered tools.
+    client: Option<String>,
     /// The turn about it, once it has begun.
     turn: Option<u64>,
     /// The pieces that come now are of that turn.
@@ -136,6 +139,8 @@ pub struct Reply {
     open: Option<(Uuid, usize)>,
     /// The calls that the client is to run.
     calls: Vec<Wanted>,
+    /// Calls that another client is to run, in words.
+    other_calls: Vec<String>,
     used: Used,
     /// The words that are stored.
     stored: String,
@@ -190,32 +195,35 @@ pub fn told(event: &Event, turn: u64) -> Option<Cow<'_, str>> {
     }
 }
 
+/// Returns the words on a call that another client is to run.
+pub fn waits(call: &ClientCall<'_>) -> String {
+    let (tool, arguments) = (call.client_name(), call.arguments);
+    format!("`{tool}` waits for the client that offers it: `{arguments}`")
+}
+
 impl Reply {
-    /// Follows the answer to a message. `is_next`: no other turn runs before the one about it.
-    pub async fn to(
-        session: &Session,
-        thread: &ThreadId,
-        seq: Seq,
-        is_next: bool,
-    ) -> Result<Self, Problem> {
+    /// Follows the answer to a message.
+    pub async fn to(session: &Session, message: &Place) -> Result<Self, Problem> {
         let filter = Query {
-            thread: Some(thread.clone()),
+            thread: Some(message.thread.clone()),
             show: Show::All,
             ..Query::default()
         };
-        let (mut follow, _) = session.follow(filter, Some(seq)).await?;
+        let (mut follow, _) = session.follow(filter, Some(message.seq)).await?;
         follow.show_begun();
         let mut pieces = session.pieces()?;
         pieces.subscribe();
         Ok(Self {
             follow,
             pieces,
-            seq,
+            seq: message.seq,
+            client: message.client.clone(),
             turn: None,
-            is_next,
+            is_next: message.is_next,
             has_said: false,
             open: None,
             calls: Vec::new(),
+            other_calls: Vec::new(),
             used: Used::default(),
             stored: String::new(),
             is_cut: false,
@@ -306,6 +314,13 @@ impl Reply {
         }
     }
 
+    fn keep(&mut self, text: &str) {
+        if !self.stored.is_empty() {
+            self.stored.push_str(BETWEEN);
+        }
+        self.stored.push_str(text);
+    }
+
     fn take(&mut self, event: &Event) {
         if let Some(text) = self.turn.and_then(|turn| told(event, turn)) {
             let sent = self.open.take_if(|(id, _)| *id == event.event_id);
@@ -314,10 +329,7 @@ impl Reply {
             }
             let sent = sent.map_or(0, |(_, sent)| sent);
             self.say(text.chars().skip(sent).collect());
-            if !self.stored.is_empty() {
-                self.stored.push_str(BETWEEN);
-            }
-            self.stored.push_str(&text);
+            self.keep(&text);
             self.is_cut = matches!(event.fact(), Fact::Reply(reply) if reply.is_partial);
             return;
         }
@@ -332,7 +344,10 @@ impl Reply {
             }
             Fact::Call(record) if self.is_ours(event) => self.used.add(&record),
             Fact::ClientCall(call) if Some(call.turn) == self.turn => {
-                self.calls.push(Wanted::of(&call));
+                match self.client.as_deref() == Some(call.client) {
+                    true => self.calls.push(Wanted::of(&call)),
+                    false => self.other_calls.push(waits(&call)),
+                }
             }
             Fact::Remark(remark) if Some(remark.turn) == self.turn => {
                 let text = format!("{}: {}\n", remark.submodule, remark.text);
@@ -350,6 +365,7 @@ impl Reply {
                     // What was interrupted is gone on with by the next turn.
                     Some(TurnOutcome::Interrupted) => {
                         self.calls.clear();
+                        self.other_calls.clear();
                         self.is_next = true;
                     }
                     outcome if handled => self.end(event, outcome),
@@ -373,6 +389,11 @@ impl Reply {
     }
 
     fn end(&mut self, event: &Event, outcome: Option<TurnOutcome>) {
+        for words in std::mem::take(&mut self.other_calls) {
+            self.begin();
+            self.keep(&words);
+            self.say(words);
+        }
         let how = match outcome {
             Some(TurnOutcome::Failed) => {
                 let why = self.failure.take();

@@ -122,14 +122,14 @@ pub struct Exchange {
 }
 
 /// A result that the client gives of a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult {
     /// The place of the call's id in the body.
     pub place: String,
     /// The id of the call.
     pub call: String,
-    /// The words.
-    pub text: String,
+    /// The words and media.
+    pub pieces: Vec<Piece>,
 }
 
 /// A request, read.
@@ -242,16 +242,19 @@ fn chat(mut request: ChatRequest, text_bytes: usize, client_tool_ms: u64) -> Res
                 results.clear();
             }
             "tool" => {
-                let text = Vec::from_iter(words(pieces)).join("\n\n");
                 let place = format!("{place}/tool_call_id");
                 let Some(call) = message.tool_call_id else {
                     let detail = "a message of the role tool names its call: tool_call_id";
                     return Err(Problem::at(Slug::InvalidFrame, place, detail));
                 };
                 if let Some(exchange) = before.last_mut() {
-                    exchange.acts.push(format!("tool: {text}"));
+                    exchange.gives(&pieces);
                 }
-                results.push(ToolResult { place, call, text });
+                results.push(ToolResult {
+                    place,
+                    call,
+                    pieces,
+                });
             }
             other => {
                 let other: String = other.chars().take(40).collect();
@@ -312,6 +315,16 @@ impl Chat {
     }
 }
 
+/// Returns a message in words.
+pub fn told(pieces: &[Piece]) -> String {
+    let words = pieces.iter().map(|piece| match piece {
+        Piece::Text(text) => text.as_str(),
+        Piece::Image(_) => "[image]",
+        Piece::Audio(_) => "[audio]",
+    });
+    words.collect::<Vec<_>>().join("\n")
+}
+
 /// Returns the words of a message, without its media.
 pub fn words(pieces: Vec<Piece>) -> impl Iterator<Item = String> {
     pieces.into_iter().filter_map(|piece| match piece {
@@ -349,6 +362,21 @@ impl Exchange {
         }
         self.answer.push_str(answer);
         self.acts.extend(acts);
+    }
+
+    /// Returns true if a stored message of this text is the user's part, which has no media.
+    pub fn is_said_by(&self, text: &str) -> bool {
+        let texts = self.said.iter().map(|piece| match piece {
+            Piece::Text(text) => Some(text.as_str()),
+            Piece::Image(_) | Piece::Audio(_) => None,
+        });
+        let texts = texts.collect::<Option<Vec<_>>>();
+        texts.is_some_and(|texts| texts.join("\n\n") == text)
+    }
+
+    /// Takes in the result of a call.
+    pub fn gives(&mut self, pieces: &[Piece]) {
+        self.acts.push(format!("tool: {}", told(pieces)));
     }
 }
 
@@ -495,7 +523,7 @@ mod tests {
         assert_eq!(
             (
                 &*chat.results[0].call,
-                &*chat.results[0].text,
+                &*told(&chat.results[0].pieces),
                 &*chat.results[0].place
             ),
             ("b", "2", "/messages/4/tool_call_id")

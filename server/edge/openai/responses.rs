@@ -15,7 +15,7 @@ use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use super::asking::{asked, thread_of};
-use super::conversation::Place;
+use super::conversation::{Place, said_before};
 use super::hang_up::HungUp;
 use super::reply::{Next, Reply};
 use super::request::body_of;
@@ -102,7 +102,7 @@ async fn create(
         let answer = Answer::read(&session, &head.event).await?;
         return Ok((thread, Json(head.shown(&answer))).into_response());
     };
-    let reply = Reply::to(&session, &place.thread, place.seq, place.is_next).await?;
+    let reply = Reply::to(&session, &place).await?;
     let waiting = Waiting::new(&session, edge, permit, (reply, hung_up));
     let answer = match is_streamed {
         true => streamed(waiting, Events::of(head, place.is_next, None)),
@@ -249,7 +249,11 @@ async fn retrieve(
     let permit = permit(&session, &edge)?;
     let event = &head.event;
     let is_next = session.is_next(&event.thread, event.seq).await?;
-    let reply = Reply::to(&session, &event.thread, event.seq, is_next).await?;
+    let place = Place {
+        is_next,
+        ..said_before(event)
+    };
+    let reply = Reply::to(&session, &place).await?;
     let hung_up = HungUp::beside(&session, &edge, event);
     let waiting = Waiting::new(&session, edge, permit, (reply, hung_up));
     let after = after.and_then(|after| u64::try_from(after).ok());
@@ -270,13 +274,14 @@ async fn cancel(
     session: Needs<Speak>,
     State(edge): State<Arc<Edge>>,
     Path(id): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     let event = message_of(&session, &id).await?;
     let head = Head::read(&session, event).await?;
     let event = &head.event;
+    let thread = [(THREAD, event.thread.to_string())];
     let answer = Answer::read(&session, event).await?;
     if answer.end.is_some() {
-        return Ok(Json(head.shown(&answer)));
+        return Ok((thread, Json(head.shown(&answer))).into_response());
     }
     let is_result = matches!(event.fact(), Fact::ClientResults(_));
     let stays = answer.has_begun || is_result;
@@ -289,10 +294,10 @@ async fn cancel(
     if stays || !took_back(&session, &event.thread, event.event_id).await? {
         session.cancel(&event.thread).await?;
     }
-    let reply = Reply::to(&session, &event.thread, event.seq, false).await?;
+    let reply = Reply::to(&session, &said_before(event)).await?;
     let mut waiting = Waiting::new(&session, edge, permit, (reply, HungUp::never()));
     let answer = over(&mut waiting).await?;
-    Ok(Json(head.shown(&answer)))
+    Ok((thread, Json(head.shown(&answer))).into_response())
 }
 
 /// Takes a message back. False: a turn has it by now.

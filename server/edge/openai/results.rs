@@ -6,11 +6,12 @@ use std::collections::BTreeSet;
 
 use super::asking::Asked;
 use super::conversation::{Place, said_before};
-use super::marks;
+use super::marks::{self, Scope};
 use super::request::{Chat, ToolResult};
 use super::telling::from_client;
 use super::tools::request_of;
 use super::turns::{Until, turn_about};
+use crate::context::Edge;
 use crate::problem::{Problem, Slug};
 use thinkd_event::envelope::{Event, TurnOutcome};
 use thinkd_session::client_tools::ClientCall;
@@ -20,8 +21,12 @@ use thinkd_session::handle::Session;
 const RESULTS_MAX: usize = 256;
 
 /// Gives the results of a request, unless an earlier one has, or their time was over.
-pub async fn place(session: &Session, chat: &Chat, asked: &Asked) -> Result<Place, Problem> {
-    let call = call(session, chat, &marks::of_client(&asked.scope)).await?;
+pub async fn place(
+    session: &Session,
+    edge: &Edge,
+    (chat, asked): (&Chat, &Asked),
+) -> Result<Place, Problem> {
+    let call = call(session, chat, &asked.scope).await?;
     let previous = asked.previous.as_ref();
     if previous.is_some_and(|it| it.thread != *call.thread()) {
         let detail = "these calls are not of the response before: name the one that made them";
@@ -29,7 +34,7 @@ pub async fn place(session: &Session, chat: &Chat, asked: &Asked) -> Result<Plac
         return Err(Problem::at(Slug::InvalidFrame, place, detail));
     }
     if call.is_open() {
-        let from = from_client(session, chat, asked).await?;
+        let from = from_client(session, edge, (chat, asked)).await?;
         if let Some(event) = session.give_results(&call, &from).await? {
             return Ok(begun(&event));
         }
@@ -47,7 +52,7 @@ pub async fn place(session: &Session, chat: &Chat, asked: &Asked) -> Result<Plac
     if is_had {
         return Ok(said_before(&results));
     }
-    let from = from_client(session, chat, asked).await?;
+    let from = from_client(session, edge, (chat, asked)).await?;
     let again = session.give_again(&results, &from).await?;
     Ok(again.map_or_else(|| said_before(&results), |event| begun(&event)))
 }
@@ -60,7 +65,8 @@ fn begun(event: &Event) -> Place {
 }
 
 /// Returns one of the calls that a request has results of. All of them have to be of one answer.
-async fn call(session: &Session, chat: &Chat, client: &str) -> Result<ClientCall, Problem> {
+pub async fn call(session: &Session, chat: &Chat, scope: &Scope) -> Result<ClientCall, Problem> {
+    let client = &marks::of_client(scope);
     let refuse = |result: &ToolResult, detail: String| {
         Err(Problem::at(Slug::InvalidFrame, &result.place, detail))
     };

@@ -3,13 +3,16 @@
 use super::asking::Asked;
 use super::kept::Spans;
 use super::marks;
-use super::request::{Chat, Exchange, Piece, ToolResult};
+use super::request::{Chat, Exchange, Piece, ToolResult, told, words};
 use super::tools::request_of;
 use crate::context::Edge;
 use crate::frame::Said;
 use crate::input;
+use crate::media::part;
 use crate::problem::Problem;
+use serde_json::{Value, json};
 use thinkd_event::draft::Part;
+use thinkd_event::envelope::Modality;
 use thinkd_event::request::{FromClient, Given};
 use thinkd_session::handle::Session;
 
@@ -67,8 +70,8 @@ pub async fn parts(
 /// Returns the part of a request that is about tools of the client.
 pub async fn from_client(
     session: &Session,
-    chat: &Chat,
-    asked: &Asked,
+    edge: &Edge,
+    (chat, asked): (&Chat, &Asked),
 ) -> Result<FromClient, Problem> {
     let client = marks::of_client(&asked.scope);
     let thread = asked.thread.as_ref();
@@ -77,12 +80,13 @@ pub async fn from_client(
         None => None,
     };
     let id = |call: &String| Some(request_of(call)?.to_string());
-    let given = |result: &ToolResult| {
-        Some(Given {
-            request: id(&result.call)?,
-            output: result.text.as_str().into(),
-        })
-    };
+    let mut given = Vec::new();
+    for result in &chat.results {
+        if let Some(request) = id(&result.call) {
+            let output = output(session, edge, result).await?;
+            given.push(Given { request, output });
+        }
+    }
     let named = chat.results.iter().map(|result| &result.call);
     let before = asked.previous.iter().flat_map(|it| &it.calls);
     let named = chat.calls.iter().chain(named).chain(before);
@@ -91,8 +95,34 @@ pub async fn from_client(
         client,
         offered,
         calls: named.filter_map(id).collect(),
-        given: chat.results.iter().filter_map(given).collect(),
+        given,
         request: kept.map(|kept| kept.with(&[], &Spans::default())),
+    })
+}
+
+/// Returns the result of a call: its words, or an object with these and its media, which are stored.
+async fn output(session: &Session, edge: &Edge, result: &ToolResult) -> Result<Value, Problem> {
+    let text = Vec::from_iter(words(result.pieces.clone())).join("\n\n");
+    let place = result.place.rsplit_once('/').map_or("", |(place, _)| place);
+    let mut media = Vec::new();
+    for piece in &result.pieces {
+        let (item, is) = match piece {
+            Piece::Text(_) => continue,
+            Piece::Image(item) => (item, Modality::Image),
+            Piece::Audio(item) => (item, Modality::Audio),
+        };
+        let pixels = edge.limits.image_pixels;
+        if let Part::Media {
+            blob, mime, bytes, ..
+        } = part(session, item.clone(), is, place, pixels).await?
+        {
+            media.push(json!({ "blob": blob, "mime": mime, "bytes": bytes }));
+        }
+    }
+    Ok(match (media.is_empty(), text.is_empty()) {
+        (true, _) => text.into(),
+        (false, true) => json!({ "media": media }),
+        (false, false) => json!({ "text": text, "media": media }),
     })
 }
 
@@ -119,12 +149,7 @@ fn transcript(before: &[Exchange], most: usize) -> String {
 }
 
 fn line(exchange: &Exchange) -> String {
-    let words = exchange.said.iter().map(|piece| match piece {
-        Piece::Text(text) => text.as_str(),
-        Piece::Image(_) => "[image]",
-        Piece::Audio(_) => "[audio]",
-    });
-    let said = words.collect::<Vec<_>>().join("\n");
+    let said = told(&exchange.said);
     let mut line = String::new();
     let acts = exchange.acts.join("\n");
     let words = [

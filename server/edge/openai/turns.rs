@@ -1,9 +1,10 @@
 //! The turn about an input of a conversation, and the words that a client had of it.
 
-use super::reply::told;
+use super::reply::{told, waits};
 use crate::problem::Problem;
 use thinkd_event::envelope::{Event, TurnOutcome};
 use thinkd_event::fact::Fact;
+use thinkd_event::fact::withdrawn::Withdrawn;
 use thinkd_log::query::{Order, Query};
 use thinkd_session::handle::Session;
 use thinkd_words::id::Seq;
@@ -14,14 +15,18 @@ const PAGES_MAX: usize = 40;
 
 /// A turn about an input, or several: the client ran calls in between.
 pub struct Turn {
-    /// The outcome of the last; none: it runs.
+    /// The outcome of the last; none: it runs. Of an input that was taken back: cancelled.
     pub outcome: Option<TurnOutcome>,
+    /// True if the input was taken back: no turn has had it.
+    is_taken_back: bool,
     /// The last event so far.
     pub last: Seq,
     /// The words that a client was told.
     pub answer: String,
     /// The lengths of the answer where the client was to run calls.
     stops: Vec<usize>,
+    /// The words on these calls for clients that did not offer them.
+    waits: Vec<String>,
 }
 
 /// The turns that are looked at.
@@ -34,11 +39,26 @@ pub enum Until {
 }
 
 impl Turn {
+    /// One without an end, and without words, that begins here.
+    const fn at(last: Seq) -> Self {
+        Self {
+            outcome: None,
+            is_taken_back: false,
+            last,
+            answer: String::new(),
+            stops: Vec::new(),
+            waits: Vec::new(),
+        }
+    }
+
     /// True if a client that has this text had it from this turn. A client that hung up has a
     /// part; before the text may stand comments, as the client shows them. One that ran calls may
     /// keep the words before them, or behind them, alone.
     pub fn is_answered(&self, text: &str) -> bool {
-        let (text, answer) = (text.trim(), self.answer.trim());
+        let (mut text, answer) = (text.trim(), self.answer.trim());
+        for words in self.waits.iter().rev() {
+            text = text.strip_suffix(words.as_str()).unwrap_or(text).trim();
+        }
         let is_whole = text == answer || (!answer.is_empty() && text.ends_with(answer));
         // Of a turn that said nothing a client has nothing.
         let is_part = answer.starts_with(text) || (!answer.is_empty() && text.starts_with(answer));
@@ -52,10 +72,9 @@ impl Turn {
     /// True if it was stopped or failed: a client may have words of its own in the place of its
     /// answer, such as "stopped" or the answer of another model.
     pub const fn is_cut(&self) -> bool {
-        matches!(
-            self.outcome,
-            Some(TurnOutcome::Cancelled | TurnOutcome::Failed)
-        )
+        let outcome = self.outcome;
+        let is_cut = matches!(outcome, Some(TurnOutcome::Cancelled | TurnOutcome::Failed));
+        is_cut && !self.is_taken_back
     }
 }
 
@@ -75,12 +94,7 @@ struct Reading {
 impl Reading {
     fn begin(&mut self, turn: u64, at: Seq) {
         (self.number, self.calls) = (Some(turn), false);
-        let found = self.found.get_or_insert_with(|| Turn {
-            outcome: None,
-            last: at,
-            answer: String::new(),
-            stops: Vec::new(),
-        });
+        let found = self.found.get_or_insert_with(|| Turn::at(at));
         (found.outcome, found.last) = (None, at);
         // Words that were cut off are said again.
         if let Some(stop) = found.stops.last() {
@@ -114,7 +128,19 @@ impl Reading {
                 let goes_on = (self.calls || is_cut) && until == Until::Exchange;
                 return ended.outcome == Some(TurnOutcome::Interrupted) || goes_on;
             }
-            Fact::ClientCall(call) if Some(call.turn) == self.number => self.calls = true,
+            Fact::Withdrawn(Withdrawn { input, .. }) if self.begins.contains(&input) => {
+                self.found = Some(Turn {
+                    outcome: Some(TurnOutcome::Cancelled),
+                    is_taken_back: true,
+                    ..Turn::at(event.seq)
+                });
+                return false;
+            }
+            Fact::ClientCall(call) if Some(call.turn) == self.number => {
+                self.calls = true;
+                let found = self.found.as_mut();
+                found.map(|turn| turn.waits.push(waits(&call)));
+            }
             Fact::ClientResults(results) => {
                 let of_turn = Some(results.of_turn);
                 let is_own = of_turn == self.number || of_turn == self.caller;
@@ -173,9 +199,8 @@ mod tests {
     fn a_client_that_hung_up_has_a_part_of_the_answer_and_no_other_text() {
         let turn = |outcome, answer: &str| Turn {
             outcome: Some(outcome),
-            last: 1,
             answer: answer.into(),
-            stops: Vec::new(),
+            ..Turn::at(1)
         };
         let cut = turn(TurnOutcome::Cancelled, "The sea is wide");
         assert!(cut.is_answered("The sea") && cut.is_answered("The sea is wide and"));
@@ -191,10 +216,12 @@ mod tests {
     fn a_client_that_ran_calls_may_keep_the_words_around_them_alone() {
         let turn = Turn {
             outcome: Some(TurnOutcome::Done),
-            last: 1,
             answer: "Let me look.\n\nIt snows.".into(),
             stops: vec![12],
+            waits: vec!["`weather` waits".into()],
+            ..Turn::at(1)
         };
+        assert!(turn.is_answered("Let me look.\n\n`weather` waits"));
         for text in ["Let me look.", "It snows.", "Let me look.\n\nIt snows."] {
             assert!(turn.is_answered(text), "{text}");
         }

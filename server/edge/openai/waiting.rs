@@ -24,6 +24,9 @@ pub const THREAD: HeaderName = HeaderName::from_static("x-thinkd-thread");
 /// A proxy that compresses a stream holds it back until there is enough.
 const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 
+/// A message is looked for so often, while other clients hang up.
+const LOOKS: usize = 4;
+
 /// See the module.
 pub struct Waiting {
     /// The outside.
@@ -86,18 +89,32 @@ pub async fn placed(
     let (session, its) = (session.clone(), edge.clone());
     // Goes on if the client hangs up: then nobody takes its result, and the turn stops.
     let placing = edge.tasks.spawn(async move {
-        let mut place = match chat.said.is_empty() {
-            true => results::place(&session, &chat, &asked).await?,
-            false => conversation::place(&session, &its, &chat, &asked).await?,
-        };
-        if !place.is_next {
-            place.is_next = session.is_next(&place.thread, place.seq).await?;
+        let mut looks = 0;
+        loop {
+            looks += 1;
+            let stops = its.waiters.stops();
+            let mut place = match chat.said.is_empty() {
+                true => results::place(&session, &its, (&chat, &asked)).await?,
+                false => conversation::place(&session, &its, &chat, &asked).await?,
+            };
+            if !place.is_next {
+                place.is_next = session.is_next(&place.thread, place.seq).await?;
+            }
+            let hung_up = match waits {
+                true => HungUp::new(&session, &its, &place),
+                false => Ok(HungUp::never()),
+            };
+            match hung_up {
+                Err(over) => over.cancelled().await,
+                // The first client of the message hung up meanwhile, perhaps.
+                Ok(mut hung_up)
+                    if place.was_said && its.waiters.stops() != stops && looks < LOOKS =>
+                {
+                    hung_up.is_over();
+                }
+                Ok(hung_up) => return Ok((chat, place, hung_up)),
+            }
         }
-        let hung_up = match waits {
-            true => HungUp::new(&session, &its, &place),
-            false => HungUp::never(),
-        };
-        Ok((chat, place, hung_up))
     });
     placing.await.unwrap_or_else(|error| {
         tracing::error!(%error, "a message was not placed");

@@ -19,10 +19,6 @@ on_both!(a_response_is_cancelled_in_each_phase, |medium| {
         (&json!("cancelled"), &json!([]))
     );
     assert_eq!(get(&app, &running).await["status"], "in_progress");
-    // The client goes on behind it, too: with the turns before it.
-    let on = create(&app, "on", behind(&waits)).await;
-    assert_eq!(text_of(&on), "ok: on");
-    assert_eq!(inputs(&app, &thread_of(&app, &on).await).await, ["on"]);
     // One that runs is stopped, from any server. The same again changes nothing.
     let other = match app.is_postgres() {
         true => Some(app.beside().await),
@@ -49,10 +45,36 @@ on_both!(a_response_is_cancelled_in_each_phase, |medium| {
         .collect();
     // A turn about nothing may stand between them, where the message was taken back.
     let ends = (outcomes[0], outcomes[outcomes.len() - 1]);
-    assert_eq!((ends, stub.count(decision)), (("cancelled", "done"), 4));
+    assert_eq!((ends, stub.count(decision)), (("cancelled", "done"), 3));
     // The client goes on behind a cancelled one.
     let next = create(&app, "four", behind(&running)).await;
     assert_eq!(text_of(&next), "ok: four");
+});
+
+on_both!(behind_one_taken_back_stands_the_turn_that_ran, |medium| {
+    let (stub, gate, app) = echo(medium).await;
+    let shared = app.conversation(json!({ "label": "shared" })).await;
+    let background = json!({ "background": true, "model": format!("thinkd/{shared}") });
+    let running = create(&app, "slow one", background.clone()).await;
+    stub.nth(1, decision).await;
+    let waits = create(&app, "slow two", background.clone()).await;
+    let path = format!("{PATH}/{}/cancel", id(&waits));
+    let sent = app.request("POST", &path).send().await.unwrap();
+    assert_eq!(sent.headers()["x-thinkd-thread"], shared.as_str());
+    // While that turn runs, a message waits behind it.
+    let mut on = behind(&waits);
+    on["background"] = true.into();
+    let on = create(&app, "on", on).await;
+    gate.open();
+    assert_eq!(text_of(&until(&app, &on, "completed").await), "ok: on");
+    assert_eq!(thread_of(&app, &on).await, shared);
+    assert_eq!(get(&app, &running).await["status"], "completed");
+    // Later, it is a branch with that turn.
+    let branch = create(&app, "branch", behind(&waits)).await;
+    let fork = thread_of(&app, &branch).await;
+    assert_ne!(fork, shared);
+    let asked = stub.nth(0, at(&fork)).await;
+    assert!(asked.says("ok: slow one") && !asked.says("ok: on"));
 });
 
 on_both!(

@@ -3,6 +3,7 @@
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
+use crate::boundary::PNG;
 use crate::support::door::tools::setup;
 
 fn tools() -> Value {
@@ -299,5 +300,37 @@ on_both!(
             assert_eq!(tools.len(), usize::from(is_offered), "{asked}");
             assert_eq!(get(&app, &asked).await, asked);
         }
+    }
+);
+
+on_both!(
+    results_of_calls_that_nobody_made_are_refused_beside_words_too,
+    |medium| {
+        let (stub, setup) = setup(medium).await;
+        let app = setup.start().await;
+        let asked = create(&app, "weather", tools()).await;
+        let before = app.log().await.len();
+        let foreign = json!({ "call_id": format!("call_{}", "0".repeat(32)) });
+        let words = json!({ "role": "user", "content": "thanks" });
+        for given in [
+            json!([result(&foreign, "4"), words]),
+            json!([result(&calls(&asked)[0], "4"), result(&foreign, "4"), words]),
+        ] {
+            let at = given.as_array().unwrap().len() - 2;
+            let error = refused(&app, &body(given, behind(&asked)), 400).await;
+            assert_eq!(error["param"], format!("input[{at}].call_id"), "{error}");
+        }
+        assert_eq!((app.log().await.len(), stub.count(decision)), (before, 1));
+        // A picture is kept beside the words of the result.
+        let url = format!("data:image/png;base64,{PNG}");
+        let parts = json!([{ "type": "input_text", "text": "a map" }, { "type": "input_image", "image_url": url }]);
+        let mut given = result(&calls(&asked)[0], "");
+        given["output"] = parts;
+        let answer = create(&app, json!([given]), behind(&asked)).await;
+        let kept = text_of(&answer);
+        assert!(
+            kept.contains("a map") && kept.contains("image/png"),
+            "{kept}"
+        );
     }
 );

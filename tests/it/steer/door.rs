@@ -253,3 +253,94 @@ on_both!(a_policy_holds_where_the_messages_name_the_turn, |medium| {
         .collect();
     assert_eq!(told, ["one", "slow", "more"], "each message is told once");
 });
+
+on_both!(a_message_that_joins_brings_its_tools, |medium| {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    let bern = || json!({ "city": "Bern" });
+    stub.script(
+        decision,
+        [
+            look().held(&gate),
+            call("weather", bern()),
+            reply("It snows."),
+        ],
+    );
+    let app = Setup::new(medium, &stub).voices(&[]).start().await;
+    let send = |body: &Value| tokio::spawn(app.request("POST", PATH).json(body).send());
+    let first = send(&json!({ "model": "thinkd/main", "messages": [user("one")] }));
+    stub.request(decision).await;
+    let tool = json!({ "type": "function", "function": { "name": "weather" } });
+    let mut two = joins("thinkd/main", &[user("one"), user("two")]);
+    two["tools"] = json!([tool]);
+    let second = send(&two);
+    inputs(&app, 2).await;
+    gate.open();
+    let mut bodies = Vec::new();
+    for answer in [first, second] {
+        let answer = within("the answer", answer).await.unwrap().unwrap();
+        assert_eq!(answer.status(), 200);
+        bodies.push(answer.json::<Value>().await.unwrap());
+    }
+    assert_eq!(
+        stub.nth(0, decision)
+            .await
+            .tools()
+            .contains(&"weather".to_owned()),
+        false
+    );
+    assert!(
+        stub.nth(1, decision)
+            .await
+            .tools()
+            .contains(&"weather".to_owned())
+    );
+    // The client that offers it is asked to run the call, and the other one is told so in words.
+    let called = &bodies[1]["choices"][0];
+    assert_eq!(called["finish_reason"], "tool_calls", "{called}");
+    let told = &bodies[0]["choices"][0];
+    assert_eq!(told["finish_reason"], "stop", "{told}");
+    let words = told["message"]["content"].as_str().unwrap();
+    assert!(words.contains("`weather` waits for the client"), "{words}");
+    assert!(told["message"]["tool_calls"].is_null(), "{told}");
+    let mut on = two["messages"].as_array().unwrap().clone();
+    on.push(called["message"].clone());
+    let id = called["message"]["tool_calls"][0]["id"].clone();
+    on.push(json!({ "role": "tool", "tool_call_id": id, "content": "4" }));
+    let answer = app
+        .post(PATH, json!({ "model": "thinkd/main", "messages": on }))
+        .await;
+    assert_eq!(
+        answer.expect(200)["choices"][0]["message"]["content"],
+        "It snows."
+    );
+    // The other one goes on in the thread.
+    let on = [user("one"), assistant(words), user("three")];
+    let answer = app
+        .post(PATH, json!({ "model": "thinkd/main", "messages": on }))
+        .await;
+    assert_eq!(answer.header("x-thinkd-thread"), "main");
+});
+
+on_both!(a_retry_of_a_message_that_joined_says_it_once, |medium| {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    stub.script(decision, [look().held(&gate), reply("Both.")]);
+    let app = Setup::new(medium, &stub).voices(&[]).start().await;
+    let one = json!({ "model": "thinkd", "messages": [user("one")] });
+    let two = joins("thinkd", &[user("one"), user("two")]);
+    let send = |body: &Value, count: &str| {
+        let request = app.request("POST", PATH).json(body);
+        tokio::spawn(request.header("x-stainless-retry-count", count).send())
+    };
+    let first = send(&one, "0");
+    stub.request(decision).await;
+    let second = send(&two, "0");
+    inputs(&app, 2).await;
+    let again = send(&two, "1");
+    gate.open();
+    for answer in [first, second, again] {
+        let answer = within("the answer", answer).await.unwrap().unwrap();
+        let body: Value = answer.json().await.unwrap();
+        assert_eq!(body["choices"][0]["message"]["content"], "Both.", "{body}");
+    }
+    assert_eq!(inputs(&app, 2).await.len(), 2);
+});

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use super::ids::{message_id, response_id};
 use super::tools;
+use crate::openai::conversation::{Place, said_before};
 use crate::openai::kept::{Instructions, Kept};
 use crate::openai::reply::{End, How, Next, Reply, Used, Wanted};
 use crate::problem::Problem;
 use thinkd_event::envelope::Event;
-use thinkd_event::fact::Fact;
 use thinkd_session::handle::Session;
 use thinkd_thread::settings::Settings;
-use thinkd_tools::toolbox::client::Offer;
+use thinkd_tools::toolbox::client::{Offer, offered};
 
 /// A response, apart from its answer.
 pub struct Head {
@@ -56,12 +56,7 @@ impl Head {
             }
             Some(Instructions::Prompt(false)) | None => None,
         };
-        let offered = match event.fact() {
-            Fact::Input(input) => input.offered,
-            Fact::ClientResults(results) => results.offered(),
-            _ => None,
-        };
-        let blob = match offered {
+        let blob = match offered(&event) {
             Some(offered) => session.blob(&offered.tools).await?,
             None => None,
         };
@@ -144,7 +139,11 @@ impl Answer {
     /// Reads the answer as the log has it now.
     pub async fn read(session: &Session, event: &Event) -> Result<Self, Problem> {
         let is_next = session.is_next(&event.thread, event.seq).await?;
-        let mut reply = Reply::to(session, &event.thread, event.seq, is_next).await?;
+        let place = Place {
+            is_next,
+            ..said_before(event)
+        };
+        let mut reply = Reply::to(session, &place).await?;
         let mut answer = Self {
             is_next,
             ..Self::default()

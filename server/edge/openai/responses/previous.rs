@@ -44,14 +44,42 @@ pub async fn find(session: &Session, id: &str, joins: bool) -> Result<Previous, 
         let detail = format!("the thread {} of the response has ended", event.thread);
         return Err(at(Slug::ThreadEnded, detail));
     }
+    let at = match end.how {
+        How::TakenBack => behind_taken_back(session, &event.thread, end.seq).await?,
+        _ => Some(end.seq),
+    };
+    let is_last = match at {
+        Some(at) => is_last(session, &event.thread, at).await?,
+        None => true,
+    };
     Ok(Previous {
-        is_last: is_last(session, &event.thread, end.seq).await?,
+        is_last,
         thread: event.thread,
         input: event.event_id,
         seq: event.seq,
-        end: Some(end.seq),
+        end: at,
         calls: answer.calls.iter().map(|call| call.id.clone()).collect(),
     })
+}
+
+/// Returns the place behind a message that was taken back: the end of the turn that ran then; none:
+/// it runs still.
+async fn behind_taken_back(
+    session: &Session,
+    thread: &ThreadId,
+    taken_back: Seq,
+) -> Result<Option<Seq>, Problem> {
+    if session.has_mail(thread).await? {
+        return Ok(None);
+    }
+    for event in later(session, thread, taken_back).await? {
+        match event.fact() {
+            Fact::TurnEnded(_) => return Ok(Some(event.seq)),
+            Fact::TurnStarted(_) => break,
+            _ => {}
+        }
+    }
+    Ok(Some(taken_back))
 }
 
 /// True if a thread has not gone on behind the end of a turn, and nothing waits in it.
@@ -59,14 +87,19 @@ async fn is_last(session: &Session, thread: &ThreadId, end: Seq) -> Result<bool,
     if session.has_mail(thread).await? {
         return Ok(false);
     }
+    let later = later(session, thread, end).await?;
+    let begins = |event: &Event| matches!(event.fact(), Fact::TurnStarted(_));
+    Ok(later.len() < LATER as usize && !later.iter().any(begins))
+}
+
+/// Returns the first events of a thread behind this one.
+async fn later(session: &Session, thread: &ThreadId, after: Seq) -> Result<Vec<Event>, Problem> {
     let later = Query {
         thread: Some(thread.clone()),
-        after: Some(end),
+        after: Some(after),
         order: Order::Ascending,
         limit: LATER,
         ..Query::default()
     };
-    let later = session.events(&later).await?;
-    let begins = |event: &Event| matches!(event.fact(), Fact::TurnStarted(_));
-    Ok(later.len() < LATER as usize && !later.iter().any(begins))
+    Ok(session.events(&later).await?)
 }

@@ -9,6 +9,8 @@ use super::tools;
 use crate::json::Body;
 use crate::openai::asking::{ID_MAX, MODEL};
 use crate::openai::kept::{Instructions, Kept};
+#[cfg(test)]
+use crate::openai::request::told;
 use crate::openai::request::{Chat, ChatRequest, Exchange, Piece, ResponseFormat, ToolResult};
 use crate::openai::request::{form, pieces, words};
 use crate::openai::tools::{RESPONSES, offer};
@@ -298,7 +300,7 @@ impl Talk {
             }
             Item::Result(result) => {
                 if let Some(exchange) = self.before.last_mut() {
-                    exchange.acts.push(format!("tool: {}", result.text));
+                    exchange.gives(&result.pieces);
                 }
                 self.results.push(result);
             }
@@ -371,7 +373,7 @@ mod tests {
         let place = "/input/5/call_id";
         let only = (
             &*chat.results[0].call,
-            &*chat.results[0].text,
+            &*told(&chat.results[0].pieces),
             &*chat.results[0].place,
         );
         assert_eq!((chat.results.len(), only), (1, ("b", "2", place)));

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::ids::item_of_call;
 use super::item::Item;
 use crate::openai::reply::Wanted;
-use crate::openai::request::{ToolResult, pieces, words};
+use crate::openai::request::{ToolResult, pieces};
 use crate::openai::tools::request_of;
 use crate::problem::{Problem, Slug, Wrongs};
 use thinkd_tools::toolbox::client::Offer;
@@ -75,10 +75,13 @@ pub fn read(kind: &str, mut item: Map<String, Value>, place: &str) -> Result<Ite
         }
         "function_call_output" => {
             let call = call?;
-            let output = pieces(output, &format!("{place}/output"))?;
-            let text = Vec::from_iter(words(output)).join("\n\n");
+            let pieces = pieces(output, &format!("{place}/output"))?;
             let place = its;
-            Ok(Item::Result(ToolResult { place, call, text }))
+            Ok(Item::Result(ToolResult {
+                place,
+                call,
+                pieces,
+            }))
         }
         _ => {
             let kind: String = kind.chars().take(40).collect();
