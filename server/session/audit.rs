@@ -32,7 +32,7 @@ pub struct Audit {
     /// The number of statements this page looked at, by their status.
     #[schema(value_type = Object)]
     pub looked_at: BTreeMap<&'static str, u64>,
-    /// The number of recalls by minds that were looked at, the newest ones: at most 2000.
+    /// The number of recalls by agents that were looked at, the newest ones: at most 2000.
     pub recalls: usize,
     /// Why vectors said nothing, or not of all statements; null: they did.
     pub without_vectors: Option<String>,

@@ -309,7 +309,7 @@ async fn a_chat_opens_with_what_was_said_wrapped_and_rendered() {
         "user: what is the plan, dear mind, in a",
         "  few words that are long enough to",
         "  need another row?",
-        "mind: The plan",
+        "agent: The plan",
         "",
         "  Some bold words and code, and so many",
         "  more words that they need several",
@@ -372,7 +372,7 @@ async fn a_chat_says_who_has_spoken_while_the_mind_thinks_and_why_it_said_what_i
     // A second may be drawn twice, and a slow machine skips one.
     while typist.seconds(" have spoken, ").await <= first {}
     gate.open();
-    typist.sees("mind: ").await;
+    typist.sees("agent: ").await;
     typist.sees("at last.").await;
     socket.turn_ended().await;
     typist.types("/voices\r").await;
@@ -587,7 +587,7 @@ async fn a_chat_in_a_terminal_streams_above_the_line_that_is_being_typed() {
     // The line is drawn again, whole, below what grew.
     typist.sees("half typed").await;
     typist.types("\u{15}/thoughts\r").await;
-    typist.sees("(thoughts are shown)").await;
+    typist.sees("(remarks are shown)").await;
     typist.types("again\r").await;
     typist.sees("owl: owl: noted.").await;
     typist.sees("ok: again").await;

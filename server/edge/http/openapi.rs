@@ -24,7 +24,7 @@ and the claims that name user, space and role.";
 #[openapi(
     info(
         title = "thinkd",
-        description = "A server for minds that think in the open. The log, over HTTP; the WebSocket is in /asyncapi.yaml."
+        description = "A server for agents that think in the open. The log, over HTTP; the WebSocket is in /asyncapi.yaml."
     ),
     components(schemas(Problem, Pointed))
 )]

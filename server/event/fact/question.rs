@@ -12,7 +12,7 @@ use crate::statement::OfTrial;
 use thinkd_words::id::ThreadId;
 
 /// The mind, or a server of tools that it called, asks a person: POST /questions/{question_id},
-/// the frame `answer`, or, where it is the mind's only open question of
+/// the frame `answer`, or, where it is the agent's only open question of
 /// its thread, the next message.
 ///
 /// It is no result of the call that asked: that comes with the answer.

@@ -40,13 +40,13 @@ mod recall;
 
 const HELP: &str = "\
 /history [N]   what was said before, the last N things
-/voices        who comments inside, and on what
+/voices        the submodules, and what each comments on
 /why           what the model saw before it gave the last reply
-/thoughts      show or hide what the mind thinks
+/thoughts      show or hide the remarks of submodules
 /thread NAME   talk in another thread
 /inbox         what waits for a person in this thread
 /approve ID    let a tool call run that waits; /reject ID WHY does not, /respond ID TEXT says its result
-/answer ID …   answer a question of the mind
+/answer ID …   answer a question of the agent
 /steer TEXT    say it to the turn that runs, before its next step
 /cancel        stop what it is thinking about (or Ctrl-C)
 /quit          leave (or Ctrl-D)
@@ -72,8 +72,8 @@ enum Parted {
     Lost(String),
 }
 
-/// The name of the mind on the screen.
-const MIND: &str = "mind";
+/// The name of the agent on the screen.
+const AGENT: &str = "agent";
 
 /// Past messages shown on opening.
 const OPENING: u32 = 6;
@@ -329,7 +329,7 @@ impl Chat {
             ("/thoughts", _) => {
                 self.thoughts = !self.thoughts;
                 let how = if self.thoughts { "shown" } else { "hidden" };
-                self.notice(&format!("(thoughts are {how})")).await
+                self.notice(&format!("(remarks are {how})")).await
             }
             (other, _) => {
                 let text = format!("({other} is not known here; /help says what is)");

@@ -54,7 +54,7 @@ pub async fn run(
         checks: Vec::new(),
         clocks: Vec::new(),
         write: None,
-        voices: None,
+        submodules: None,
         json: options.json,
         limit: ms(options.wait_ms),
     };
@@ -145,8 +145,8 @@ struct Report {
     clocks: Vec<Clock>,
     /// The time of a durable write.
     write: Option<Duration>,
-    /// The voices of the space; none: they are not known, or the space is new.
-    voices: Option<Vec<speed::Voice>>,
+    /// The submodules of the space; none: they are not known, or the space is new.
+    submodules: Option<Vec<speed::Submodule>>,
     json: bool,
     limit: Duration,
 }

@@ -167,7 +167,7 @@ impl Audit {
             "{falsified} of {tried} that had an outcome were refuted"
         ))?;
         let recalls = counted(self.recalls, "recall");
-        say(format_args!("this looked at {recalls} by minds"))?;
+        say(format_args!("this looked at {recalls} by agents"))?;
         if let Some(why) = &self.without_vectors {
             let why = escaped(why);
             say(format_args!("not all that look alike were found: {why}"))?;

@@ -38,7 +38,7 @@ async fn the_doctor_predicts_calls_seconds_and_tokens_of_a_turn() {
     let expected = seconds(speed, "Expect a reply after");
     assert!((expected - 3.0 * call).abs() < 0.3, "{speed}");
     for part in [
-        "A turn makes 3: 2 voices at the same time, then the decision.",
+        "A turn makes 3: 2 submodules at the same time, then the decision.",
         "answers 2 calls at the same time",
     ] {
         assert!(speed.contains(part), "no {part:?} in {speed}");
@@ -112,7 +112,7 @@ async fn the_doctor_counts_the_voices_of_the_space_and_says_what_to_set() {
     let found = run(&[]).await;
     let fast = found.line("speed");
     assert!(
-        fast.contains("A turn makes 22: 11 voices at the same time, then the decision, and 10 follow-ups after the reply."),
+        fast.contains("A turn makes 22: 11 submodules at the same time, then the decision, and 10 follow-ups after the reply."),
         "{fast}"
     );
     assert!(!fast.contains("To be faster"), "{fast}");

@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Chat, MIND, Thinking};
+use super::{AGENT, Chat, Thinking};
 use crate::program::command::screen::Manner;
 use crate::program::command::waiting::Kind;
 use crate::program::command::words::{what, who};
@@ -160,11 +160,11 @@ impl Chat {
         self.replied = Some(event.event_id);
         let grown = self.growing.take_if(|(id, _)| *id == event.event_id);
         if grown.is_some() {
-            self.screen.grow(MIND, event.text()).await?;
+            self.screen.grow(AGENT, event.text()).await?;
             self.screen.end();
         } else {
             self.screen.end();
-            self.screen.show(Manner::Reply, MIND, event.text()).await?;
+            self.screen.show(Manner::Reply, AGENT, event.text()).await?;
         }
         if is_partial {
             self.screen.show(Manner::Notice, "", "  (cut off)").await?;
@@ -191,7 +191,7 @@ impl Chat {
             _ => return Ok(()),
         }
         let seen = self.growing.as_ref().map_or("", |(_, seen)| seen);
-        self.screen.grow(MIND, seen).await
+        self.screen.grow(AGENT, seen).await
     }
 
     async fn grown(&mut self, id: Uuid, outcome: DeltaOutcome) -> anyhow::Result<()> {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Chat, MIND};
+use super::{AGENT, Chat};
 use crate::program::command::client::Page;
 use crate::program::command::screen::Manner;
 use crate::program::command::words::{what, who};
@@ -45,7 +45,7 @@ impl Chat {
         for event in items.iter().rev() {
             if matches!(event.fact(), Fact::Reply(_)) {
                 self.replied = Some(event.event_id);
-                self.screen.show(Manner::Reply, MIND, event.text()).await?;
+                self.screen.show(Manner::Reply, AGENT, event.text()).await?;
             } else {
                 let (who, what) = (who(event), what(event));
                 self.screen.show(Manner::Input, &who, &what).await?;
@@ -61,7 +61,7 @@ impl Chat {
             return Ok(());
         };
         if items.is_empty() {
-            let text = "(no voices: POST /submodules adds one)";
+            let text = "(no submodules: POST /submodules adds one)";
             self.notice(text).await?;
         }
         for Submodule { name, prompt } in items {

@@ -31,7 +31,7 @@ mod endpoint;
 /// Most characters of an answer that are quoted.
 const QUOTE: usize = 80;
 
-/// The check of the model that decides, and speaks for the voices.
+/// The check of the model that decides, and speaks for the submodules.
 const DECIDES: &str = "model";
 /// The remedy for a server that does not read tool calls.
 const PARSER: &str = "start its server with a tool parser (vLLM: --enable-auto-tool-choice --tool-call-parser …; llama.cpp: --jinja)";

@@ -25,8 +25,8 @@ const AROUND_TOOL: usize = 90;
 /// Commits that a reply waits for: the input, and the reply.
 const COMMITS: u32 = 2;
 
-/// A voice of the space that is looked at.
-pub struct Voice {
+/// A submodule of the space that is looked at.
+pub struct Submodule {
     /// The bytes of its prompt.
     pub prompt_bytes: usize,
     /// Asked once more after the decision.
@@ -62,33 +62,36 @@ pub struct Setup<'a> {
 
 /// Prints the prediction for a turn.
 pub fn check(setup: &Setup<'_>, called: Called, report: &mut Report) -> anyhow::Result<()> {
-    let voices = voices(setup, report.voices.take());
+    let submodules = submodules(setup, report.submodules.take());
     let turn = Turn {
-        voices: voices.len(),
+        submodules: submodules.len(),
         follow_ups: match setup.settings.turn.follow_up {
-            true => voices.iter().filter(|voice| voice.follow_up).count(),
+            true => submodules
+                .iter()
+                .filter(|submodule| submodule.follow_up)
+                .count(),
             false => 0,
         },
         call: called.took,
         is_local: is_local(&setup.options.base_url),
     };
     report.tell("speed", Ok(turn.seconds(setup.settings)))?;
-    if let Some(bytes) = bytes(setup, &voices) {
+    if let Some(bytes) = bytes(setup, &submodules) {
         report.tell("tokens", Ok(turn.tokens(bytes, called, setup.settings)))?;
     }
     let bottleneck = turn.bottleneck(called, report.write);
     report.tell("bottleneck", Ok(bottleneck))
 }
 
-/// The voices of the space; where it is new, those that it will begin with.
-fn voices(setup: &Setup<'_>, known: Option<Vec<Voice>>) -> Vec<Voice> {
+/// The submodules of the space; where it is new, those that it will begin with.
+fn submodules(setup: &Setup<'_>, known: Option<Vec<Submodule>>) -> Vec<Submodule> {
     let first = || match setup.settings.runtime.default_submodules {
         true => {
-            let voice = |first: &thinkd_model::prompt::FirstSubmodule| Voice {
+            let submodule = |first: &thinkd_model::prompt::FirstSubmodule| Submodule {
                 prompt_bytes: first.prompt.len(),
                 follow_up: first.follow_up,
             };
-            setup.prompts.submodules.iter().map(voice).collect()
+            setup.prompts.submodules.iter().map(submodule).collect()
         }
         false => Vec::new(),
     };
@@ -96,17 +99,17 @@ fn voices(setup: &Setup<'_>, known: Option<Vec<Voice>>) -> Vec<Voice> {
 }
 
 /// About how many bytes the calls of a first turn send; none: something is wrong with the prompts, which is said elsewhere.
-fn bytes(setup: &Setup<'_>, voices: &[Voice]) -> Option<usize> {
-    let (decision, voice) = setup.tools.bytes(setup.prompts, AROUND_TOOL).ok()?;
+fn bytes(setup: &Setup<'_>, submodules: &[Submodule]) -> Option<usize> {
+    let (decision, submodule) = setup.tools.bytes(setup.prompts, AROUND_TOOL).ok()?;
     let text = |template: &thinkd_model::prompt::Template| template.source().as_str().len();
-    let of_voices: usize = voices
+    let of_submodules: usize = submodules
         .iter()
         .map(|one| {
             let calls = 1 + usize::from(one.follow_up && setup.settings.turn.follow_up);
-            calls * (AROUND + text(&setup.prompts.submodule) + voice + one.prompt_bytes)
+            calls * (AROUND + text(&setup.prompts.submodule) + submodule + one.prompt_bytes)
         })
         .sum();
-    Some(of_voices + AROUND + text(&setup.prompts.decision) + decision)
+    Some(of_submodules + AROUND + text(&setup.prompts.decision) + decision)
 }
 
 /// Says whether an address is one of this machine.
@@ -121,7 +124,7 @@ fn is_local(url: &str) -> bool {
 
 /// A turn to come.
 struct Turn {
-    voices: usize,
+    submodules: usize,
     follow_ups: usize,
     call: Duration,
     is_local: bool,
@@ -129,17 +132,17 @@ struct Turn {
 
 impl Turn {
     fn calls(&self) -> usize {
-        self.voices + 1 + self.follow_ups
+        self.submodules + 1 + self.follow_ups
     }
 
     /// The time to the reply where calls are answered at the same time.
     fn side_by_side(&self) -> Duration {
-        self.call * if self.voices > 0 { 2 } else { 1 }
+        self.call * if self.submodules > 0 { 2 } else { 1 }
     }
 
     /// The time to the reply where calls are answered one after the other.
     fn one_by_one(&self) -> Duration {
-        self.call * u32::try_from(self.voices + 1).unwrap_or(u32::MAX)
+        self.call * u32::try_from(self.submodules + 1).unwrap_or(u32::MAX)
     }
 
     /// The longer of both that has to be expected.
@@ -159,22 +162,22 @@ impl Turn {
                 counted(some as u64, "follow-up")
             ),
         };
-        if self.voices == 0 {
+        if self.submodules == 0 {
             return format!(
                 "a call takes {call}; a turn makes one{after}, so expect a reply after {call}"
             ) + &self.advice(settings);
         }
-        let voices = counted(self.voices as u64, "voice");
+        let submodules = counted(self.submodules as u64, "submodule");
         let turn = format!(
-            "a call takes {call}. A turn makes {calls}: {voices} at the same time, then the decision{after}. Expect a reply \
+            "a call takes {call}. A turn makes {calls}: {submodules} at the same time, then the decision{after}. Expect a reply \
              after {}",
             shown(self.expected())
         );
-        let else_ = match (self.is_local, self.voices) {
+        let else_ = match (self.is_local, self.submodules) {
             (true, _) => format!(
                 ", or {} if the model's server answers {} calls at the same time",
                 shown(self.side_by_side()),
-                self.voices
+                self.submodules
             ),
             (false, 1) => String::new(),
             (false, _) => format!(
@@ -192,21 +195,21 @@ impl Turn {
         }
         let mut advice = Vec::new();
         let waits = Duration::from_millis(settings.turn.submodule_timeout_ms);
-        let voices = self.expected().saturating_sub(self.call);
-        if self.voices > 0 && voices > waits {
+        let submodules = self.expected().saturating_sub(self.call);
+        if self.submodules > 0 && submodules > waits {
             // Half as long again: no call takes exactly what another one took.
-            let enough = (voices.as_secs() + 1) * 1500;
+            let enough = (submodules.as_secs() + 1) * 1500;
             advice.push(format!(
-                "turn.submodule_timeout_ms = {enough} lets the decision wait for all voices, which have {} now",
+                "turn.submodule_timeout_ms = {enough} lets the decision wait for all submodules, which have {} now",
                 shown(waits)
             ));
         }
         if self.follow_ups > 0 {
             advice.push("turn.follow_up = false saves the calls after the reply".to_owned());
         }
-        if self.voices > 0 {
+        if self.submodules > 0 {
             let name = "DELETE /submodules/NAME";
-            advice.push(format!("a voice less ({name}) saves its calls"));
+            advice.push(format!("a submodule less ({name}) saves its calls"));
         }
         advice.push("a smaller model answers sooner".to_owned());
         format!(". To be faster: {}", advice.join("; "))

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::Report;
 use super::clock::Clock;
-use super::speed::Voice;
+use super::speed::Submodule;
 use crate::program::command::client::{Page, Server};
 use crate::program::parts::open_store;
 use crate::program::settings::Settings;
@@ -65,7 +65,7 @@ pub async fn check(
     report.write = Some(took);
     report.look("feed", hear(follow, &event, begin)).await?;
     let store = &stores[0];
-    report.voices = voices_of(store).await;
+    report.submodules = submodules_of(store).await;
     if !store.is_shared() {
         report.look("file", read(store)).await?;
     }
@@ -134,18 +134,18 @@ async fn write(settings: &Settings) -> anyhow::Result<(String, Tried)> {
     ))
 }
 
-/// The voices of the space that is served without a key; none: it is new, or cannot be read, which is said elsewhere.
-async fn voices_of(store: &Arc<dyn Store>) -> Option<Vec<Voice>> {
+/// The submodules of the space that is served without a key; none: it is new, or cannot be read, which is said elsewhere.
+async fn submodules_of(store: &Arc<dyn Store>) -> Option<Vec<Submodule>> {
     let space = Space::default();
     if !store.ever(&space, "set:submodule").await.ok()? {
         return None;
     }
     let rows = store.submodules(&space).await.ok()?;
-    let voice = |row: &SubmoduleRow| Voice {
+    let submodule = |row: &SubmoduleRow| Submodule {
         prompt_bytes: row.prompt.len(),
         follow_up: row.follow_up,
     };
-    Some(rows.iter().map(voice).collect())
+    Some(rows.iter().map(submodule).collect())
 }
 
 /// Waits until a follower is told of the event.
@@ -229,13 +229,13 @@ async fn ask(server: &Server, report: &mut Report) -> anyhow::Result<()> {
     }
     report.look("file", in_full(server, &client)).await?;
     let all = [("limit", "500".to_owned())];
-    let voices = server.ask::<Page<Listed>>(&client, "/submodules", &all);
-    if let Ok(Ok(Page { items, .. })) = timeout(report.limit, voices).await {
-        let voice = |it: &Listed| Voice {
+    let submodules = server.ask::<Page<Listed>>(&client, "/submodules", &all);
+    if let Ok(Ok(Page { items, .. })) = timeout(report.limit, submodules).await {
+        let submodule = |it: &Listed| Submodule {
             prompt_bytes: it.prompt.len(),
             follow_up: it.follow_up,
         };
-        report.voices = Some(items.iter().map(voice).collect());
+        report.submodules = Some(items.iter().map(submodule).collect());
     }
     let limit = [("limit", "1".to_owned())];
     let newest = server.ask::<Page<Event>>(&client, "/events", &limit);
