@@ -138,8 +138,9 @@ impl Reading {
             }
             Fact::ClientCall(call) if Some(call.turn) == self.number => {
                 self.calls = true;
-                let found = self.found.as_mut();
-                found.map(|turn| turn.waits.push(waits(&call)));
+                if let Some(turn) = &mut self.found {
+                    turn.waits.push(waits(&call));
+                }
             }
             Fact::ClientResults(results) => {
                 let of_turn = Some(results.of_turn);
