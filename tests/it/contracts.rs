@@ -2,6 +2,7 @@
 //! `cargo run -- openapi` and `cargo run -- asyncapi` print them.
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use thinkd::edge::frame;
 use thinkd::edge::http::openapi;
 use thinkd::edge::limits::Limits;
@@ -42,6 +43,45 @@ fn the_short_forms_of_both_documents_are_committed_and_fresh() {
         &asyncapi::value().to_string(),
     );
     generated::is_fresh_packed("server/edge/docs/asyncapi.yaml.z", &asyncapi::document());
+}
+
+/// A contract without its descriptions.
+fn bare(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            // A description is a text; a member of this name has a schema.
+            members.retain(|name, it| {
+                !(matches!(&**name, "description" | "summary") && it.is_string())
+            });
+            let parts = members.iter_mut();
+            let parts = parts.filter(|(name, _)| !name.starts_with("example"));
+            parts.for_each(|(_, part)| bare(part));
+        }
+        Value::Array(items) => items.iter_mut().for_each(bare),
+        _ => {}
+    }
+}
+
+/// A pass over the words of the contracts changes no line of this file: only a change of the wire does.
+#[test]
+fn the_contracts_without_their_descriptions_have_these_hashes() {
+    let hash = |name: &str, text: &str| {
+        let hash = Sha256::digest(text);
+        let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{hex}  {name}\n")
+    };
+    let mut documents = [openapi::value(), asyncapi::value()];
+    documents.iter_mut().for_each(bare);
+    let types = catalogue::typescript(&catalogue::Facts::default());
+    let is_code = |line: &&str| !line.trim_start().starts_with(['/', '*']);
+    let types: Vec<&str> = types.lines().filter(is_code).collect();
+    let [http, frames] = documents;
+    let fresh = [
+        hash("openapi.json", &http.to_string()),
+        hash("asyncapi.yaml", &frames.to_string()),
+        hash("events.d.ts", &types.join("\n")),
+    ];
+    generated::is_fresh("openapi/without-descriptions.sha256", &fresh.concat());
 }
 
 /// The names of the types that are schemas: of two of one name, the document would have only one.
