@@ -113,7 +113,15 @@ impl AllowedHosts {
             (Some(_), Some(_)) => true,
         };
         if refused {
-            let detail = "pages of that origin may not use this server; its operator can add the origin to `hosts`";
+            let is_null = headers.get(header::ORIGIN).is_some_and(|it| it == "null");
+            let detail = match is_null {
+                true => {
+                    "a page that was opened as a file, or in a sandboxed frame, has no origin: serve it, for example from localhost"
+                }
+                false => {
+                    "pages of that origin may not use this server; its operator can add the origin to `hosts`"
+                }
+            };
             return Err(Problem::new(Slug::Forbidden, detail));
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! The configuration of a model's endpoint: where it is, which model, how it is asked, and its time limits.
 
+use reqwest::Url;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -142,6 +143,12 @@ impl Options {
             timeout_ms: default::timeout_ms(),
         }
     }
+}
+
+/// Returns the endpoint of a model as an address; none: it is none of HTTP.
+pub fn base(base_url: &str) -> Option<Url> {
+    let url = Url::parse(base_url).ok();
+    url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
 /// Returns the address of a path below an endpoint, with the endpoint's query behind it.

@@ -18,13 +18,13 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use parking_lot::Mutex;
-use reqwest::{Response, StatusCode, Url};
+use reqwest::{Response, StatusCode};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::answer::{ANSWER_MAX, Unreadable};
-use super::endpoint::{Options, address};
+use super::endpoint::{Options, address, base};
 use super::guard::{Seen, guarded};
 use super::http::{client, root_cause};
 use super::provider::Prepared;
@@ -206,9 +206,7 @@ impl Endpoint {
             let text = format!("model {}: {what}", options.model);
             Failure::new(FailureKind::Model, text)
         };
-        let mut shown = Url::parse(&options.base_url)
-            .ok()
-            .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+        let mut shown = base(&options.base_url)
             .ok_or_else(|| failure("base_url must be an http:// or https:// address"))?;
         // What is shown has no credentials and no query.
         let cleaned = shown.set_username("");

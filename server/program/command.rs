@@ -46,7 +46,7 @@ mod waiting;
 mod wire;
 mod words;
 
-/// A server for minds that think in the open.
+/// A server for agents that think in the open.
 #[derive(Debug, Parser)]
 #[command(name = "thinkd", version, about)]
 struct Line {
@@ -60,19 +60,19 @@ struct Line {
 enum Command {
     /// Run the server (the default)
     Serve,
-    /// Talk to a mind from this terminal, or through a pipe
+    /// Talk to an agent from this terminal, or through a pipe
     Chat(chat::Options),
-    /// Show the log of a running server
+    /// Show the event log of a running server
     Events(events::Options),
     /// List what waits for a person, show it, approve, reject or answer it
     Inbox(inbox::Options),
     /// Go on from any point of a thread of a running server, in a new thread
     Fork(fork::Options),
-    /// Have a running server do something in tasks that are tried and checked, and follow it
+    /// Run a mission on a running server: a task that it splits into checked subtasks
     Mission(mission::Options),
-    /// Find what a running server holds to be so
+    /// Search the memory of a running server
     Recall(recall::Options),
-    /// Look after what a running server holds to be so
+    /// Look after the memory of a running server
     Memory {
         #[command(subcommand)]
         command: memory::Command,
@@ -81,23 +81,22 @@ enum Command {
     Doctor(doctor::Options),
     /// Ask the configured server whether it is ready (for containers)
     Healthcheck,
-    /// Make everything that is derived from the log anew from it
+    /// Rebuild all derived tables from the event log
     Rebuild {
         /// Only say what would differ
         #[arg(long)]
         check: bool,
     },
-    /// Bring the tables of the database up to date, as a start does: for the owner of the tables, where the server's role
-    /// may not
+    /// Bring the tables of the database up to date, as a start does; for a server whose own role may not
     Migrate,
-    /// Make the vectors of all that is held anew, after a change of the model for them
+    /// Embed all statements again, after a change of the embedding model
     Reembed,
-    /// Copy the log into a new file; a server may go on meanwhile
+    /// Copy the event log into a new file; the server may run meanwhile
     Backup {
         /// The file to make
         file: PathBuf,
     },
-    /// Fill an empty database from a backup; its log gets a new epoch
+    /// Fill an empty database from a backup; the event log gets a new epoch
     Restore {
         /// The backup
         file: PathBuf,
@@ -125,7 +124,7 @@ enum Command {
     Openapi,
     /// Print the contract of the socket (AsyncAPI, YAML)
     Asyncapi,
-    /// Print what events say, kind by kind (Markdown)
+    /// Print the kinds of events with their members (Markdown)
     Facts {
         /// As types for clients instead
         #[arg(long)]

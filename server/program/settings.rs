@@ -603,7 +603,8 @@ impl Models {
             .then(|| format!("{names} {is_set}, but no model: set THINKD_MODEL to use one"))
     }
 
-    fn has_model(&self) -> bool {
+    /// True if a model is configured; without one the built-in offline model answers.
+    pub fn has_model(&self) -> bool {
         self.low.is_some() || self.high.is_some() || !self.modules.is_empty()
     }
 
@@ -612,6 +613,15 @@ impl Models {
             return invalid(format!(
                 "[models.modules.{name:?}]: a module is decision, trial, summary, submodule:<name>, pipeline:<name> or mission:<node>"
             ));
+        }
+        let shared = self.base_url.as_deref();
+        for url in shared.into_iter().chain(self.all().map(|it| &*it.base_url)) {
+            if endpoint::base(url).is_none() {
+                return invalid(format!(
+                    "base_url of a model (OPENAI_BASE_URL) must be an http:// or https:// address, such as {}",
+                    endpoint::Options::new("").base_url
+                ));
+            }
         }
         // A shell has these for other programs. Beyond loopback somebody set up a server: there they are half a model.
         let is_ambient = is_loopback && !self.of_the_shell.is_empty();

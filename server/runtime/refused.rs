@@ -12,9 +12,7 @@ pub enum Refused {
     #[error("there is no {0}")]
     NotFound(String),
     /// The thread has ended.
-    #[error(
-        "the thread {0} has ended and takes no more messages; speak in another one: a message to an unused id begins it"
-    )]
+    #[error("the thread {0} has ended and takes nothing more; POST /threads makes another one")]
     Ended(ThreadId),
     /// The thread's policy is `reject` and a turn runs.
     #[error("the thread {0} is busy and refuses input while a turn runs (policy reject)")]

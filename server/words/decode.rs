@@ -173,9 +173,10 @@ impl de::Error for Wrong {
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        let given: String = field.chars().take(40).collect();
         let detail = match expected {
             [] => "no members are taken here".to_owned(),
-            known => format!("members are: {}", known.join(", ")),
+            known => format!("{given:?} is none of the members: {}", known.join(", ")),
         };
         Self {
             path: vec![field.to_owned()],

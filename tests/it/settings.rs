@@ -397,6 +397,35 @@ fn a_secret_may_be_read_from_a_file() {
     );
 }
 
+// `thinkd config` ends as a start would.
+#[test]
+fn a_name_that_is_misspelt_is_answered_with_the_nearest_one() {
+    let model = "did you mean THINKD_MODEL?";
+    refuses(&[], &[("THINKD_MODLE", "x")], &["modle", model]);
+    let rounds = "did you mean turn.max_rounds?";
+    refuses(&[], &[("THINKD_TURN__MAX_ROUND", "2")], &[rounds]);
+    refuses(
+        &[("thinkd.toml", "[turn]\nmax_ruonds = 2")],
+        &[],
+        &[rounds, "thinkd.toml"],
+    );
+    let run = thinkd(&[], &[("THINKD_WHATEVER", "2")], &["config"]);
+    assert!(!run.err.contains("did you mean"), "{}", run.err);
+    let ill = [
+        ("THINKD_MODEL", "qwen3:4b"),
+        ("OPENAI_BASE_URL", "localhost:1"),
+    ];
+    for command in ["config", "serve"] {
+        let run = thinkd(&[], &ill, &[command]);
+        assert_eq!(run.code, 2, "{command}: {} {}", run.out, run.err);
+        assert!(
+            run.err.contains("OPENAI_BASE_URL") && run.err.contains("http://"),
+            "{}",
+            run.err
+        );
+    }
+}
+
 #[test]
 fn an_open_door_refuses_to_start() {
     refuses(

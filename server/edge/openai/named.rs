@@ -1,6 +1,8 @@
 //! Threads that a model's name names: they are there, but for `main`. A slip of the pen makes no
 //! thread; the answer names the threads that may be meant.
 
+use strsim::damerau_levenshtein;
+
 use super::asking::MODEL;
 use crate::problem::{Problem, Slug};
 use thinkd_session::handle::Session;
@@ -36,26 +38,11 @@ pub async fn check(session: &Session, thread: &ThreadId) -> Result<(), Problem> 
 /// Returns the ids that one may have been meant for: the nearest first.
 fn near<'a>(wanted: &str, ids: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let most = wanted.chars().count().div_ceil(3);
-    let mut near = Vec::from_iter(ids.map(|id| (distance(wanted, id), id)));
+    let mut near = Vec::from_iter(ids.map(|id| (damerau_levenshtein(wanted, id), id)));
     near.retain(|(distance, _)| *distance <= most);
     near.sort_unstable();
     near.truncate(NAMED);
     near.into_iter().map(|(_, id)| id).collect()
-}
-
-/// The number of characters that are put in, left out or changed.
-fn distance(a: &str, b: &str) -> usize {
-    let b = Vec::from_iter(b.chars());
-    let mut row = Vec::from_iter(0..=b.len());
-    for (i, x) in a.chars().enumerate() {
-        let mut before = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let changed = before + usize::from(x != *y);
-            before = row[j + 1];
-            row[j + 1] = changed.min(before + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -68,7 +55,5 @@ mod tests {
         assert_eq!(near("reserach", ids.into_iter())[0], "research");
         assert_eq!(near("mian", ids.into_iter()), ["main"]);
         assert!(near("kitchen", ids.into_iter()).is_empty());
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("kitten", "sitting"), 3);
     }
 }

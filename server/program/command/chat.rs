@@ -29,7 +29,7 @@ pub struct Options {
     /// The thread to talk in
     #[arg(long, default_value = "main")]
     thread: String,
-    /// Show what the mind thinks, too
+    /// Show the remarks of submodules, too
     #[arg(long)]
     thoughts: bool,
 }
@@ -159,7 +159,7 @@ struct Chat {
 /// A turn that goes on.
 struct Thinking {
     since: Instant,
-    /// The voices that have spoken.
+    /// The submodules that have spoken.
     spoken: Vec<String>,
 }
 
@@ -279,7 +279,7 @@ impl Chat {
         }
     }
 
-    /// Nothing is on its way, and the mind has done with all it was told.
+    /// Nothing is on its way, and the agent has done with all it was told.
     fn is_idle(&self) -> bool {
         self.unsent.is_empty() && self.handled >= self.woken
     }

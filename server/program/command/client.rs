@@ -30,7 +30,7 @@ pub struct Target {
     /// The server; THINKD_URL or the configured listen address if not given
     #[arg(long, value_name = "URL", global = true)]
     url: Option<String>,
-    /// The secret; THINKD_TOKEN or the configured one if not given
+    /// The key; THINKD_TOKEN or the configured one if not given
     #[arg(long, value_name = "TOKEN", global = true)]
     token: Option<String>,
 }

@@ -21,7 +21,7 @@ mod lines;
 pub struct Options {
     #[command(flatten)]
     target: Target,
-    /// Go on with what comes
+    /// Show new events as they come
     #[arg(short, long)]
     follow: bool,
     /// Only this thread and those below it
@@ -33,16 +33,16 @@ pub struct Options {
     /// Only events with these words
     #[arg(long, value_name = "WORDS")]
     text: Option<String>,
-    /// The number of the newest events
-    #[arg(short = 'n', long, default_value_t = 50)]
+    /// Show the N newest events
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: u32,
-    /// With the inner steps: comments of voices, calls of tools, states
+    /// Show the inner steps, too: remarks of submodules, calls of tools, states
     #[arg(short, long)]
     all: bool,
-    /// With the records of model calls and other details
+    /// Show the records of model calls and other details, too
     #[arg(long)]
     debug: bool,
-    /// As JSON, one event a line
+    /// Print JSON, one event a line
     #[arg(long)]
     json: bool,
 }

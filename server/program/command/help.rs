@@ -62,6 +62,8 @@ const CLIENTS: [&str; 7] = [
 ];
 /// The options of a server.
 const OF_SERVERS: [&str; 3] = ["listen", "database", "set"];
+/// Commands that open the database: they listen nowhere.
+const STORES: [&str; 5] = ["backup", "restore", "rebuild", "migrate", "reembed"];
 /// Commands without settings: they print the contracts and make keys.
 const PLAIN: [&str; 4] = ["openapi", "asyncapi", "facts", "key"];
 
@@ -75,6 +77,9 @@ pub fn with_examples(mut line: Command) -> Command {
     }
     for name in CLIENTS {
         line = line.mut_subcommand(name, |it| without_help(it, &OF_SERVERS));
+    }
+    for name in STORES {
+        line = line.mut_subcommand(name, |it| without_help(it, &["listen"]));
     }
     for name in PLAIN {
         let all = ["config", "listen", "database", "set"];

@@ -17,7 +17,7 @@ use thinkd_words::text::counted;
 /// Acts on the memory of a space.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Look for what is wrong or doubtful in what a running server holds to be so; nothing is changed
+    /// List statements that are wrong or doubtful; nothing is changed
     Audit(Options),
 }
 

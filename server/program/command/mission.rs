@@ -31,13 +31,13 @@ pub struct Options {
     /// The mission, in your words
     #[arg(allow_hyphen_values = true)]
     mission: String,
-    /// The most that it may cost: low, medium or high
+    /// Its worth, which limits its cost: low, medium or high
     #[arg(long, default_value = "medium", value_parser = ["low", "medium", "high"])]
     value: String,
-    /// A person approves its tasks before they begin: ask; or they begin at once: go
+    /// Begin its tasks at once (go), or ask a person to approve them first (ask)
     #[arg(long, default_value = "go", value_parser = ["go", "ask"])]
     plan: String,
-    /// Most model calls; as configured if not given
+    /// Most model calls; the configured limit if not given
     #[arg(long, value_name = "N")]
     calls: Option<u64>,
     /// Begin it and do not wait for its answer

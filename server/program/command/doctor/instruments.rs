@@ -29,6 +29,9 @@ pub async fn check(settings: &Settings, report: &mut Report) -> anyhow::Result<(
         _ => "asking people other than the one who said it, ",
     };
     let said = match experiments.as_slice() {
+        _ if !settings.models.has_model() => {
+            "no model is configured: a claim is stored as proposed, and nothing tests it".to_owned()
+        }
         [] => format!(
             "{CHECKED} {people}thinking it over; set memory.knowledge.url to look things up for it, or tools.code.enabled to run code"
         ),
