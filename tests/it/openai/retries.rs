@@ -7,6 +7,22 @@ use super::*;
 
 const RETRY: &str = "x-stainless-retry-count";
 
+/// A server with a decision that waits for the gate before it answers `slow`.
+async fn slow(medium: Medium) -> (Stub, Gate, App) {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    let held = gate.clone();
+    stub.on_each(decision, move |request| {
+        let last = request.last_user();
+        let answer = reply(&format!("ok: {last}"));
+        match last.as_str() {
+            "slow" => answer.held(&held),
+            _ => answer,
+        }
+    });
+    let app = Setup::new(medium, &stub).voices(&[]).start().await;
+    (stub, gate, app)
+}
+
 on_both!(
     a_retry_in_a_named_thread_is_the_answer_of_the_same_turn,
     |medium| {
@@ -70,18 +86,7 @@ on_both!(
 on_both!(
     a_message_that_was_taken_back_by_a_hang_up_can_be_said_again,
     |medium| {
-        let stub = Stub::start().await;
-        let gate = Gate::new();
-        let held = gate.clone();
-        stub.on_each(decision, move |request| {
-            let last = request.last_user();
-            let answer = reply(&format!("ok: {last}"));
-            match last.as_str() {
-                "slow" => answer.held(&held),
-                _ => answer,
-            }
-        });
-        let app = Setup::new(medium, &stub).voices(&[]).start().await;
+        let (stub, gate, app) = slow(medium).await;
         let mut client = Client::new();
         let thread = client.says(&app, "one").await.thread;
         app.post(
@@ -119,18 +124,7 @@ on_both!(
 on_both!(
     a_page_that_keeps_two_answers_in_order_goes_on_in_its_thread,
     |medium| {
-        let stub = Stub::start().await;
-        let gate = Gate::new();
-        let held = gate.clone();
-        stub.on_each(decision, move |request| {
-            let last = request.last_user();
-            let answer = reply(&format!("ok: {last}"));
-            match last.as_str() {
-                "slow" => answer.held(&held),
-                _ => answer,
-            }
-        });
-        let app = Setup::new(medium, &stub).voices(&[]).start().await;
+        let (stub, gate, app) = slow(medium).await;
         let mut before = Client::new();
         let thread = before.says(&app, "zero").await.thread;
         let one = before.clone().adds("user", "slow");
