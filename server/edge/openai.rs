@@ -192,14 +192,20 @@ impl Answering {
     async fn whole(mut self) -> Result<Response, Problem> {
         let limit_ms = self.waiting.edge.limits.wait_ms;
         let (mut answer, mut remarks) = (Whole::default(), String::new());
+        let mut so_far = String::new();
         let read = async {
             loop {
                 match self.waiting.next().await? {
-                    Next::Words(words) => answer.content.push_str(&words),
+                    Next::Words(words) => so_far.push_str(&words),
                     Next::Remark(remark) => remarks.push_str(&remark),
                     Next::Call(_, call) => answer.calls.push(call),
                     Next::Over(end) => {
                         self.waiting.hung_up.is_over();
+                        // Words of a reply that came to nothing were sent, and are not stored.
+                        answer.content = match end.text.is_empty() {
+                            true => std::mem::take(&mut so_far),
+                            false => end.text.clone(),
+                        };
                         answer.content.push_str(&end.told()?);
                         return Ok::<_, Problem>(end);
                     }

@@ -222,6 +222,15 @@ impl Problem {
         self
     }
 
+    /// Returns the same with all its places replaced by this one.
+    #[must_use]
+    pub fn all_at(mut self, place: &str) -> Self {
+        for wrong in &mut self.errors {
+            place.clone_into(&mut wrong.pointer);
+        }
+        self
+    }
+
     /// Returns its kind; `Internal` for one that came from elsewhere.
     pub fn slug(&self) -> Slug {
         self.slug.unwrap_or(Slug::Internal)

@@ -3,11 +3,14 @@
 //! comes while it is being stopped waits for the end of that, and looks at the log again.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+
+use thinkd_words::id::{Space, ThreadId};
 
 /// The clients that wait, by message.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +21,8 @@ struct All {
     messages: HashMap<Uuid, Awaited>,
     /// The number of stops that are over.
     stops: u64,
+    /// The number of messages that are being stored, by thread.
+    storing: HashMap<(Space, ThreadId), usize>,
 }
 
 /// A message with an answer that clients wait for.
@@ -27,6 +32,13 @@ enum Awaited {
     By(usize),
     /// By none: its turn is being stopped, until the token is cancelled.
     Stopping(CancellationToken),
+}
+
+/// A message that is being stored: until its client waits for its answer, or is gone.
+#[derive(Debug)]
+pub struct Storing {
+    waiters: Waiters,
+    thread: (Space, ThreadId),
 }
 
 /// The stop of a turn that is under way; dropped, it is over.
@@ -48,6 +60,22 @@ impl Waiters {
             }
             Awaited::Stopping(over) => Err(over.clone()),
         }
+    }
+
+    /// A message of a client is being stored in a thread.
+    pub fn store(&self, space: &Space, thread: &ThreadId) -> Storing {
+        let thread = (space.clone(), thread.clone());
+        *self.0.lock().storing.entry(thread.clone()).or_default() += 1;
+        Storing {
+            waiters: self.clone(),
+            thread,
+        }
+    }
+
+    /// Returns whether a message of a client is being stored in a thread.
+    pub fn is_storing(&self, space: &Space, thread: &ThreadId) -> bool {
+        let thread = (space.clone(), thread.clone());
+        self.0.lock().storing.contains_key(&thread)
     }
 
     /// The number of stops that are over: one that ended while a client looked at the log may not
@@ -93,6 +121,18 @@ impl All {
             self.messages.remove(&message);
         }
         is_last
+    }
+}
+
+impl Drop for Storing {
+    fn drop(&mut self) {
+        let mut all = self.waiters.0.lock();
+        if let Entry::Occupied(mut count) = all.storing.entry(self.thread.clone()) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
     }
 }
 

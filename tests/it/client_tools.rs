@@ -331,6 +331,29 @@ on_both!(
     }
 );
 
+on_both!(results_and_words_that_come_again_are_told_again, |medium| {
+    let (stub, setup) = setup(medium).await;
+    let app = setup.start().await;
+    let called = Called::by(&app, Client::new(), "weather", weather()).await;
+    let called = called.gives(0, "4 degrees");
+    for (words, is_first) in [
+        ("and now?", true),
+        ("and now?", false),
+        ("and then?", false),
+    ] {
+        let client = called.client.clone().adds("user", words);
+        let (status, body, thread) = client.send(&app, weather()).await;
+        assert_eq!(status, 200, "{body}");
+        assert_eq!(thread == called.thread, is_first, "{words}");
+        let asked = stub.nth(0, at(&thread)).await;
+        let asked = match is_first {
+            true => stub.nth(1, decision).await,
+            false => asked,
+        };
+        assert!(asked.says("4 degrees") && asked.says(words), "{words}");
+    }
+});
+
 on_both!(a_picture_in_a_result_is_kept_and_told, |medium| {
     let (stub, setup) = setup(medium).await;
     let app = setup.start().await;
@@ -356,10 +379,7 @@ on_both!(a_picture_in_a_result_is_kept_and_told, |medium| {
     let result = json!({ "role": "tool", "tool_call_id": called.id(0), "content": broken });
     called.client.messages.push(result);
     let error = called.client.is_refused(&app, weather(), 400).await;
-    assert!(
-        error["param"].as_str().unwrap().starts_with("messages[2]"),
-        "{error}"
-    );
+    assert_eq!(error["param"], "messages[2]", "{error}");
     assert_eq!((stored(&app).await, stub.count(decision)), (before, 3));
 });
 

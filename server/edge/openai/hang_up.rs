@@ -138,8 +138,8 @@ async fn stop(session: &Session, edge: &Edge, event: &Event) -> Result<bool, Err
     }
 }
 
-/// Returns whether the turn with this message has another one, for which a client waits: one of
-/// them joined the turn of the other.
+/// Returns whether the turn with this message has another one, or will have, for which a client
+/// waits: one of them joins the turn of the other.
 async fn is_awaited(session: &Session, edge: &Edge, message: &Event) -> Result<bool, Error> {
     let query = Query {
         thread: Some(message.thread.clone()),
@@ -158,10 +158,24 @@ async fn is_awaited(session: &Session, edge: &Edge, message: &Event) -> Result<b
             _ => break,
         }
     }
-    if !about.contains(&message.seq) {
+    if edge.waiters.is_storing(session.space(), &message.thread) {
+        return Ok(true);
+    }
+    if !about.is_empty() && !about.contains(&message.seq) {
         return Ok(false);
     }
     about.retain(|seq| *seq != message.seq);
+    // Those that wait to join it: the turn takes them in while this looks, perhaps.
+    let later = Query {
+        thread: Some(message.thread.clone()),
+        tags: vec![tag::INPUT.to_owned()],
+        after: Some(message.seq),
+        limit: JOINED,
+        ..Query::default()
+    };
+    let later = session.events(&later).await?;
+    let steers = |it: &&Event| matches!(it.fact(), Fact::Input(input) if input.steers());
+    about.extend(later.iter().filter(steers).map(|it| it.seq));
     for seq in about {
         let other = session.events(&Query::at(seq)).await?;
         if other.iter().any(|it| edge.waiters.wait_for(it.event_id)) {

@@ -15,8 +15,8 @@ use thinkd_event::fact::input::Mark;
 use thinkd_log::query::{Order, Query};
 use thinkd_runtime::fork::NewFork;
 use thinkd_session::handle::Session;
-use thinkd_thread::settings::Settings;
-use thinkd_words::id::{Key, Seq, ThreadId};
+use thinkd_thread::settings::{Policy, Settings};
+use thinkd_words::id::{Seq, ThreadId};
 
 /// Inputs with one mark that are looked at.
 const SAME: u32 = 64;
@@ -48,16 +48,23 @@ pub struct Found {
     pub known: usize,
     /// The number of pieces of the message.
     pub had: usize,
+    /// The same message as it was said before, and taken back.
+    pub taken_back: Option<Uuid>,
 }
 
 impl Found {
-    /// The message is said as a whole.
-    const fn whole(place: Where, known: usize) -> Self {
+    const fn new(place: Where, known: usize, had: usize) -> Self {
         Self {
             place,
             known,
-            had: 0,
+            had,
+            taken_back: None,
         }
+    }
+
+    /// The message is said as a whole.
+    const fn whole(place: Where, known: usize) -> Self {
+        Self::new(place, known, 0)
     }
 }
 
@@ -88,6 +95,15 @@ pub struct Looking<'a> {
 impl Looking<'_> {
     /// Returns the place of the new message.
     pub async fn find(&self, all: &[Mark]) -> Result<Found, Problem> {
+        let mut taken_back = None;
+        let found = self.look(all, &mut taken_back).await?;
+        Ok(Found {
+            taken_back,
+            ..found
+        })
+    }
+
+    async fn look(&self, all: &[Mark], taken_back: &mut Option<Uuid>) -> Result<Found, Problem> {
         let (chat, scope) = (self.chat, &self.asked.scope);
         let n = chat.before.len();
         let Some((mark, before)) = all.split_last() else {
@@ -128,20 +144,23 @@ impl Looking<'_> {
             }
         }
         if let Some(event) = self.by_id(mark).await? {
-            let place = self.once_more(event, true).await?;
-            let known = if is_led { 0 } else { n };
-            return Ok(Found { place, known, had });
+            let id = event.event_id;
+            if let Some(place) = self.once_more(event, true).await? {
+                let known = if is_led { 0 } else { n };
+                return Ok(Found::new(place, known, had));
+            }
+            *taken_back = Some(id);
         }
         if let Some(previous) = &self.asked.previous {
-            return Ok(Found::whole(self.after(previous, mark).await?, 0));
+            let place = self.after(previous, mark, taken_back).await?;
+            return Ok(Found::whole(place, 0));
         }
         if let Some(event) = with(&tag).into_iter().next().filter(|_| is_own) {
-            let place = self.once_more(event, self.asked.is_retry).await?;
-            return Ok(Found {
-                place,
-                known: n,
-                had,
-            });
+            let id = event.event_id;
+            if let Some(place) = self.once_more(event, self.asked.is_retry).await? {
+                return Ok(Found::new(place, n, had));
+            }
+            *taken_back = Some(id);
         }
         // With a policy the client knows that a turn runs; without one it says what it has no answer to.
         let running = match joins {
@@ -152,20 +171,11 @@ impl Looking<'_> {
                 .collect(),
         };
         if let Some((thread, had)) = steering::joins(self.session, &running, &repeated).await? {
-            let place = Where::In(thread);
-            return Ok(Found {
-                place,
-                known: n,
-                had,
-            });
+            return Ok(Found::new(Where::In(thread), n, had));
         }
         if !cut.is_empty() {
             let place = Where::Behind(self.apart(cut, mark).await?);
-            return Ok(Found {
-                place,
-                known: n,
-                had,
-            });
+            return Ok(Found::new(place, n, had));
         }
         let (Some(last), Some(before)) = (chat.before.last(), before.last()) else {
             let there = self.asked.thread.clone();
@@ -198,18 +208,27 @@ impl Looking<'_> {
 
     /// Returns the place of a message behind a response that the client names: the tree of its
     /// responses is the client's, and the same message again is another branch.
-    async fn after(&self, previous: &Previous, mark: &Mark) -> Result<Where, Problem> {
+    async fn after(
+        &self,
+        previous: &Previous,
+        mark: &Mark,
+        taken_back: &mut Option<Uuid>,
+    ) -> Result<Where, Problem> {
         if self.asked.is_retry
             && let Some(event) = self.tagged(vec![mark.tag()], 1).await?.pop()
         {
-            return self.once_more(event, true).await;
+            let id = event.event_id;
+            if let Some(place) = self.once_more(event, true).await? {
+                return Ok(place);
+            }
+            *taken_back = Some(id);
         }
         let Previous {
             thread, seq, end, ..
         } = previous.clone();
-        let Some(at) = end else {
+        if end.is_none() && self.asked.policy == Some(Policy::Steer) {
             return Ok(Where::In(thread));
-        };
+        }
         if previous.is_last {
             return Ok(Where::Behind(vec![Behind {
                 thread,
@@ -221,8 +240,7 @@ impl Looking<'_> {
         }
         Ok(Where::Fork(Box::new(NewFork {
             thread,
-            at: Some(at),
-            event_id: self.asked.event_id.and_then(Key::new),
+            at: end,
             ..NewFork::default()
         })))
     }
@@ -269,7 +287,7 @@ impl Looking<'_> {
         for event in self.session.events(&later).await? {
             if is_marked(&event) {
                 let turn = turn_about(self.session, &event, Until::Exchange).await?;
-                if turn.is_none_or(|turn| Some(turn.last) != one.end) {
+                if turn.is_none_or(|turn| Some(turn.last) != one.end && !turn.is_taken_back) {
                     return Ok(false);
                 }
             }
@@ -335,15 +353,19 @@ impl Looking<'_> {
 
     /// Returns the place of a message that was said before, at the same place of the conversation.
     /// While its turn runs it is not said again; neither is it for a client that asks for the same
-    /// answer (`is_retry`), unless that was cut off.
-    async fn once_more(&self, event: Event, is_retry: bool) -> Result<Where, Problem> {
+    /// answer (`is_retry`), unless that was cut off. None: it was taken back, and is said as if it had
+    /// not been.
+    async fn once_more(&self, event: Event, is_retry: bool) -> Result<Option<Where>, Problem> {
         let turn = turn_about(self.session, &event, Until::Turn).await?;
+        if turn.as_ref().is_some_and(|turn| turn.is_taken_back) {
+            return Ok(None);
+        }
         let outcome = turn.and_then(|turn| turn.outcome);
-        Ok(match outcome {
+        Ok(Some(match outcome {
             None => Where::Said(event),
             Some(TurnOutcome::Done | TurnOutcome::Failed) if is_retry => Where::Said(event),
             Some(_) => Where::Fork(Box::new(instead_of(event.thread, event.event_id))),
-        })
+        }))
     }
 
     /// Returns the place behind the last exchange that the log has, and the number of exchanges up to

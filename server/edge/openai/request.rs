@@ -149,6 +149,8 @@ pub struct Chat {
     pub offer: Option<Offer>,
     /// The form that the client wants the answer in, in words.
     pub form: Option<String>,
+    /// The place of the messages in the body.
+    pub place: &'static str,
     /// The members of the request that choose the conversation and the form of the response.
     pub request: ChatRequest,
 }
@@ -286,15 +288,16 @@ fn chat(mut request: ChatRequest, text_bytes: usize, client_tool_ms: u64) -> Res
         results,
         offer,
         form,
+        place: "/messages",
         request,
     };
-    chat.fits(text_bytes, "/messages")?;
+    chat.fits(text_bytes)?;
     Ok(chat)
 }
 
 impl Chat {
     /// Refuses texts that are longer than a text may be.
-    pub fn fits(&self, text_bytes: usize, place: &str) -> Result<(), Problem> {
+    pub fn fits(&self, text_bytes: usize) -> Result<(), Problem> {
         let texts = self.said.iter().filter_map(|piece| match piece {
             Piece::Text(text) => Some(text.len()),
             Piece::Image(_) | Piece::Audio(_) => None,
@@ -308,7 +311,7 @@ impl Chat {
                 let detail = format!(
                     "{name} has at most {text_bytes} bytes (limits.text_bytes); this one has {bytes}"
                 );
-                return Err(Problem::at(Slug::TextTooLarge, place, detail));
+                return Err(Problem::at(Slug::TextTooLarge, self.place, detail));
             }
         }
         Ok(())

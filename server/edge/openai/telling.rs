@@ -64,7 +64,9 @@ pub async fn parts(
         text.add(&format!("({form})"), (0, 0));
     }
     said.text = Some(text.0);
-    Ok((input::parts(session, &edge.limits, said).await?, spans))
+    let parts = input::parts(session, &edge.limits, said).await;
+    let parts = parts.map_err(|problem| problem.all_at(chat.place))?;
+    Ok((parts, spans))
 }
 
 /// Returns the part of a request that is about tools of the client.
@@ -112,9 +114,10 @@ async fn output(session: &Session, edge: &Edge, result: &ToolResult) -> Result<V
             Piece::Audio(item) => (item, Modality::Audio),
         };
         let pixels = edge.limits.image_pixels;
+        let kept = part(session, item.clone(), is, place, pixels).await;
         if let Part::Media {
             blob, mime, bytes, ..
-        } = part(session, item.clone(), is, place, pixels).await?
+        } = kept.map_err(|problem| problem.all_at(place))?
         {
             media.push(json!({ "blob": blob, "mime": mime, "bytes": bytes }));
         }

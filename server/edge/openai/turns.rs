@@ -18,7 +18,7 @@ pub struct Turn {
     /// The outcome of the last; none: it runs. Of an input that was taken back: cancelled.
     pub outcome: Option<TurnOutcome>,
     /// True if the input was taken back: no turn has had it.
-    is_taken_back: bool,
+    pub is_taken_back: bool,
     /// The last event so far.
     pub last: Seq,
     /// The words that a client was told.

@@ -104,6 +104,7 @@ pub async fn placed(
                 true => HungUp::new(&session, &its, &place),
                 false => Ok(HungUp::never()),
             };
+            place.storing = None;
             match hung_up {
                 Err(over) => over.cancelled().await,
                 // The first client of the message hung up meanwhile, perhaps.

@@ -109,6 +109,8 @@ on_both!(
         let again = tokio::spawn(retry.request(&app, json!({})).send());
         gate.open();
         let answer = within("the retry", again).await.unwrap().unwrap();
+        let there = answer.headers()["x-thinkd-thread"].clone();
+        assert_eq!(there, thread.as_str(), "it is said again there");
         let body: Value = answer.json().await.unwrap();
         assert_eq!(
             body["choices"][0]["message"]["content"], "ok: two",
@@ -155,5 +157,72 @@ on_both!(
         assert_ne!(fork.thread, thread);
         let told = inputs(&app, &fork.thread).await;
         assert!(told.last().unwrap().contains("never said"), "{told:?}");
+    }
+);
+
+on_both!(
+    a_named_thread_keeps_a_message_that_was_taken_back_and_came_again,
+    |medium| {
+        let (stub, gate, app) = slow(medium).await;
+        app.say_in("main", "slow").await;
+        stub.nth(0, decision).await;
+        let two = Client::of("main").adds("user", "two");
+        for (header, value) in [("idempotency-key", "k-1"), (RETRY, "1")] {
+            let two = two.clone().header(header, value);
+            let before = with(&app.log().await, &["withdrawn"]).len();
+            let said = inputs(&app, "main").await.len() + 1;
+            let first = tokio::spawn(two.request(&app, json!({})).send());
+            app.until("the message", async || {
+                inputs(&app, "main").await.len() == said
+            })
+            .await;
+            first.abort();
+            app.until("the end of the message", async || {
+                with(&app.log().await, &["withdrawn"]).len() > before
+            })
+            .await;
+        }
+        let again = two.clone().header(RETRY, "1");
+        let again = tokio::spawn(again.request(&app, json!({})).send());
+        app.until("the message once more", async || {
+            inputs(&app, "main").await.len() == 4
+        })
+        .await;
+        gate.open();
+        let answer = within("the retry", again).await.unwrap().unwrap();
+        assert_eq!(answer.headers()["x-thinkd-thread"], "main");
+        let body: Value = answer.json().await.unwrap();
+        assert_eq!(body["choices"][0]["message"]["content"], "ok: two");
+        assert_eq!(stub.count(decision), 2);
+    }
+);
+
+on_both!(
+    one_key_says_a_message_of_a_named_thread_once_also_at_once,
+    |medium| {
+        let (stub, app) = echo(medium).await;
+        for round in 0..10 {
+            let words = format!("round {round}");
+            let client = Client::of("main").adds("user", words.as_str());
+            let client = client.header("idempotency-key", &words);
+            let all = join_all((0..4).map(|_| client.asks(&app))).await;
+            assert!(all.iter().all(|it| it.text == format!("ok: {words}")));
+            assert_eq!(inputs(&app, "main").await.len(), round + 1);
+        }
+        assert_eq!(stub.count(decision), 10);
+    }
+);
+
+on_both!(
+    words_of_a_reply_that_came_to_nothing_are_no_part_of_an_answer,
+    |medium| {
+        let (stub, app) = echo(medium).await;
+        let half = reply("Half of it, and no more.").cut(8);
+        stub.script(decision, [half, reply("All of it.")]);
+        let answer = Client::of("main").says(&app, "one").await;
+        let log = app.log().await;
+        let replies: Vec<&str> = with(&log, &["response"]).into_iter().map(said).collect();
+        assert_eq!(answer.text, replies.join("\n\n"), "{}", story(&log));
+        assert!(!answer.text.contains("Half"), "{}", answer.text);
     }
 );

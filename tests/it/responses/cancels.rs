@@ -65,6 +65,12 @@ on_both!(behind_one_taken_back_stands_the_turn_that_ran, |medium| {
     let mut on = behind(&waits);
     on["background"] = true.into();
     let on = create(&app, "on", on).await;
+    // Of two one does: the other one would hear it.
+    let error = refused(&app, &body("beside", behind(&waits)), 409).await;
+    assert_eq!(
+        (&error["code"], &error["param"]),
+        (&json!("busy"), &json!("previous_response_id"))
+    );
     gate.open();
     assert_eq!(text_of(&until(&app, &on, "completed").await), "ok: on");
     assert_eq!(thread_of(&app, &on).await, shared);

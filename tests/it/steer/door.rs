@@ -344,3 +344,30 @@ on_both!(a_retry_of_a_message_that_joined_says_it_once, |medium| {
     }
     assert_eq!(inputs(&app, 2).await.len(), 2);
 });
+
+on_both!(
+    a_client_that_hangs_up_leaves_the_turn_to_one_that_is_to_join,
+    |medium| {
+        let (stub, gate) = (Stub::start().await, Gate::new());
+        stub.script(decision, [look().held(&gate), reply("Both.")]);
+        let app = Setup::new(medium, &stub).voices(&[]).start().await;
+        let one = json!({ "model": "thinkd/main", "messages": [user("one")] });
+        let two = joins("thinkd/main", &[user("one"), user("two")]);
+        let send = |body: &Value| tokio::spawn(app.request("POST", PATH).json(body).send());
+        let first = send(&one);
+        stub.request(decision).await;
+        let second = send(&two);
+        inputs(&app, 2).await;
+        first.abort();
+        // The server sees the hang-up by itself, and stores nothing.
+        tokio::time::sleep(ms(100)).await;
+        gate.open();
+        let answer = within("the answer", second).await.unwrap().unwrap();
+        let body: Value = answer.json().await.unwrap();
+        assert_eq!(body["choices"][0]["message"]["content"], "Both.", "{body}");
+        let log = app.log().await;
+        only(&log, &["turn", "steered"]);
+        let ended = only(&log, &["turn", "ended"]);
+        assert_eq!(ended["payload"]["outcome"], "done");
+    }
+);

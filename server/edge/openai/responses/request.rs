@@ -215,9 +215,10 @@ impl ResponseRequest {
             results: talk.results,
             offer,
             form,
+            place: "/input",
             request,
         };
-        chat.fits(text_bytes, "/input")?;
+        chat.fits(text_bytes)?;
         Ok((chat, kept))
     }
 }
