@@ -32,6 +32,7 @@ mod asking;
 mod conversation;
 pub mod errors;
 mod form;
+mod found;
 mod hang_up;
 mod kept;
 mod looking;

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use uuid::Uuid;
 
 use super::asking::Asked;
-use super::looking::{Behind, Found, Looking, Where, instead_of};
+use super::found::{Behind, Found, Where};
+use super::looking::{Looking, instead_of};
 use super::marks::marks;
 use super::request::{Chat, Exchange, Piece};
 use super::results;
