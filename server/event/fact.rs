@@ -7,8 +7,10 @@
 
 use std::sync::LazyLock;
 
+use serde::Deserialize;
+
 use super::draft::Draft;
-use super::envelope::tag;
+use super::envelope::{Meta, Modality, Payload, Source, tag};
 use super::raw::Raw;
 use super::spec::Spec;
 use approval::{Pending, Started, Verdict};
@@ -29,8 +31,7 @@ use set::Set;
 use statement::{StatementFact, Trials};
 use summary::{Summaries, Summary};
 use task::TaskFact;
-use thinkd_words::failure::{Failure, FailureKind, Who};
-use thinkd_words::id::{Name, ThreadId};
+use thinkd_words::id::ThreadId;
 use told::{Message, Told};
 use withdrawn::Withdrawn;
 
@@ -256,36 +257,33 @@ fn read(raw: Raw<'_>) -> Option<Fact<'_>> {
     }
 }
 
-/// Examples of every kind, as drafts: for the documents to show, and for the tests to read and
-/// write back.
+/// Examples of every kind, as drafts: for the documents to show, and for the tests to read and write back. Each is a line of
+/// `event/fact/examples.jsonl`: an event without `event_id`, `ts` and `seq`.
 pub fn examples() -> Vec<Draft> {
-    let thread = ThreadId::default();
-    let (Ok(name), Ok(child)) = (Name::parse("critic"), ThreadId::parse("main.bob")) else {
-        return Vec::new();
+    #[derive(Deserialize)]
+    struct Example {
+        thread: ThreadId,
+        source: Source,
+        modality: Modality,
+        payload: Payload,
+        meta: Meta,
+    }
+    let draft = |it: Example| Draft {
+        payload: it.payload,
+        ..Draft::empty(&it.thread, it.source, it.modality, it.meta.tags)
     };
-    let submodule = Who::Submodule(name.clone());
-    let failure = Failure::new(FailureKind::Timeout, "no answer within 20000 ms").retryable();
-    let families = [
-        input::examples(&thread, &name),
-        withdrawn::examples(&thread),
-        turn::examples(&thread),
-        remark::examples(&thread, &name),
-        calls::examples(&thread, &submodule, &failure),
-        told::examples(&thread, &name, &child),
-        set::examples(&thread, &name, &child),
-        failed::examples(&thread, &submodule, &failure),
-        run::examples(&failure),
-        approval::examples(&thread),
-        client::examples(&thread),
-        question::examples(&thread),
-        schedule::examples(&thread, &set::firing(&name)),
-        recalled::examples(&thread),
-        corrected::examples(&thread),
-        statement::examples(&thread),
-        summary::examples(&thread),
-        entity::examples(&thread),
-        task::examples(),
-        framework::examples(&thread),
-    ];
-    families.into_iter().flatten().collect()
+    let lines = include_str!("fact/examples.jsonl").lines();
+    let read = lines.filter_map(|line| serde_json::from_str(line).ok());
+    read.map(draft).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_examples_is_read() {
+        let lines = include_str!("fact/examples.jsonl").lines();
+        assert_eq!(examples().len(), lines.count());
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use thinkd_facts::{Fact, Members};
 
 use super::calls::named;
@@ -12,7 +12,7 @@ use crate::draft::Draft;
 use crate::envelope::Source;
 use crate::raw::Raw;
 use crate::spec::{Flat, Member};
-use thinkd_words::id::{Seq, ThreadId};
+use thinkd_words::id::Seq;
 
 /// A tool call waits for a person: POST /approvals/{approval_id}, or the frames `approve`,
 /// `deny` and `respond`. It is no result: that comes with the verdict.
@@ -256,75 +256,4 @@ impl<'a> Family<'a> for Started<'a> {
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
         named("approved call ", self.tool, self.call_id)
     }
-}
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
-    let (arguments, edited) = (
-        json!({ "to": ["bob"], "text": "pay 12" }),
-        json!({ "to": ["bob"], "text": "pay 10" }),
-    );
-    let (approval, call_id, tool) = ("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b", "c7.0.0", "send");
-    let (sha, version) = (
-        "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
-        "9f86d081884c7d65",
-    );
-    let pending = Pending {
-        approval,
-        turn: 7,
-        call_id,
-        tool,
-        arguments: &arguments,
-        arguments_sha256: sha,
-        tool_version: version,
-        diff: None,
-        expires: "2026-11-28T04:25:00.123456Z",
-    };
-    let granted = Granted {
-        arguments: &arguments,
-        arguments_sha256: sha,
-        tool_version: version,
-        is_edited: false,
-    };
-    let verdict = |ruling, by, reason| {
-        Verdict {
-            approval,
-            call_id,
-            tool,
-            ruling,
-            by,
-            reason,
-        }
-        .encode(thread)
-    };
-    vec![
-        pending.encode(thread),
-        Pending {
-            diff: Some("-Doubt it.\n+Doubt it twice.\n"),
-            ..pending
-        }
-        .encode(thread),
-        verdict(Ruling::Granted(granted), Some("ada"), ""),
-        verdict(
-            Ruling::Granted(Granted {
-                arguments: &edited,
-                is_edited: true,
-                ..granted
-            }),
-            Some("ada"),
-            "less",
-        ),
-        verdict(Ruling::Answered, Some("ada"), "Bob has left."),
-        verdict(Ruling::Denied, None, "not today"),
-        verdict(Ruling::Expired, None, ""),
-        verdict(Ruling::Withdrawn, None, "the thread has ended"),
-        Started {
-            approval,
-            turn: 9,
-            call_id,
-            tool,
-            verdict: 61,
-        }
-        .encode(thread),
-    ]
 }

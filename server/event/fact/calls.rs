@@ -1,7 +1,7 @@
 //! The facts of calls: the record of a model call; the action and the result of a tool call; and
 //! the reply, which is the result of the tool `reply`.
-//! Long because a family of facts is one file: its types, how each is written and read, the answers
-//! to readers, examples.
+//! Long because a family of facts is one file: its types, how each is written and read, and the
+//! answers to readers.
 
 use std::borrow::Cow;
 
@@ -661,81 +661,4 @@ impl Draft {
             .payload("turn", turn)
             .payload("module", module.to_string())
     }
-}
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId, submodule: &Who, failure: &Failure) -> Vec<Draft> {
-    let call = Call {
-        turn: 7,
-        by: &Who::Decision,
-        tool: "send",
-        call_id: "c7.0.0",
-    };
-    let own = Call {
-        turn: 7,
-        by: submodule,
-        tool: "state_search",
-        call_id: "critic-7.0.0",
-    };
-    let found = Call {
-        turn: 7,
-        by: &Who::Decision,
-        tool: "recall",
-        call_id: "c7.0.2",
-    };
-    let arguments = json!({ "to": "bob", "text": "hi" });
-    let record = json!({
-        "purpose": "decide", "round": 0, "outcome": "answered", "model": "offline", "last": true, "root": 41,
-        "usage": { "input_tokens": 900, "output_tokens": 20, "cached_tokens": 0 },
-        "calls": [{ "id": "c7.0.0", "tool": "send", "back": true }],
-    });
-    let intent = json!({ "act": "go_on" });
-    let intending = Outcome {
-        intent: Some(&intent),
-        sent: 1,
-        ..call.came(Came::Output(Cow::Owned("sent".into())), 3)
-    };
-    let written = Action {
-        by: By::Decision,
-        turn: 7,
-        tool: "invalid_name",
-        call_id: "c7.0.0",
-        arguments: &arguments,
-        written: Some("to send"),
-        is_from_text: false,
-    };
-    let said = json!({ "text": "It costs 12." });
-    let from_text = Action {
-        by: By::Decision,
-        turn: 7,
-        tool: "reply",
-        call_id: "c7.0.1",
-        arguments: &said,
-        written: None,
-        is_from_text: true,
-    };
-    vec![
-        Draft::call_record(thread, 7, &Who::Decision, record),
-        Draft::action(thread, 7, &Who::Decision, "send", "c7.0.0", &arguments),
-        Draft::action(
-            thread,
-            7,
-            submodule,
-            "state_search",
-            "critic-7.0.0",
-            &json!({ "query": "price" }),
-        ),
-        written.encode(thread),
-        from_text.encode(thread),
-        Draft::result(thread, &call, json!({ "sent": ["main.bob"] }), 3),
-        Draft::result(thread, &own, json!([]), 1),
-        Draft::result(thread, &found, json!({ "recalled": [] }), 1)
-            .returning(&["0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b".to_owned()]),
-        intending.encode(thread),
-        Draft::result_failed(thread, &call, failure, 3),
-        Draft::result_failed(thread, &call, failure, 3)
-            .of_approval("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b"),
-        Draft::reply(thread, 7, "c7.0.1", "It costs 12.", false),
-        Draft::reply(thread, 7, "c7.0.1", "It costs", true),
-    ]
 }

@@ -1,15 +1,13 @@
 //! The facts of tools that a client offers with its words and calls itself: a call that waits for
 //! the client, and the results that it gave.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use thinkd_facts::Fact;
 
 use super::calls::named;
 use super::family::{Byline, Family, Piece};
-use crate::draft::Draft;
 use crate::envelope::Source;
 use crate::raw::Raw;
-use thinkd_words::id::ThreadId;
 
 /// The first tag of a call that waits for its client.
 pub const CALL: &str = "client-call";
@@ -139,53 +137,4 @@ impl<'a> Family<'a> for ClientResults<'a> {
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
         vec![Piece::Word("client")]
     }
-}
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
-    let request = "0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b";
-    let (client, tools) = (
-        "0f1e2d3c4b5a69788796a5b4c3d2e1f0",
-        "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
-    );
-    let arguments = json!({ "city": "Bern" });
-    let request_of_door = json!({ "model": "thinkd" });
-    let call = ClientCall {
-        turn: 7,
-        request,
-        call_id: "c7.0.0",
-        tool: "weather",
-        name: None,
-        arguments: &arguments,
-        client,
-        expires: "2026-11-28T04:25:00.123456Z",
-    };
-    let results = ClientResults {
-        of_turn: 7,
-        requests: vec![request],
-        is_expired: false,
-        user: Some("ada"),
-        tools: Some(tools),
-        client: Some(client),
-        request: Some(&request_of_door),
-    };
-    vec![
-        call.encode(thread),
-        ClientCall {
-            tool: "client__recall",
-            name: Some("recall"),
-            ..call
-        }
-        .encode(thread),
-        results.clone().encode(thread),
-        ClientResults {
-            is_expired: true,
-            user: None,
-            tools: None,
-            client: None,
-            request: None,
-            ..results
-        }
-        .encode(thread),
-    ]
 }

@@ -7,7 +7,6 @@ use thinkd_facts::Fact;
 
 use crate::correction::Correction;
 use crate::draft::Draft;
-use crate::statement::Status;
 use thinkd_words::id::{self, ThreadId};
 
 /// The first tag.
@@ -61,29 +60,4 @@ impl Draft {
         ));
         Corrected(correction).encode(thread).with_id(id)
     }
-}
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
-    let fallen = Correction {
-        statement: "0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b".into(),
-        says: "The library opens at nine.".into(),
-        status: Status::Ended,
-        since: 97,
-        was_held: true,
-        of: vec![42, 61],
-    };
-    let never = Correction {
-        status: Status::Falsified,
-        was_held: false,
-        ..fallen.clone()
-    };
-    let again = Correction {
-        status: Status::Surviving,
-        since: 120,
-        ..fallen.clone()
-    };
-    [fallen, never, again]
-        .map(|correction| Corrected(correction).encode(thread))
-        .into()
 }

@@ -42,31 +42,3 @@ impl Draft {
         EntityFact::Unmerged(unmerge).encode(thread)
     }
 }
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
-    let names = vec!["Alma Reyes".to_owned(), "Alma Reyes Soto".to_owned()];
-    let of_rule = Merge {
-        names: names.clone(),
-        reason: "Alma Reyes is also called Alma Reyes Soto".into(),
-        by: None,
-        statement: Some("0193b6c2-7c2e-7aaa-8000-0123456789ab".into()),
-    };
-    let of_operator = Merge {
-        names: names.clone(),
-        reason: "one person, says the register".into(),
-        by: Some("ann".into()),
-        statement: None,
-    };
-    let undone = Unmerge {
-        merge: "0193b6c2-7c2e-7aaa-8000-0123456789ac".into(),
-        names,
-        reason: "two people, says the register".into(),
-        by: Some("ann".into()),
-    };
-    vec![
-        EntityFact::Merged(of_rule).encode(thread),
-        EntityFact::Merged(of_operator).encode(thread),
-        EntityFact::Unmerged(undone).encode(thread),
-    ]
-}

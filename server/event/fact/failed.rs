@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use thinkd_facts::Fact;
 
 use super::family::{Byline, Declared, Family, Piece, Plain, Role};
-use crate::draft::{Draft, When, tags};
+use crate::draft::{Draft, tags};
 use crate::envelope::{Modality, Source, Visibility, tag};
 use crate::raw::Raw;
 use crate::spec::{Spec, TURN_MAYBE, spec};
 use crate::unshown::LeftOut;
-use thinkd_words::failure::{By, Failure, MEDIA, Who};
+use thinkd_words::failure::{By, Failure, Who};
 use thinkd_words::id::ThreadId;
 
 /// A failure's own words, wherever it is told.
@@ -272,37 +272,4 @@ impl Draft {
         }
         .encode(thread)
     }
-}
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId, submodule: &Who, failure: &Failure) -> Vec<Draft> {
-    let node = Failed {
-        run: Some("0193b6c2-7c2e-7aaa-8000-0123456789ab"),
-        node: Some(("digest", "2")),
-        ..Failed::of(By::Pipeline("summary"), failure)
-    };
-    let left_out = LeftOut {
-        model: "model m at https://models.example/v1".into(),
-        refused: vec![(42, 42)],
-        kinds: vec!["image".into()],
-    };
-    let refused = Failure {
-        text: "model m at https://models.example/v1 takes no images: #42 is left out of prompts"
-            .into(),
-        detail: left_out.to_detail(MEDIA),
-        ..failure.clone()
-    };
-    vec![
-        Draft::failure(thread, Some(7), &Who::Decision, failure),
-        Draft::failure(thread, Some(7), &Who::Core, &refused),
-        Draft::failure(thread, Some(7), submodule, failure).when(When::FollowUp),
-        Draft::failure(thread, Some(7), submodule, failure).when(When::Late),
-        Draft::failure(thread, None, &Who::Core, failure).unreadable(),
-        node.encode(thread),
-        Draft::client_failure(
-            thread,
-            "a frame was refused",
-            json!({ "reason": "invalid" }),
-        ),
-    ]
 }

@@ -4,9 +4,7 @@
 
 use thinkd_facts::Fact;
 
-use crate::draft::Draft;
 use crate::framework::Tally;
-use thinkd_words::id::ThreadId;
 
 /// The first tag.
 pub const TAG: &str = "framework";
@@ -57,24 +55,4 @@ impl FrameworkFact<'_> {
         };
         format!("{way} the framework {}{said}", self.framework)
     }
-}
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
-    let tally = Tally::default().and(false, false).and(true, true);
-    let chosen = Said::Chosen {
-        reason: "it is the better way",
-    };
-    let came = Said::Came {
-        worked: true,
-        tally,
-    };
-    let said = [chosen, came];
-    let fact = |what| FrameworkFact {
-        framework: "0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b",
-        with: true,
-        task: "put the appointments of a week in order",
-        what,
-    };
-    said.map(|what| fact(what).encode(thread)).into()
 }

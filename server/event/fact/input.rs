@@ -6,7 +6,6 @@ use uuid::Uuid;
 
 use super::client::Offered;
 use super::family::{Byline, Declared, Family, Piece, Plain, Role};
-use super::set;
 use crate::draft::{Draft, InputKind, Part, tags};
 use crate::envelope::{Modality, Payload, Source, Visibility, tag};
 use crate::raw::Raw;
@@ -452,49 +451,4 @@ impl Draft {
         let draft = Self::trigger(thread, name, payload, None).payload(MEMBER, why);
         draft.tagged([format!("schedule:{schedule}")])
     }
-}
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId, name: &Name) -> Vec<Draft> {
-    let image = Part::Media {
-        modality: Modality::Image,
-        blob: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".into(),
-        mime: "image/png".into(),
-        bytes: 68,
-    };
-    let parts = vec![Part::Text("What is this?".into()), image];
-    let mut drafts = Draft::input(thread, InputKind::Message, parts, Some("ada"), Uuid::nil());
-    let said = |kind, text: &str, user| {
-        let parts = vec![Part::Text(text.into())];
-        Draft::input(thread, kind, parts, user, Uuid::nil()).into_iter()
-    };
-    drafts.extend(said(InputKind::Sensory, "The door opened.", None));
-    let answer = said(InputKind::Message, "Blue.", Some("ada"));
-    drafts.extend(answer.map(|draft| draft.answering("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5c")));
-    let mark = Mark {
-        with: "0f1e2d3c4b5a69788796a5b4c3d2e1f0".into(),
-        after: "f0e1d2c3b4a5968778695a4b3c2d1e0f".into(),
-        id: Some(Uuid::nil()),
-        request: Some(json!({ "model": "thinkd", "background": true })),
-    };
-    let through = said(InputKind::Message, "Hello.", None);
-    drafts.extend(through.map(|draft| draft.marked(&mark)));
-    let joins = said(InputKind::Message, "Shorter, please.", Some("ada"));
-    drafts.extend(joins.map(|draft| draft.with_policy(Some(STEER))));
-    let offered = Offered {
-        tools: "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a".into(),
-        client: "0f1e2d3c4b5a69788796a5b4c3d2e1f0".into(),
-    };
-    let with_tools = said(InputKind::Message, "Is it cold in Bern?", None);
-    drafts.extend(with_tools.map(|draft| draft.offering(Some(&offered))));
-    let payload = Payload::from_iter([("day".to_owned(), "Monday".into())]);
-    drafts.push(Draft::trigger(thread, name, payload.clone(), Some("ada")));
-    drafts.push(Draft::scheduled(
-        thread,
-        name,
-        name,
-        payload,
-        set::firing(name).to_value(),
-    ));
-    drafts
 }

@@ -1,6 +1,6 @@
 //! The facts of questions to people: the question of the mind, and its answer.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use thinkd_facts::Fact;
 
 use super::family::{Byline, Family, Piece, Role};
@@ -9,7 +9,6 @@ use crate::envelope::{Modality, Source, Visibility, tag};
 use crate::raw::Raw;
 use crate::spec::{Flat, Member};
 use crate::statement::OfTrial;
-use thinkd_words::id::ThreadId;
 
 /// The mind, or a server of tools that it called, asks a person: POST /questions/{question_id},
 /// the frame `answer`, or, where it is the agent's only open question of
@@ -238,90 +237,4 @@ impl<'a> Family<'a> for Answer<'a> {
             _ => "answer".to_owned(),
         })
     }
-}
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
-    let (question, call_id) = ("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5c", "c7.0.1");
-    let (schema, value) = (json!({ "type": "integer" }), json!(12));
-    let asked = Question {
-        question,
-        turn: 7,
-        call_id,
-        text: "How many?",
-        schema: Some(&schema),
-        who: vec!["ada"],
-        expires: "2026-11-28T04:25:00.123456Z",
-        ..Question::default()
-    };
-    let expired = Answer {
-        text: "nobody answered in time",
-        question,
-        call_id,
-        what: Answered::Expired,
-        server: None,
-        trial: None,
-    };
-    let answer = |what, text| {
-        Answer {
-            what,
-            text,
-            ..expired.clone()
-        }
-        .encode(thread)
-    };
-    let trial = Some(OfTrial {
-        statement: "0193b6c2-7c2e-7aaa-8000-0123456789ab".into(),
-        prediction: 0,
-    });
-    let choice = Question {
-        text: "Which?",
-        choices: vec!["red", "blue"],
-        schema: None,
-        who: Vec::new(),
-        ..asked.clone()
-    };
-    vec![
-        asked.clone().encode(thread),
-        choice.encode(thread),
-        Question {
-            server: Some("files"),
-            ..asked.clone()
-        }
-        .encode(thread),
-        Question {
-            trial: trial.clone(),
-            schema: None,
-            who: Vec::new(),
-            ..asked.clone()
-        }
-        .encode(thread),
-        answer(
-            Answered::Given {
-                by: Some("ada"),
-                value: Some(&value),
-            },
-            "12",
-        ),
-        answer(
-            Answered::Given {
-                by: None,
-                value: None,
-            },
-            "blue",
-        ),
-        Answer {
-            server: Some("files"),
-            ..expired.clone()
-        }
-        .encode(thread),
-        Answer {
-            trial,
-            ..expired.clone()
-        }
-        .encode(thread),
-        answer(Answered::Away, "away"),
-        answer(Answered::Expired, "nobody answered in time"),
-        answer(Answered::Withdrawn, "the thread has ended"),
-    ]
 }

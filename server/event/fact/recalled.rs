@@ -8,7 +8,6 @@ use super::family::{Byline, Family, Piece};
 use crate::draft::Draft;
 use crate::envelope::{Modality, Visibility};
 use crate::raw::Raw;
-use thinkd_words::id::ThreadId;
 
 /// The first tag.
 pub const TAG: &str = "recall";
@@ -57,21 +56,6 @@ impl<'a> Family<'a> for Recalled<'a> {
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
         vec![Piece::Word("recalled")]
     }
-}
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
-    let held = "Held so far, and no news:\n- The library opens at nine.";
-    let nothing = "nothing that is held is relevant";
-    let recalled = |text, statements| Recalled {
-        turn: 7,
-        text,
-        statements,
-    };
-    vec![
-        recalled(held, vec!["0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b"]).encode(thread),
-        recalled(nothing, Vec::new()).encode(thread),
-    ]
 }
 
 impl Draft {

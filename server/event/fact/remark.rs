@@ -225,17 +225,3 @@ impl Draft {
         )
     }
 }
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId, name: &Name) -> Vec<Draft> {
-    let late = Draft::submodule_said(thread, 7, name, When::FollowUp, "Said, and removed.")
-        .when(When::Late);
-    vec![
-        Draft::submodule_said(thread, 7, name, When::InTime, "The price is missing."),
-        late,
-        Draft::decision_said(thread, 7, "I look it up first."),
-        Draft::thought(thread, 7, "Then I compare the two.").of_call("c7.0.1"),
-        Draft::no_action(thread, 7, "Nobody asked.").of_call("c7.0.0"),
-        Draft::question(thread, 7, name, "Is that sure?").of_call("c7.0.0"),
-    ]
-}

@@ -1,8 +1,8 @@
 //! The facts of pipeline runs: a run begins and ends, its nodes start and end. All but failures are
 //! of modality `state`, so that no model is shown them. `pipelines/host.rs` has the means of a run,
 //! `pipelines/ledger.rs` its events.
-//! Long because a family of facts is one file: its types, how each is written and read, the answers
-//! to readers, examples.
+//! Long because a family of facts is one file: its types, how each is written and read, and the
+//! answers to readers.
 
 use serde_json::{Value, json};
 use thinkd_facts::{Fact, Members};
@@ -491,43 +491,4 @@ impl Draft {
         self.payload("came_to", Outcome::of(outcome, tasks).as_str())
             .payload_some("tasks", tasks.map(|tasks| json!(tasks)))
     }
-}
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(failure: &Failure) -> Vec<Draft> {
-    let Ok(pipeline) = Name::parse("summary") else {
-        return Vec::new();
-    };
-    let run = RunKey::new(
-        Uuid::from_u128(0x0193_b6c2_7c2e_7aaa_8000_0123_4567_89ab),
-        pipeline,
-    );
-    let (held, arguments) = (Held::Here(json!({ "thread": "main" })), json!(["2c26b46b"]));
-    let blob = Held::Blob {
-        sha256: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae".into(),
-        bytes: 90_000,
-    };
-    let tasks = Counts {
-        solved: 2,
-        failed: 1,
-        left: 0,
-    };
-    let mut drafts = vec![
-        run.started(&held, Some("ada")),
-        run.resumed(2),
-        run.cancel(None),
-    ];
-    drafts.extend([run.paused(Some("ada")), run.continued(None), run.parked()]);
-    drafts.extend(run.ended(&RunOutcome::Done(held.clone()), Some(tasks)));
-    drafts.extend(run.ended(&RunOutcome::Failed(failure.clone()), None));
-    drafts.extend(run.ended(&RunOutcome::Cancelled, None));
-    drafts.extend([
-        run.node_started("digest", "2", &["1".to_owned()], 0),
-        run.node_recorded("digest", "2", &arguments, 1, &held),
-        run.node_recorded("read", "1", &arguments, 1, &blob),
-        run.node_passed("join", "3"),
-        run.node_abandoned("digest", "2", &arguments, 1),
-        run.node_failed("digest", "2", failure),
-    ]);
-    drafts
 }

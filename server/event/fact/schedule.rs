@@ -118,11 +118,3 @@ impl Draft {
         .encode(thread)
     }
 }
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId, firing: &Firing) -> Vec<Draft> {
-    vec![
-        Draft::schedule_missed(thread, firing.clone()),
-        Draft::schedule_skipped(thread, firing.clone(), "an earlier run is under way"),
-    ]
-}

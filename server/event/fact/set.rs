@@ -1,8 +1,8 @@
 //! The facts of changes to derived data: a thread's settings and end, its contacts, timers and
 //! plan; submodules; notes. A change of null is a removal. A change that this build cannot read
 //! removes nothing.
-//! Long because a family of facts is one file: its types, how each is written and read, the answers
-//! to readers, examples.
+//! Long because a family of facts is one file: its types, how each is written and read, and the
+//! answers to readers.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
@@ -12,17 +12,16 @@ use super::family::{Declared, Family, Plain, Role};
 use crate::condition::Condition;
 use crate::draft::{Draft, tags};
 use crate::envelope::{Modality, Source, Visibility, tag};
-use crate::fork::{Forked, Range};
-use crate::framework::{Framework, Recipe, Tally};
+use crate::fork::Forked;
+use crate::framework::Framework;
 use crate::gather::Gather;
 use crate::process::{Waiting, Watch, described};
 use crate::raw::Raw;
-use crate::schedule::{CATCH_UP_S, Firing, Overlap, Schedule};
+use crate::schedule::Schedule;
 use crate::spec::{ROOT, Spec, TURN_MAYBE, spec};
 use crate::timer::Purpose;
 use thinkd_words::defaults::{is_yes, yes};
 use thinkd_words::id::{Name, Seq, ThreadId};
-use thinkd_words::recurrence::{RecurrenceKind, When};
 use thinkd_words::time::Timestamp;
 
 /// A change.
@@ -528,176 +527,4 @@ impl Draft {
         let name = Purpose::Wait.to_string();
         Some(Self::set(thread, &name, Change::Timer(Some(timer))))
     }
-}
-
-/// For the examples: two due times.
-pub(super) fn firing(name: &Name) -> Firing {
-    let at = |hour: i64| Timestamp::from_micros(1_763_698_300_000_000 + hour * 3_600_000_000);
-    Firing {
-        name: name.clone(),
-        first: at(0),
-        last: at(1),
-        count: 2,
-        due: vec![at(0), at(1)],
-        next: Some(at(2)),
-        root: None,
-    }
-}
-
-fn schedule(thread: &ThreadId, name: &Name) -> Schedule {
-    let when = When {
-        kind: RecurrenceKind::Every,
-        seconds: Some(3600.0),
-        ..When::default()
-    };
-    Schedule {
-        thread: thread.clone(),
-        event: name.clone(),
-        payload: [("text".to_owned(), "Look around.".into())]
-            .into_iter()
-            .collect(),
-        when: when.starting(firing(name).first),
-        overlap: Overlap::Skip,
-        catch_up_s: CATCH_UP_S,
-        note: "every hour".into(),
-        paused: false,
-        due: firing(name).next,
-        through: Some(firing(name).last),
-        last: Some(41),
-        set: Some(firing(name).first),
-        root: None,
-    }
-}
-
-fn framework() -> Framework {
-    Framework {
-        name: "appointments".into(),
-        purpose: "putting appointments in an order in which none collide".into(),
-        knowledge: vec!["Begin with the one that has the fewest free times.".into()],
-        recipe: Recipe::Text,
-        by: Some("ann".into()),
-        tally: Tally::default(),
-    }
-}
-
-fn pin() -> Pin {
-    Pin {
-        server: "files".into(),
-        tool: "read".into(),
-        description: "Read a file.".into(),
-        schema: json!({ "type": "object", "properties": { "path": { "type": "string" } } }),
-        sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".into(),
-        by: None,
-    }
-}
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<Draft> {
-    let due = Timestamp::from_micros(1_763_698_300_000_000);
-    let watch = Watch {
-        kind: "type:message".into(),
-        from: None,
-        note: "answer at once".into(),
-        raised: false,
-    };
-    let gather = Gather {
-        total: 2,
-        steps: vec!["look".into(), "tell".into()],
-        ..Gather::default()
-    };
-    let note = Note {
-        content: "It costs 12.".into(),
-        related_keys: vec!["shop".into()],
-        owner: "decision".into(),
-    };
-    let away = SettingValue {
-        value: Value::Bool(true),
-        by: Some("ann".into()),
-    };
-    let plan = json!({ "condition": "the price is known", "steps": [], "complete": false });
-    let step = json!({ "sends": [] });
-    let waiting = Waiting {
-        from: Some(child.clone()),
-        until: Some(due),
-        ..Waiting::for_anybody()
-    };
-    let ended = Thread {
-        status: Some("done"),
-        reason: Some("answered"),
-        watches_removed: Some(1),
-        ..Thread::default()
-    };
-    let forked = Forked {
-        from: thread.clone(),
-        at: 38,
-        ranges: vec![Range {
-            thread: thread.clone(),
-            from: 1,
-            to: 38,
-        }],
-        turn: 3,
-        visible: 12,
-        heard: 9,
-        left: vec!["timers".into()],
-        state: json!({ "open": ["connect"] }),
-    };
-    let changed = |key: &str, change| Draft::set(thread, key, change);
-    let mut drafts = vec![
-        Draft::created(child, &json!({ "kind": "process", "spawned_by": thread }))
-            .payload("root", 41),
-        Draft::forked(child, &json!({ "kind": "process" }), forked),
-        Draft::set_thread(child, ended),
-        Draft::set_thread(
-            child,
-            Thread {
-                parent: Some(None),
-                ..Thread::default()
-            },
-        ),
-        changed(
-            "main",
-            Change::Wait(Wait {
-                waiting: Some(waiting.clone()),
-                seen: Some(51),
-            }),
-        ),
-        changed("plan", Change::Plan(&plan)),
-        changed("w7-c7.0.0", Change::Watch(Some(watch))),
-        changed("w7-c7.0.0", Change::Watch(None)),
-        changed("g7-c7.0.0", Change::Gather(Some(gather))),
-        Draft::tools_opened(thread, &["fan_out"]),
-        Draft::contact(thread, name, child, "knows prices"),
-        changed(name.as_str(), Change::Contact(None)),
-        changed(
-            name.as_str(),
-            Change::Submodule(Some(Submodule {
-                prompt: "Doubt it.".into(),
-                follow_up: false,
-            })),
-        ),
-        changed("price", Change::Entry(Some(note))),
-        changed("user_away", Change::Setting(away)),
-        changed(
-            name.as_str(),
-            Change::Schedule(Some(Box::new(schedule(child, name)))),
-        ),
-        changed(
-            "0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b",
-            Change::Framework(Some(Box::new(framework()))),
-        ),
-        changed("mcp__files__read", Change::Pin(Box::new(pin()))),
-        Set {
-            key: "7",
-            change: Change::Step(&step),
-            turn: Some(7),
-            root: None,
-        }
-        .encode(thread),
-        changed("write", Change::Doctor(&json!({ "was": "tried" }))),
-    ];
-    let set = Timestamp::from_micros(1_763_698_300_000_000);
-    drafts.extend(Draft::wait_limit(thread, &waiting, set).map(|draft| draft.payload("root", 41)));
-    drafts.push(Draft::set(thread, "ending!", Change::Timer(None)));
-    drafts.extend(Draft::resumed(child, None));
-    drafts
 }

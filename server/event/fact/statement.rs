@@ -12,10 +12,6 @@ use crate::trial::News;
 use thinkd_words::id::{Seq, ThreadId};
 use thinkd_words::time::Timestamp;
 
-pub(super) use examples::examples;
-
-mod examples;
-
 /// The first tag.
 pub const TAG: &str = "statement";
 /// The first tag of events of the trials of a space about themselves.

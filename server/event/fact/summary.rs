@@ -5,7 +5,6 @@
 use thinkd_facts::Fact;
 use uuid::Uuid;
 
-use crate::draft::Draft;
 use crate::summary::Covers;
 use thinkd_words::id::{Seq, ThreadId};
 
@@ -60,54 +59,4 @@ pub enum Summaries {
         #[fact(name = "handled")]
         Seq,
     ),
-}
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
-    let covers = |from, to, position, events, level| Covers {
-        from,
-        to,
-        skip: 0,
-        upto: None,
-        position,
-        events,
-        level,
-    };
-    let summary = |text, covers, joins| {
-        Summary {
-            text,
-            covers,
-            joins,
-            call: Uuid::from_u128(7),
-        }
-        .encode(thread)
-    };
-    let part = Covers {
-        skip: 24_000,
-        upto: Some(48_000),
-        ..covers(913, 913, 300, 1, 0)
-    };
-    let due = Summaries::Due {
-        thread: thread.clone(),
-        target: 300,
-    };
-    vec![
-        summary(
-            "Ada asked what an owl costs: 12. She has not said how many she wants.",
-            covers(3, 912, 0, 300, 0),
-            vec![],
-        ),
-        summary(
-            "The middle of a long letter: it lists prices.",
-            part,
-            vec![],
-        ),
-        summary(
-            "Ada bought eight owls, one at a time.",
-            covers(3, 9012, 0, 2400, 1),
-            vec![914, 1840],
-        ),
-        due.encode(&ThreadId::of_summaries()),
-        Summaries::Rested(915).encode(&ThreadId::of_summaries()),
-    ]
 }

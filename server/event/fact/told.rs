@@ -1,7 +1,7 @@
 //! The facts that a thread receives from inside: a message of a thread, and the feedback of the
 //! core.
-//! Long because a family of facts is one file: its types, how each is written and read, the answers
-//! to readers, examples.
+//! Long because a family of facts is one file: its types, how each is written and read, and the
+//! answers to readers.
 
 use serde_json::{Value, json};
 use thinkd_facts::Fact;
@@ -617,100 +617,4 @@ impl Draft {
     pub fn overruling(self) -> Self {
         self.tagged([tag::OVERRULES])
     }
-}
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<Draft> {
-    let (id, due) = (
-        child.as_str(),
-        Timestamp::from_micros(1_763_698_300_000_000),
-    );
-    let end = Ending {
-        thread: child,
-        status: "done",
-        reason: "answered",
-        last: "It costs 12.",
-    };
-    let part = GatherPart::of("g7-c7.0.0".into(), 1, true, "It costs 12.");
-    let (one, zero) = (Value::from(1), Value::from(0));
-    let results = json!([{ "index": 0, "ok": true, "text": "It costs 12." }]);
-    let due_text = due.to_string();
-    let told = |news, call_id| {
-        Told {
-            turn: Some(7),
-            call_id,
-            ..Told::of(news)
-        }
-        .encode(thread)
-    };
-    let (own, of_core) = (|news| told(news, Some("c7.0.0")), |news| told(news, None));
-    let watch = "w7-c7.0.0";
-    let ended = Draft::ended(thread, &end);
-    vec![
-        Draft::message(thread, child, "I have it."),
-        Draft::spawned(thread, Some(7), child, Some(name)).of_call("c7.0.0"),
-        ended.clone(),
-        ended.counted(&part).brief().silent().after_archiving(),
-        Draft::ended(thread, &Ending { last: "", ..end }),
-        Draft::stuck(thread, child, "its last turn failed").overruling(),
-        Draft::stuck(thread, child, "its last turn failed")
-            .counted(&part)
-            .brief()
-            .silent(),
-        of_core(News::Archived { thread: id }),
-        Draft::told_resumed(thread, child),
-        Draft::told_forked(
-            thread,
-            &Forked {
-                from: child.clone(),
-                at: 38,
-                left: vec!["timers".into()],
-                ..Forked::default()
-            },
-        ),
-        own(News::Cleared { kept: Some(12) }),
-        own(News::TimerSet {
-            timer: "t7-c7.0.0",
-            due: &due_text,
-            note: "ask again",
-        }),
-        Draft::timer(thread, "t7-c7.0.0", "ask again", due),
-        Draft::timer(thread, "wait!", "nothing came from bob in time", due).overruling(),
-        of_core(News::PlanComplete {
-            condition: "the price is known",
-        }),
-        of_core(News::WatchRaised {
-            watch,
-            kind: "type:message",
-            seq: Some(41),
-            note: "answer at once",
-        }),
-        own(News::WatchSet {
-            watch,
-            kind: "type:message",
-            from: None,
-            note: "answer at once",
-        }),
-        own(News::WatchClosed {
-            watch,
-            was_raised: true,
-        }),
-        of_core(News::Gathered {
-            gathering: "g7-c7.0.0",
-            total: Some(&one),
-            successful: Some(&one),
-            missing: Some(&zero),
-            failed_step: None,
-            lines: "0: It costs 12.",
-            results: &results,
-        }),
-        Draft::thread_error(
-            thread,
-            Some(7),
-            "bob",
-            ErrorCode::UnknownThread,
-            "there is no contact bob",
-        )
-        .overruling(),
-    ]
 }

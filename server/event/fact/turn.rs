@@ -1,6 +1,6 @@
 //! The facts that frame a turn: its beginning, its end, and a request to cancel it.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use thinkd_facts::Fact;
 
 use super::family::Family;
@@ -153,48 +153,4 @@ impl Draft {
         let with_above = true;
         Cancel { turn, with_above }.encode(thread)
     }
-}
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
-    let step = json!({ "sends": [] });
-    let started = Started {
-        turn: 7,
-        batch: vec![41, 42],
-        submodules: vec!["critic"],
-        step: Some(&step),
-        waited: Some("wait!"),
-        root: Some(41),
-        deadline_ms: Some(20_000),
-    };
-    let steered = Steered {
-        turn: 7,
-        round: 1,
-        inputs: vec![(44, 45), (49, 49)],
-        handled: 45,
-    };
-    let wait = Waiting::for_anybody();
-    let mood = Mood {
-        sum: 80,
-        walk: -20,
-        facts: 100,
-        seen: 3,
-    };
-    let ended = Ended {
-        turn: 7,
-        outcome: Some(TurnOutcome::Done),
-        handled: Some(42),
-        wait: Some(wait),
-        seen: Some(51),
-        mood: Some(mood),
-    };
-    vec![
-        Draft::turn_started(thread, 7, &[41, 42], &[]),
-        started.encode(thread),
-        steered.encode(thread),
-        Draft::turn_ended(thread, 7, TurnOutcome::Done, 42),
-        ended.encode(thread),
-        Draft::cancel(thread, 7),
-        Draft::cancel_with_above(thread, 7),
-    ]
 }

@@ -6,9 +6,9 @@ use thinkd_facts::Fact;
 
 use super::family::{Byline, Family};
 use super::input;
-use crate::draft::{Draft, InputKind};
+use crate::draft::InputKind;
 use crate::raw::Raw;
-use thinkd_words::id::{Seq, ThreadId};
+use thinkd_words::id::Seq;
 
 /// The first tag.
 pub const TAG: &str = "withdrawn";
@@ -57,25 +57,4 @@ impl<'a> Family<'a> for Withdrawn<'a> {
     fn label(&self) -> Option<String> {
         Some(self.user.unwrap_or("user").to_owned())
     }
-}
-
-/// One of each, for the documents and the tests.
-pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
-    let whole = Withdrawn {
-        from: 42,
-        input: 42,
-        user: None,
-        turns: None,
-    };
-    let with_turn = Withdrawn {
-        turns: Some((7, 7)),
-        ..whole
-    };
-    let parts = Withdrawn {
-        from: 41,
-        input: 42,
-        user: Some("ada"),
-        turns: None,
-    };
-    [whole, parts, with_turn].map(|it| it.encode(thread)).into()
 }
