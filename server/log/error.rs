@@ -9,6 +9,9 @@ use uuid::Uuid;
 use thinkd_event::condition::Condition;
 use thinkd_words::failure::{Failure, FailureKind};
 
+/// The result of reading a store, or of writing to it.
+pub type Stored<T> = Result<T, StoreError>;
+
 /// The reason why a store refused or failed a request.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {

@@ -3,8 +3,7 @@
 
 use tokio::sync::Mutex;
 
-use super::journal::{Journal, Stored, is_overtaken};
-use super::limits::TRIES;
+use super::journal::{Journal, Stored, TRIES, is_overtaken};
 use super::trials::Trials;
 use thinkd_event::draft::Draft;
 use thinkd_event::statement::Judged;

@@ -5,8 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::journal::{Follow, Journal, Stored};
-use super::limits::TRIES;
+use super::journal::{Follow, Journal, Stored, TRIES};
 use thinkd_event::draft::Draft;
 use thinkd_event::method;
 use thinkd_event::statement::{Claimant, Outcome};

@@ -3,8 +3,7 @@
 
 use super::bench::{OnTrial, look_again};
 use super::ground::{gone, ground, grounded, naming, only_said, standing_on};
-use super::journal::{Journal, Stored, again, under, word};
-use super::limits::{REACH, TRIES};
+use super::journal::{Journal, REACH, Stored, TRIES, again, under, word};
 use super::retesting::has_new_instrument;
 use super::settling::{fallen, settle};
 use thinkd_event::draft::Draft;

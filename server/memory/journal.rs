@@ -9,6 +9,7 @@ use thinkd_event::fact::statement::{self, Said};
 use thinkd_event::statement::{Judged, Outcome, Status};
 use thinkd_event::trial::{News, Trial};
 use thinkd_log::error::StoreError;
+pub(super) use thinkd_log::error::Stored;
 use thinkd_log::kernel::Store;
 use thinkd_log::projections::statements::{Asked, StatementRow};
 use thinkd_log::query::{Order, Query};
@@ -18,9 +19,6 @@ use thinkd_runtime::ground::Ground;
 use thinkd_runtime::memory;
 use thinkd_words::id::{Seq, Space};
 use thinkd_words::time;
-
-/// The result of reading the log, or of writing to it.
-pub(super) type Stored<T> = Result<T, StoreError>;
 
 /// Events, or statements, that are read at a time.
 pub(super) const PAGE: u32 = 500;
@@ -229,3 +227,8 @@ pub(super) fn again(row: &StatementRow, reason: String) -> Judged {
         ..word
     }
 }
+
+/// Most statements that are looked at for one question of the rules.
+pub(super) const REACH: u32 = 1000;
+/// So often is something tried again that was overtaken.
+pub(super) const TRIES: usize = 16;

@@ -9,7 +9,6 @@ mod ground;
 mod joining;
 mod journal;
 mod knowledge;
-mod limits;
 pub mod merges;
 mod people;
 mod retesting;

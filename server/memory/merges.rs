@@ -7,8 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::contesting::anew;
-use super::journal::{APPEND_MAX, Journal, Stored, under, verdict};
-use super::limits::TRIES;
+use super::journal::{APPEND_MAX, Journal, Stored, TRIES, under, verdict};
 use thinkd_event::condition::Condition;
 use thinkd_event::draft::Draft;
 use thinkd_event::entity::{Merge, Names, Unmerge, identity, normal};

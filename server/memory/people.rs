@@ -72,15 +72,12 @@ pub(super) async fn ask_people(
     let until = after(time::now(), limit);
     let asked = Question {
         question: &question,
-        turn: 0,
         call_id: &on.row.id,
         text: &asked_of_people(of, &on.row.text),
         choices: CHOICES.into(),
-        schema: None,
-        who: Vec::new(),
         expires: &until.to_string(),
-        server: None,
         trial: Some(of_trial(on, begun.prediction)),
+        ..Question::default()
     };
     let draft = Fact::Question(asked).encode(&on.row.thread).with_id(id);
     let reading = Reading {

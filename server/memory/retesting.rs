@@ -11,8 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::bench::{Bench, OnTrial, begin_again};
-use super::journal::{Journal, Stored, again, verdict};
-use super::limits::REACH;
+use super::journal::{Journal, REACH, Stored, again, verdict};
 use super::people::{room_for_questions, somebody_may_answer};
 use super::rules::instruments;
 use thinkd_event::envelope::Event;

@@ -5,8 +5,7 @@
 use super::bench::{OnTrial, look_again, write};
 use super::contesting::{contest, contradicting, uncontested};
 use super::ground::{gone, ground, standing_on};
-use super::journal::{APPEND_MAX, Follow, Journal, Stored, again, under, word};
-use super::limits::{REACH, TRIES};
+use super::journal::{APPEND_MAX, Follow, Journal, REACH, Stored, TRIES, again, under, word};
 use super::merges::{contest_anew, with_merges};
 use super::rules::rules;
 use thinkd_event::condition::{Condition, RequestState};

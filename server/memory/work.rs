@@ -9,8 +9,7 @@ use async_trait::async_trait;
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::bench::Bench;
-use super::journal::Journal;
-use super::limits::TRIES;
+use super::journal::{Journal, TRIES};
 use super::merges::contest_by_merges;
 use super::retesting::{has_something_to_renew, has_something_to_retest};
 use super::telling::{has_something_to_tell, look_for_late};

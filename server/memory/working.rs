@@ -5,8 +5,7 @@ use std::collections::HashMap;
 
 use super::allowance;
 use super::bench::Bench;
-use super::journal::Stored;
-use super::limits::REACH;
+use super::journal::{REACH, Stored};
 use super::retesting::{renew, retest};
 use super::rules::retry_micros;
 use super::telling::{tell, tell_late};

@@ -7,7 +7,7 @@ use thinkd_event::draft::Draft;
 use thinkd_event::fact::set::Thread;
 use thinkd_event::fact::task::TaskNews;
 use thinkd_event::mission::{TaskId, TaskStatus};
-use thinkd_log::error::StoreError;
+use thinkd_log::error::Stored;
 use thinkd_log::status::Status;
 use thinkd_mind::turn_writer::Lost;
 use thinkd_pipelines::ledger::Ledger;
@@ -67,7 +67,7 @@ impl Journal {
 
     /// Returns the result of a read. If it failed the mission stands still until it is dropped, and
     /// is taken up again later.
-    pub async fn found<T>(&self, read: Result<T, StoreError>) -> T {
+    pub async fn found<T>(&self, read: Stored<T>) -> T {
         match read {
             Ok(found) => found,
             Err(error) => self.ledger.lose(Lost::Store(error)).await,

@@ -14,7 +14,7 @@ use thinkd_event::fact::Fact;
 use thinkd_event::fact::question::{Answered, Question};
 use thinkd_event::mission::{TEXT_MAX, TaskId};
 use thinkd_event::statement::cut;
-use thinkd_log::error::StoreError;
+use thinkd_log::error::Stored;
 use thinkd_log::feed::{Follower, Tail};
 use thinkd_log::query::{Query, Show};
 use thinkd_log::thread_row::ThreadRow;
@@ -126,7 +126,7 @@ pub(super) async fn follow(desk: &Desk, mut follower: Follower, mut seen: Seq) -
 
 /// Hears the same of the events after `seen`, as the log has them now. Returns the position up to
 /// which they were read.
-async fn hear_behind(desk: &Desk, seen: Seq) -> Result<Seq, StoreError> {
+async fn hear_behind(desk: &Desk, seen: Seq) -> Stored<Seq> {
     let (store, space) = (&*desk.ground.store, &desk.space);
     let head = store.head(space).await?.seq;
     let row = ThreadRow {

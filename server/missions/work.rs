@@ -18,7 +18,7 @@ use thinkd_event::estimate::Records;
 use thinkd_event::fact::run::{Held, RunKey, RunOutcome};
 use thinkd_event::mission::Wanted;
 use thinkd_log::appended::Append;
-use thinkd_log::error::StoreError;
+use thinkd_log::error::{StoreError, Stored};
 use thinkd_log::query::{Query, Show};
 use thinkd_log::status::Status;
 use thinkd_log::thread_row::ThreadRow;
@@ -100,7 +100,7 @@ impl Work for Missions {
         }
     }
 
-    async fn work(&self, claim: Claim) -> Result<Looked, StoreError> {
+    async fn work(&self, claim: Claim) -> Stored<Looked> {
         self.take_mission(claim).await
     }
 }
@@ -141,7 +141,7 @@ impl Missions {
     }
 
     /// Does a mission's turn: from where its log leaves off to its end, or until it is left.
-    async fn take_mission(&self, claim: Claim) -> Result<Looked, StoreError> {
+    async fn take_mission(&self, claim: Claim) -> Stored<Looked> {
         let (row, fence, stop) = (claim.row, claim.fence, claim.stop);
         let store = &self.ground.store;
         let space = fence.space.clone();
@@ -218,7 +218,7 @@ impl Missions {
 }
 
 /// Gives the lease back until people have said something, unless they have meanwhile.
-async fn park(key: &RunKey, desk: &Desk, stands: Vec<Condition>) -> Result<Looked, StoreError> {
+async fn park(key: &RunKey, desk: &Desk, stands: Vec<Condition>) -> Stored<Looked> {
     let parked = stands.into_iter().fold(key.parked(), Draft::only_if);
     match desk.journal.ledger.close(vec![parked]).await {
         Ok(()) => Ok(Looked::Worked(Status::Waiting)),

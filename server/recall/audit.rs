@@ -14,7 +14,7 @@ use super::held::Saying;
 use super::uses::Counted;
 use super::vectors::Vector;
 use super::view::View;
-use thinkd_log::error::StoreError;
+use thinkd_log::error::Stored;
 use thinkd_words::id::{Seq, Space};
 
 /// So many statements of a view are looked at at once.
@@ -59,7 +59,7 @@ struct Sought {
 
 impl Recall {
     /// Returns how often minds recalled each statement, of late.
-    pub async fn uses(&self, space: &Space) -> Result<Arc<Counted>, StoreError> {
+    pub async fn uses(&self, space: &Space) -> Stored<Arc<Counted>> {
         self.uses.counted(&*self.store, space).await
     }
 

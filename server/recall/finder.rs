@@ -23,7 +23,7 @@ use super::view::View;
 use super::view::finding::Hit;
 use thinkd_event::statement::Source;
 use thinkd_event::trial::News;
-use thinkd_log::error::StoreError;
+use thinkd_log::error::{StoreError, Stored};
 use thinkd_log::kernel::Store;
 use thinkd_log::shown_to_models::is_taken_back;
 use thinkd_model::embedding::Embedder;
@@ -259,7 +259,7 @@ impl Recall {
 
     /// Returns the id of a statement that was taken back with the turn that claimed it. A statement
     /// that was said in another message is not taken back.
-    async fn back(&self, space: &Space, held: &Held) -> Result<Option<String>, StoreError> {
+    async fn back(&self, space: &Space, held: &Held) -> Stored<Option<String>> {
         if !is_taken_back(&*self.store, space, held.number).await? {
             return Ok(None);
         }
@@ -278,7 +278,7 @@ impl Recall {
     }
 
     /// Returns the source of the claim of a statement.
-    async fn claimed_by(&self, space: &Space, id: &str) -> Result<Option<Source>, StoreError> {
+    async fn claimed_by(&self, space: &Space, id: &str) -> Stored<Option<Source>> {
         let Ok(id) = Uuid::try_parse(id) else {
             return Ok(None);
         };
@@ -290,7 +290,7 @@ impl Recall {
     }
 
     /// Returns true if a space has nothing that could be found. At most one row is read.
-    pub async fn is_bare(&self, space: &Space) -> Result<bool, StoreError> {
+    pub async fn is_bare(&self, space: &Space) -> Stored<bool> {
         let kept = self.shelf.kept_of(space);
         let known = kept.map(|slot| slot.read(|view| (view.changed, view.is_empty())));
         let (after, is_empty) = known.unwrap_or((0, true));

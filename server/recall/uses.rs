@@ -10,7 +10,7 @@ use thinkd_event::envelope::Event;
 use thinkd_event::fact::Fact;
 use thinkd_event::fact::calls::{Came, Outcome};
 use thinkd_event::fact::recalled;
-use thinkd_log::error::StoreError;
+use thinkd_log::error::Stored;
 use thinkd_log::kernel::Store;
 use thinkd_log::query::{Order, Query, Show};
 use thinkd_tasks::lock::lock;
@@ -76,11 +76,7 @@ impl Counted {
 impl Uses {
     /// Returns the counts of the statements that minds recalled of late in a space, brought up to
     /// date from the log.
-    pub async fn counted(
-        &self,
-        store: &dyn Store,
-        space: &Space,
-    ) -> Result<Arc<Counted>, StoreError> {
+    pub async fn counted(&self, store: &dyn Store, space: &Space) -> Stored<Arc<Counted>> {
         let before = lock(&self.0).get(space).cloned().unwrap_or_default();
         let mut news = Vec::new();
         let mut query = Query {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use super::right::Right;
 use super::statement::Statement;
 use thinkd_event::doubt::{Doubt, doubts};
@@ -65,7 +65,7 @@ impl Session {
         only: Option<Doubt>,
         old: Timestamp,
         (after, limit): (Seq, u32),
-    ) -> Result<(Audit, Option<Seq>), Error> {
+    ) -> Acted<(Audit, Option<Seq>)> {
         let ((store, space), recall) = (self.reading()?, self.runtime(Right::Read)?.recall());
         let asked = Asked {
             after,
@@ -132,7 +132,7 @@ impl Session {
     }
 
     /// Others that are held and say the same of the same time: by their edges, as names are one now, and where one has none, by their texts.
-    async fn same_as(&self, row: &StatementRow, names: &Names) -> Result<Vec<String>, Error> {
+    async fn same_as(&self, row: &StatementRow, names: &Names) -> Acted<Vec<String>> {
         let (store, space) = self.reading()?;
         let mut others = store.statements_saying(space, &row.text, REACH).await?;
         others.retain(|row| row.status.is_held());

@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use super::right::Right;
 use thinkd_mind::call::Beside;
 use thinkd_words::id::ThreadId;
@@ -16,7 +16,7 @@ impl Session {
         system: &str,
         user: &str,
         stop: &CancellationToken,
-    ) -> Result<String, Error> {
+    ) -> Acted<String> {
         let (runtime, space) = self.acting(Right::Speak)?;
         let asked = Beside {
             purpose: "side",
@@ -32,7 +32,7 @@ impl Session {
         &self,
         thread: &ThreadId,
         stop: &CancellationToken,
-    ) -> Result<String, Error> {
+    ) -> Acted<String> {
         let (runtime, space) = self.acting(Right::Speak)?;
         let suggested = runtime.suggest_title((space, thread), self.user(), stop);
         Ok(suggested.await?)

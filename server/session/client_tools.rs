@@ -3,7 +3,7 @@
 
 use uuid::Uuid;
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use super::right::Right;
 use thinkd_event::envelope::Event;
 use thinkd_event::fact::client::Offered;
@@ -49,7 +49,7 @@ impl Session {
         offer: &Offer,
         client: String,
         thread: Option<&ThreadId>,
-    ) -> Result<Offered, Error> {
+    ) -> Acted<Offered> {
         let (runtime, space) = self.acting(Right::Speak)?;
         let row = match thread {
             Some(thread) => runtime.store().thread(space, thread).await?,
@@ -79,11 +79,7 @@ impl Session {
     }
 
     /// Returns a call by the id of the event that asked this client to run it.
-    pub async fn client_call(
-        &self,
-        request: Uuid,
-        client: &str,
-    ) -> Result<Option<ClientCall>, Error> {
+    pub async fn client_call(&self, request: Uuid, client: &str) -> Acted<Option<ClientCall>> {
         let requests = self.runtime(Right::Speak)?.requests();
         let found = requests.client_call(self.space(), request, client);
         Ok(found.await?.map(ClientCall))
@@ -91,18 +87,14 @@ impl Session {
 
     /// Returns the event with which the calls of that turn ended, the newest one: the turn about it
     /// has the answer. None: they have not, or came to nothing.
-    pub async fn client_results(&self, call: &ClientCall) -> Result<Option<Event>, Error> {
+    pub async fn client_results(&self, call: &ClientCall) -> Acted<Option<Event>> {
         let requests = self.runtime(Right::Speak)?.requests();
         Ok(requests.client_results(self.space(), &call.0).await?)
     }
 
     /// Ends the calls of that turn by the results of the client; a call without one fails. Returns
     /// the event that begins the next turn; none: they have ended already, and nothing is stored.
-    pub async fn give_results(
-        &self,
-        call: &ClientCall,
-        from: &FromClient,
-    ) -> Result<Option<Event>, Error> {
+    pub async fn give_results(&self, call: &ClientCall, from: &FromClient) -> Acted<Option<Event>> {
         let requests = self.runtime(Right::Speak)?.requests();
         let given = requests.give(self.space(), &call.0, from, self.user());
         Ok(given.await?)
@@ -110,11 +102,7 @@ impl Session {
 
     /// Has the turn about these results made again, where it was cut off. Returns the event that
     /// begins it.
-    pub async fn give_again(
-        &self,
-        results: &Event,
-        from: &FromClient,
-    ) -> Result<Option<Event>, Error> {
+    pub async fn give_again(&self, results: &Event, from: &FromClient) -> Acted<Option<Event>> {
         let requests = self.runtime(Right::Speak)?.requests();
         let again = requests.give_again(self.space(), results, from, self.user());
         Ok(again.await?)

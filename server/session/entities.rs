@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use super::right::Right;
 use thinkd_event::entity::Merge;
 use thinkd_log::projections::merges::{MergeRow, names};
@@ -60,7 +60,7 @@ impl From<MergeRow> for NameMerge {
 
 impl Session {
     /// The entities that have several names, the one that was merged first first, from behind a position.
-    pub async fn entities(&self, name: Option<&str>, after: Seq) -> Result<Vec<Entity>, Error> {
+    pub async fn entities(&self, name: Option<&str>, after: Seq) -> Acted<Vec<Entity>> {
         let (store, space) = self.reading()?;
         let mut found = entities(store.merges(space).await?, name);
         found.retain(|entity| entity.place() > after);
@@ -68,7 +68,7 @@ impl Session {
     }
 
     /// Says that names are one. Returns the entity.
-    pub async fn merge(&self, names: Vec<String>, reason: String) -> Result<Entity, Error> {
+    pub async fn merge(&self, names: Vec<String>, reason: String) -> Acted<Entity> {
         let trials = &self.kinds(Right::Shape)?.trials;
         let first = names[0].clone();
         let merge = Merge {
@@ -87,7 +87,7 @@ impl Session {
     }
 
     /// Says that a name is one with no other any more. Returns the merges that do not stand any more.
-    pub async fn unmerge(&self, name: &str, reason: &str) -> Result<Vec<NameMerge>, Error> {
+    pub async fn unmerge(&self, name: &str, reason: &str) -> Acted<Vec<NameMerge>> {
         let trials = &self.kinds(Right::Shape)?.trials;
         let journal = trials.journal(self.space());
         let undone = merges::unmerge(journal, name, reason, self.author());

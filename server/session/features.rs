@@ -1,6 +1,6 @@
 //! A session appends the events of features, and reads the rows of their tables.
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use super::right::Right;
 use thinkd_event::draft::Draft;
 use thinkd_event::fact::Fact;
@@ -13,7 +13,7 @@ impl Session {
     /// Appends events of a feature to threads of the space, all or none, for a principal that may
     /// speak. Returns after the commit. An event that the kernel knows is refused: each act of the
     /// kernel has a method and a right of its own.
-    pub async fn append(&self, drafts: Vec<Draft>) -> Result<Vec<Placed>, Error> {
+    pub async fn append(&self, drafts: Vec<Draft>) -> Acted<Vec<Placed>> {
         let (runtime, space) = self.acting(Right::Speak)?;
         let is_known = |draft: &Draft| !matches!(draft.fact(), Fact::Unknown(_)) || draft.wakes();
         if let Some(draft) = drafts.iter().find(|draft| is_known(draft)) {
@@ -30,7 +30,7 @@ impl Session {
         &self,
         table: &'static Table,
         asked: impl FnOnce(Select) -> Select,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Acted<Vec<Row>> {
         let (store, space) = self.reading()?;
         let select = asked(Select::of(table, space));
         if !select.is_of(table, space) {

@@ -14,6 +14,9 @@ use thinkd_tasks::share::{Places, Work, cores};
 use thinkd_words::id::Space;
 use thinkd_words::principal::Principal;
 
+/// The result of an act.
+pub type Acted<T> = Result<T, Error>;
+
 /// Why an act was refused. Nothing was stored.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {

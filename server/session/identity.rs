@@ -1,6 +1,6 @@
 //! A session asks for the identity of a thread.
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use super::right::Right;
 use thinkd_event::envelope::Event;
 use thinkd_mind::call::Identity;
@@ -8,7 +8,7 @@ use thinkd_words::id::ThreadId;
 
 impl Session {
     /// Returns the identity of a thread, and its newest thoughts, the newest first.
-    pub async fn identity(&self, thread: &ThreadId) -> Result<(Identity, Vec<Event>), Error> {
+    pub async fn identity(&self, thread: &ThreadId) -> Acted<(Identity, Vec<Event>)> {
         let (runtime, space) = self.acting(Right::Read)?;
         Ok(runtime.identity(space, thread).await?)
     }

@@ -4,7 +4,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use thinkd_event::envelope::{Event, tag};
 use thinkd_log::query::{Order, Query};
 use thinkd_words::id::{Seq, ThreadId};
@@ -52,12 +52,12 @@ impl ChatLine {
 
 impl Session {
     /// Returns the first and the last line of each thread, in their order.
-    pub async fn lines(&self, threads: &[ThreadId]) -> Result<Vec<Lines>, Error> {
+    pub async fn lines(&self, threads: &[ThreadId]) -> Acted<Vec<Lines>> {
         let each = threads.iter().cloned().map(|thread| self.lines_of(thread));
         stream::iter(each).buffered(AT_ONCE).try_collect().await
     }
 
-    async fn lines_of(&self, thread: ThreadId) -> Result<Lines, Error> {
+    async fn lines_of(&self, thread: ThreadId) -> Acted<Lines> {
         let query = |order| Query {
             thread: Some(thread.clone()),
             tags: ["type:message", tag::RESPONSE].map(str::to_owned).into(),

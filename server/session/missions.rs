@@ -1,6 +1,6 @@
 //! A session begins missions, sees their tasks, and has them changed while they run.
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use super::right::Right;
 use thinkd_event::mission::{BudgetWanted, Plan, Value, Wanted};
 use thinkd_log::projections::tasks::TaskRow;
@@ -17,7 +17,7 @@ impl Session {
         value: Value,
         plan: Plan,
         budget: BudgetWanted,
-    ) -> Result<ThreadRow, Error> {
+    ) -> Acted<ThreadRow> {
         let (runtime, space) = self.acting(Right::Speak)?;
         let wanted = Wanted {
             mission: mission.to_owned(),
@@ -32,7 +32,7 @@ impl Session {
     }
 
     /// All tasks of a mission, in the order in which they were made.
-    pub async fn tasks(&self, mission: &ThreadId) -> Result<Vec<TaskRow>, Error> {
+    pub async fn tasks(&self, mission: &ThreadId) -> Acted<Vec<TaskRow>> {
         let (store, space) = self.reading()?;
         if !mission.is_of_mission() || store.thread(space, mission).await?.is_none() {
             return Err(Refused::NotFound(format!("mission {mission}")).into());
@@ -42,7 +42,7 @@ impl Session {
 
     /// A mission, to be changed while it runs: its tasks are edited and skipped, it rests and goes
     /// on. Needs the right to speak.
-    pub fn changing<'a>(&'a self, mission: &'a ThreadId) -> Result<Changing<'a>, Error> {
+    pub fn changing<'a>(&'a self, mission: &'a ThreadId) -> Acted<Changing<'a>> {
         Ok(Changing {
             missions: &self.kinds(Right::Speak)?.missions,
             space: self.space(),

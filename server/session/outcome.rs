@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::follow::{Follow, Seen};
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use thinkd_event::envelope::{Event, Modality, TurnOutcome, Visibility, tag};
 use thinkd_event::fact::Fact;
 use thinkd_event::fact::withdrawn::{self, Withdrawn};
@@ -57,7 +57,7 @@ impl Outcome {
 impl Session {
     /// Follows a thread, to wait for the outcome of an input. Called before the input is stored, so
     /// that nothing is missed.
-    pub async fn follow_outcome(&self, thread: &ThreadId) -> Result<Follow, Error> {
+    pub async fn follow_outcome(&self, thread: &ThreadId) -> Acted<Follow> {
         let filter = Query {
             thread: Some(thread.clone()),
             show: Show::All,
@@ -69,12 +69,7 @@ impl Session {
     /// Waits until the thread has handled the input at `seq` and is idle. Returns its outcome, as
     /// it was told. Nothing is searched for, so nothing waits for the index. The thread's row is
     /// looked at only when its turn or itself may be over.
-    pub async fn outcome(
-        &self,
-        thread: &ThreadId,
-        seq: Seq,
-        mut follow: Follow,
-    ) -> Result<Outcome, Error> {
+    pub async fn outcome(&self, thread: &ThreadId, seq: Seq, mut follow: Follow) -> Acted<Outcome> {
         let mut outcome = Outcome::default();
         let mut done = None;
         loop {
@@ -107,7 +102,7 @@ impl Session {
         thread: &ThreadId,
         seq: Seq,
         follow: Follow,
-    ) -> Result<Outcome, Error> {
+    ) -> Acted<Outcome> {
         self.handled(thread, seq, follow).await?;
         let query = Query {
             thread: Some(thread.clone()),
@@ -131,7 +126,7 @@ impl Session {
     }
 
     /// Waits until a run has come to its end.
-    pub async fn run_ended(&self, run: &LoggedRun) -> Result<(), Error> {
+    pub async fn run_ended(&self, run: &LoggedRun) -> Acted<()> {
         let thread = run.key.thread();
         let filter = Query {
             thread: Some(thread.clone()),
@@ -145,7 +140,7 @@ impl Session {
     }
 
     /// Waits until the thread has handled the event at `seq` and is idle, or has ended.
-    async fn handled(&self, thread: &ThreadId, seq: Seq, mut follow: Follow) -> Result<(), Error> {
+    async fn handled(&self, thread: &ThreadId, seq: Seq, mut follow: Follow) -> Acted<()> {
         let is_handled = |row: ThreadRow| is_over(&row, seq);
         while !self.thread(thread).await?.is_some_and(is_handled) {
             while let Seen::CaughtUp | Seen::Hint(_) = follow.next().await? {}

@@ -1,6 +1,6 @@
 //! A session recalls the memory of its space, and looks at the graph of its statements.
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Error, Session};
 use super::right::Right;
 use thinkd_recall::finder::{self, Found, GraphPart, Look, Question};
 use thinkd_recall::held::Memory;
@@ -9,7 +9,7 @@ use thinkd_runtime::refused::Refused;
 
 impl Session {
     /// Returns held statements that are relevant to a question.
-    pub async fn recall(&self, question: &Question) -> Result<Found, Error> {
+    pub async fn recall(&self, question: &Question) -> Acted<Found> {
         let recall = self.runtime(Right::Read)?.recall();
         Ok(recall.recall(self.space(), question).await?)
     }
@@ -19,18 +19,18 @@ impl Session {
         &self,
         question: &Question,
         among: &[Memory],
-    ) -> Result<(Vec<Other>, usize), Error> {
+    ) -> Acted<(Vec<Other>, usize)> {
         let recall = self.runtime(Right::Read)?.recall();
         Ok(recall.others(self.space(), question, among).await?)
     }
 
     /// Returns the vectors that are in force in the space, for people.
-    pub fn vectors(&self) -> Result<String, Error> {
+    pub fn vectors(&self) -> Acted<String> {
         Ok(self.runtime(Right::Oversee)?.recall().vectors(self.space()))
     }
 
     /// Returns the graph around a name, or between two; none: no held statement names it.
-    pub async fn look(&self, look: &Look) -> Result<Option<GraphPart>, Error> {
+    pub async fn look(&self, look: &Look) -> Acted<Option<GraphPart>> {
         let recall = self.runtime(Right::Read)?.recall();
         Ok(recall.look(self.space(), look).await?)
     }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use super::right::Right;
 use thinkd_event::condition::RequestState;
 use thinkd_event::request::Said;
@@ -20,23 +20,19 @@ impl Session {
         thread: Option<&ThreadId>,
         after: Seq,
         limit: u32,
-    ) -> Result<Vec<Asked>, Error> {
+    ) -> Acted<Vec<Asked>> {
         let (store, space) = self.reading()?;
         Ok(store.asked(space, state, thread, after, limit).await?)
     }
 
     /// One of them, if it is open.
-    pub async fn request(
-        &self,
-        state: RequestState,
-        id: &str,
-    ) -> Result<Option<RequestRow>, Error> {
+    pub async fn request(&self, state: RequestState, id: &str) -> Acted<Option<RequestRow>> {
         let row = self.store(Right::Read)?.request(self.space(), id).await?;
         Ok(row.filter(|row| row.state == state))
     }
 
     /// Settles a call that waits. Returns the word of the verdict.
-    pub async fn decide(&self, id: &str, said: Said, reason: &str) -> Result<&'static str, Error> {
+    pub async fn decide(&self, id: &str, said: Said, reason: &str) -> Acted<&'static str> {
         let requests = self.runtime(Right::Judge)?.requests();
         // Who is not named is known by what they may do: the audit says something of everybody.
         let by = self.author();
@@ -44,7 +40,7 @@ impl Session {
     }
 
     /// Answers an open question.
-    pub async fn answer(&self, id: &str, text: String, value: Option<Value>) -> Result<(), Error> {
+    pub async fn answer(&self, id: &str, text: String, value: Option<Value>) -> Acted<()> {
         let requests = self.runtime(Right::Speak)?.requests();
         Ok(requests
             .answer(self.space(), id, Reply { text, value }, self.user())

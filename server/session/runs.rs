@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use super::right::Right;
 use thinkd_pipelines::registry::Pipeline;
 use thinkd_runtime::runs::{LoggedRun, NewRun};
@@ -13,17 +13,17 @@ use thinkd_words::id::{Key, Name, Seq};
 
 impl Session {
     /// All pipelines, by name.
-    pub fn pipelines(&self) -> Result<impl Iterator<Item = &Arc<Pipeline>>, Error> {
+    pub fn pipelines(&self) -> Acted<impl Iterator<Item = &Arc<Pipeline>>> {
         Ok(self.kinds(Right::Read)?.runs.pipelines())
     }
 
     /// The pipeline of that name.
-    pub fn pipeline(&self, name: &Name) -> Result<&Arc<Pipeline>, Error> {
+    pub fn pipeline(&self, name: &Name) -> Acted<&Arc<Pipeline>> {
         Ok(self.kinds(Right::Read)?.runs.pipeline(name)?)
     }
 
     /// Returns the pipeline of that name, if the principal may start it.
-    pub fn pipeline_to_start(&self, name: &Name) -> Result<&Arc<Pipeline>, Error> {
+    pub fn pipeline_to_start(&self, name: &Name) -> Acted<&Arc<Pipeline>> {
         Ok(self.kinds(Right::Speak)?.runs.pipeline(name)?)
     }
 
@@ -33,7 +33,7 @@ impl Session {
         pipeline: Name,
         input: Value,
         id: Option<Key>,
-    ) -> Result<LoggedRun, Error> {
+    ) -> Acted<LoggedRun> {
         let runs = &self.kinds(Right::Speak)?.runs;
         let run = NewRun {
             space: self.space().clone(),
@@ -46,7 +46,7 @@ impl Session {
     }
 
     /// A run of this pipeline.
-    pub async fn run(&self, pipeline: &Name, id: Uuid) -> Result<LoggedRun, Error> {
+    pub async fn run(&self, pipeline: &Name, id: Uuid) -> Acted<LoggedRun> {
         let runs = &self.kinds(Right::Read)?.runs;
         Ok(runs.run(self.space(), pipeline, id).await?)
     }
@@ -57,13 +57,13 @@ impl Session {
         pipeline: &Name,
         before: Option<Seq>,
         limit: usize,
-    ) -> Result<(Vec<LoggedRun>, Option<Seq>), Error> {
+    ) -> Acted<(Vec<LoggedRun>, Option<Seq>)> {
         let runs = &self.kinds(Right::Read)?.runs;
         Ok(runs.page(self.space(), pipeline, before, limit).await?)
     }
 
     /// Cancels a run, wherever it runs. False: it has ended already, and stays as it is.
-    pub async fn cancel_run(&self, pipeline: &Name, id: Uuid) -> Result<bool, Error> {
+    pub async fn cancel_run(&self, pipeline: &Name, id: Uuid) -> Acted<bool> {
         // Asked for first: whether there is such a run is not said to who may not cancel it.
         let (runtime, space) = self.acting(Right::Speak)?;
         let thread = self.run(pipeline, id).await?.key.thread();

@@ -1,6 +1,6 @@
 //! A session reads schedules, creates, changes, removes and runs them.
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use super::right::Right;
 use thinkd_event::schedule::{Schedule, ScheduleChange};
 use thinkd_log::appended::Placed;
@@ -15,41 +15,37 @@ impl Session {
         thread: Option<&ThreadId>,
         after: Option<&Name>,
         limit: u32,
-    ) -> Result<Vec<ScheduleRow>, Error> {
+    ) -> Acted<Vec<ScheduleRow>> {
         let (store, space) = self.reading()?;
         Ok(store.schedules(space, thread, after, limit).await?)
     }
 
     /// One schedule.
-    pub async fn schedule(&self, name: &Name) -> Result<Option<ScheduleRow>, Error> {
+    pub async fn schedule(&self, name: &Name) -> Acted<Option<ScheduleRow>> {
         let (store, space) = self.reading()?;
         Ok(store.schedule(space, name).await?)
     }
 
     /// Creates a schedule.
-    pub async fn create_schedule(&self, name: &Name, new: Schedule) -> Result<ScheduleRow, Error> {
+    pub async fn create_schedule(&self, name: &Name, new: Schedule) -> Acted<ScheduleRow> {
         let (runtime, space) = self.acting(Right::Shape)?;
         Ok(runtime.create_schedule(space, name, new).await?)
     }
 
     /// Changes a schedule, pauses or resumes it.
-    pub async fn change_schedule(
-        &self,
-        name: &Name,
-        change: ScheduleChange,
-    ) -> Result<ScheduleRow, Error> {
+    pub async fn change_schedule(&self, name: &Name, change: ScheduleChange) -> Acted<ScheduleRow> {
         let (runtime, space) = self.acting(Right::Shape)?;
         Ok(runtime.change_schedule(space, name, change).await?)
     }
 
     /// Removes a schedule.
-    pub async fn remove_schedule(&self, name: &Name) -> Result<(), Error> {
+    pub async fn remove_schedule(&self, name: &Name) -> Acted<()> {
         let (runtime, space) = self.acting(Right::Shape)?;
         Ok(runtime.remove_schedule(space, name).await?)
     }
 
     /// Fires a schedule now.
-    pub async fn run_schedule(&self, name: &Name) -> Result<(Received, Vec<Placed>), Error> {
+    pub async fn run_schedule(&self, name: &Name) -> Acted<(Received, Vec<Placed>)> {
         let (runtime, space) = self.acting(Right::Shape)?;
         Ok(runtime.run_schedule(space, name).await?)
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use super::right::Right;
 use thinkd_log::projections::settings::SettingRow;
 use thinkd_words::id::Seq;
@@ -10,7 +10,7 @@ use thinkd_words::setting::Setting;
 
 impl Session {
     /// Returns the settings that were set in the space, by key.
-    pub async fn settings(&self) -> Result<Vec<SettingRow>, Error> {
+    pub async fn settings(&self) -> Acted<Vec<SettingRow>> {
         Ok(self.store(Right::Read)?.settings(self.space()).await?)
     }
 
@@ -20,7 +20,7 @@ impl Session {
         &self,
         changes: &[(Setting, Value)],
         expected: Option<Seq>,
-    ) -> Result<Vec<SettingRow>, Error> {
+    ) -> Acted<Vec<SettingRow>> {
         let (runtime, space) = self.acting(Right::Shape)?;
         Ok(runtime
             .change_settings(space, changes, expected, self.user())

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use super::right::Right;
 use thinkd_log::blob::Blob;
 use thinkd_log::presence::Server;
@@ -28,35 +28,35 @@ pub struct Unserved {
 
 impl Session {
     /// One entry of the state.
-    pub async fn entry(&self, key: &str) -> Result<Option<EntryRow>, Error> {
+    pub async fn entry(&self, key: &str) -> Acted<Option<EntryRow>> {
         Ok(self.store(Right::Read)?.entry(self.space(), key).await?)
     }
 
     /// Entries of the state by key, those after `after`, at most `limit`.
-    pub async fn entries(&self, after: Option<&str>, limit: u32) -> Result<Vec<EntryRow>, Error> {
+    pub async fn entries(&self, after: Option<&str>, limit: u32) -> Acted<Vec<EntryRow>> {
         let (store, space) = self.reading()?;
         Ok(store.entries(space, after, limit).await?)
     }
 
     /// Entries of the state that have any of these words, the best first, at most `limit`.
-    pub async fn search_entries(&self, words: &str, limit: u32) -> Result<Vec<EntryRow>, Error> {
+    pub async fn search_entries(&self, words: &str, limit: u32) -> Acted<Vec<EntryRow>> {
         let (store, space) = self.reading()?;
         Ok(store.search_entries(space, words, limit).await?)
     }
 
     /// Stores a blob and returns the SHA-256 of its bytes.
-    pub async fn put_blob(&self, blob: Blob) -> Result<String, Error> {
+    pub async fn put_blob(&self, blob: Blob) -> Acted<String> {
         let store = self.store(Right::Speak)?;
         Ok(store.put_blob(self.space(), blob).await?)
     }
 
     /// A blob by the SHA-256 of its bytes.
-    pub async fn blob(&self, sha256: &str) -> Result<Option<Blob>, Error> {
+    pub async fn blob(&self, sha256: &str) -> Acted<Option<Blob>> {
         Ok(self.store(Right::Read)?.blob(self.space(), sha256).await?)
     }
 
     /// The spaces of the server that cannot be served as they should be.
-    pub fn unserved(&self) -> Result<Vec<Unserved>, Error> {
+    pub fn unserved(&self) -> Acted<Vec<Unserved>> {
         let all = self.store(Right::Oversee)?.unserved().all().into_iter();
         Ok(all
             .map(|(space, work, reason)| Unserved {
@@ -68,12 +68,12 @@ impl Session {
     }
 
     /// The servers on the log by when they started, the one that is asked last.
-    pub async fn servers(&self) -> Result<Vec<Server>, Error> {
+    pub async fn servers(&self) -> Acted<Vec<Server>> {
         Ok(self.store(Right::Oversee)?.servers().await?)
     }
 
     /// Returns the result of the last look through the whole file of the log.
-    pub fn checked(&self) -> Result<Option<Checked>, Error> {
+    pub fn checked(&self) -> Acted<Option<Checked>> {
         Ok(self.store(Right::Oversee)?.checked())
     }
 }

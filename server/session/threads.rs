@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use super::right::Right;
 use thinkd_event::fact::set::Submodule;
 use thinkd_event::request::FromClient;
@@ -52,7 +52,7 @@ impl Session {
         event_id: Option<Key>,
         content: InputContent,
         policy: Option<Policy>,
-    ) -> Result<(Received, Vec<Placed>), Error> {
+    ) -> Acted<(Received, Vec<Placed>)> {
         let manner = (policy, FromClient::default());
         self.submit_from(thread, event_id, content, manner).await
     }
@@ -64,7 +64,7 @@ impl Session {
         event_id: Option<Key>,
         content: InputContent,
         (policy, client): (Option<Policy>, FromClient),
-    ) -> Result<(Received, Vec<Placed>), Error> {
+    ) -> Acted<(Received, Vec<Placed>)> {
         let turns = &self.kinds(Right::Speak)?.turns;
         let input = Input {
             space: self.space().clone(),
@@ -80,7 +80,7 @@ impl Session {
 
     /// Takes back an input that waits. A session without `Right::Shape` takes back only inputs of
     /// its own user.
-    pub async fn withdraw(&self, thread: &ThreadId, event_id: Uuid) -> Result<(), Error> {
+    pub async fn withdraw(&self, thread: &ThreadId, event_id: Uuid) -> Acted<()> {
         let turns = &self.kinds(Right::Speak)?.turns;
         let whose = match self.may(Right::Shape) {
             true => Whose::Anybody,
@@ -92,7 +92,7 @@ impl Session {
 
     /// Returns true if the turn of a message runs, or is the next one of its thread. A turn is
     /// stored with the first that comes of it: until then no event says that it has begun.
-    pub async fn is_next(&self, thread: &ThreadId, seq: Seq) -> Result<bool, Error> {
+    pub async fn is_next(&self, thread: &ThreadId, seq: Seq) -> Acted<bool> {
         let (store, space) = self.reading()?;
         let row = store.thread(space, thread).await?;
         let has_turn = |row: &ThreadRow| seq <= row.state.taken || row.is_steered(seq);
@@ -106,7 +106,7 @@ impl Session {
     }
 
     /// Returns true if something waits in a thread for its turn, or has it now.
-    pub async fn has_mail(&self, thread: &ThreadId) -> Result<bool, Error> {
+    pub async fn has_mail(&self, thread: &ThreadId) -> Acted<bool> {
         let (store, space) = self.reading()?;
         let row = store.thread(space, thread).await?;
         Ok(match row.filter(|row| row.woken > row.handled) {
@@ -116,7 +116,7 @@ impl Session {
     }
 
     /// Returns the first event of a mailbox that has had no turn to its end, and was not taken back.
-    async fn first_mail(&self, row: &ThreadRow) -> Result<Option<Seq>, Error> {
+    async fn first_mail(&self, row: &ThreadRow) -> Acted<Option<Seq>> {
         let (store, space) = self.reading()?;
         let mut mail = Query {
             thread: Some(row.thread.clone()),
@@ -138,36 +138,32 @@ impl Session {
     }
 
     /// Cancels the turn that runs in a thread, or is about to. False: there is none.
-    pub async fn cancel(&self, thread: &ThreadId) -> Result<bool, Error> {
+    pub async fn cancel(&self, thread: &ThreadId) -> Acted<bool> {
         let (runtime, space) = self.acting(Right::Speak)?;
         Ok(runtime.cancel(space, thread, None).await?)
     }
 
     /// Cancels the turns of a thread and of all below it. Returns the number of threads in which
     /// one ran, or was about to.
-    pub async fn cancel_subtree(&self, thread: &ThreadId) -> Result<u64, Error> {
+    pub async fn cancel_subtree(&self, thread: &ThreadId) -> Acted<u64> {
         let (runtime, space) = self.acting(Right::Speak)?;
         Ok(runtime.cancel_subtree(space, thread, self.user()).await?)
     }
 
     /// One thread.
-    pub async fn thread(&self, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
+    pub async fn thread(&self, thread: &ThreadId) -> Acted<Option<ThreadRow>> {
         let (store, space) = self.reading()?;
         Ok(store.thread(space, thread).await?)
     }
 
     /// Threads by id, those after `after`, at most `limit`.
-    pub async fn threads(
-        &self,
-        after: Option<&ThreadId>,
-        limit: u32,
-    ) -> Result<Vec<ThreadRow>, Error> {
+    pub async fn threads(&self, after: Option<&ThreadId>, limit: u32) -> Acted<Vec<ThreadRow>> {
         let (store, space) = self.reading()?;
         Ok(store.threads(space, after, limit).await?)
     }
 
     /// Returns the details of a thread, which are looked up apart from its row.
-    pub async fn thread_details(&self, row: &ThreadRow) -> Result<ThreadDetails, Error> {
+    pub async fn thread_details(&self, row: &ThreadRow) -> Acted<ThreadDetails> {
         let inbox = &self.kinds(Right::Read)?.turns.inbox;
         let ((store, space), thread) = (self.reading()?, &row.thread);
         Ok(ThreadDetails {
@@ -180,7 +176,7 @@ impl Session {
     }
 
     /// The model calls and tokens of a mission with all its tasks; none: the thread is no mission.
-    async fn mission_spent(&self, row: &ThreadRow) -> Result<Option<Spent>, Error> {
+    async fn mission_spent(&self, row: &ThreadRow) -> Acted<Option<Spent>> {
         if !row.thread.is_of_mission() {
             return Ok(None);
         }
@@ -199,13 +195,13 @@ impl Session {
     }
 
     /// Creates a thread; the server assigns the id.
-    pub async fn create_thread(&self, new: NewThread) -> Result<ThreadRow, Error> {
+    pub async fn create_thread(&self, new: NewThread) -> Acted<ThreadRow> {
         let (runtime, space) = self.acting(Right::Speak)?;
         Ok(runtime.create_thread(space, new).await?)
     }
 
     /// Forks a thread; the first message of the fork is said by the session's user.
-    pub async fn fork(&self, mut wish: NewFork) -> Result<Made, Error> {
+    pub async fn fork(&self, mut wish: NewFork) -> Acted<Made> {
         let (runtime, space) = self.acting(Right::Speak)?;
         wish.user = self.user().map(str::to_owned);
         Ok(runtime.fork(space, wish).await?)
@@ -218,7 +214,7 @@ impl Session {
         thread: &ThreadId,
         title: Option<Option<String>>,
         archived: Option<bool>,
-    ) -> Result<ThreadRow, Error> {
+    ) -> Acted<ThreadRow> {
         let (runtime, space) = self.acting(Right::Speak)?;
         let change = ThreadChange { title, archived };
         let changed = runtime.change_thread(space, thread, &change, self.user());
@@ -226,27 +222,23 @@ impl Session {
     }
 
     /// Ends a thread; with `subtree` all below it, too.
-    pub async fn end_thread(&self, thread: &ThreadId, subtree: bool) -> Result<ThreadRow, Error> {
+    pub async fn end_thread(&self, thread: &ThreadId, subtree: bool) -> Acted<ThreadRow> {
         let (runtime, space) = self.acting(Right::Speak)?;
         Ok(runtime.end(space, thread, subtree).await?)
     }
 
     /// The submodules by name.
-    pub async fn submodules(&self) -> Result<Vec<SubmoduleRow>, Error> {
+    pub async fn submodules(&self) -> Acted<Vec<SubmoduleRow>> {
         Ok(self.runtime(Right::Read)?.submodules(self.space()).await?)
     }
 
     /// Returns the counts of this server's requests to a submodule, by their outcome.
-    pub fn heard(&self, name: &Name) -> Result<Heard, Error> {
+    pub fn heard(&self, name: &Name) -> Acted<Heard> {
         Ok(self.kinds(Right::Read)?.turns.heard(self.space(), name))
     }
 
     /// Creates a submodule.
-    pub async fn create_submodule(
-        &self,
-        name: &Name,
-        submodule: Submodule,
-    ) -> Result<SubmoduleRow, Error> {
+    pub async fn create_submodule(&self, name: &Name, submodule: Submodule) -> Acted<SubmoduleRow> {
         let (runtime, space) = self.acting(Right::Shape)?;
         Ok(runtime.create_submodule(space, name, submodule).await?)
     }
@@ -257,7 +249,7 @@ impl Session {
         name: &Name,
         prompt: Option<&str>,
         follow_up: Option<bool>,
-    ) -> Result<SubmoduleRow, Error> {
+    ) -> Acted<SubmoduleRow> {
         let (runtime, space) = self.acting(Right::Shape)?;
         Ok(runtime
             .change_submodule(space, name, prompt, follow_up)
@@ -265,7 +257,7 @@ impl Session {
     }
 
     /// Removes a submodule.
-    pub async fn remove_submodule(&self, name: &Name) -> Result<(), Error> {
+    pub async fn remove_submodule(&self, name: &Name) -> Acted<()> {
         let (runtime, space) = self.acting(Right::Shape)?;
         Ok(runtime.remove_submodule(space, name).await?)
     }

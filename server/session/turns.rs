@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use super::right::Right;
 use thinkd_log::query::{Order, Query, Show};
 use thinkd_thread::turns::TurnSummary;
@@ -38,7 +38,7 @@ impl Session {
         thread: &ThreadId,
         at: Option<TurnsAt>,
         limit: usize,
-    ) -> Result<Turns, Error> {
+    ) -> Acted<Turns> {
         let store = self.store(Right::Read)?;
         let mut turns: BTreeMap<u64, TurnSummary> = BTreeMap::new();
         let (mut before, mut read, mut whole) = (at.map(|at| at.before), 0, 0);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use super::right::Right;
 use thinkd_event::envelope::Event;
 use thinkd_event::fact::Fact;
@@ -98,7 +98,7 @@ impl By {
 
 impl Session {
     /// Returns the sums of the newest calls of a span; with `step`, in microseconds, by time, too.
-    pub async fn usage(&self, span: Span, by: By, step: Option<i64>) -> Result<Usage, Error> {
+    pub async fn usage(&self, span: Span, by: By, step: Option<i64>) -> Acted<Usage> {
         let mut usage = Usage::default();
         let query = Query {
             tags: vec!["debug".into()],
@@ -121,12 +121,12 @@ impl Session {
     }
 
     /// Returns the budget of turns, threads and the space.
-    pub fn budget(&self) -> Result<&Budget, Error> {
+    pub fn budget(&self) -> Acted<&Budget> {
         Ok(self.runtime(Right::Read)?.budget())
     }
 
     /// Returns the figures of a voice in the newest turns of a span.
-    pub async fn voice_figures(&self, name: &Name, span: Span) -> Result<VoiceFigures, Error> {
+    pub async fn voice_figures(&self, name: &Name, span: Span) -> Acted<VoiceFigures> {
         let mut turns = VoiceTurns::default();
         let tags = vec![
             format!("submodule:{name}"),
@@ -145,7 +145,7 @@ impl Session {
     }
 
     /// Returns the versions of a voice, the newest first.
-    pub async fn voice_versions(&self, name: &Name) -> Result<Vec<VoiceVersion>, Error> {
+    pub async fn voice_versions(&self, name: &Name) -> Acted<Vec<VoiceVersion>> {
         let mut versions = Vec::new();
         let query = Query {
             tags: vec!["set:submodule".into()],
@@ -180,7 +180,7 @@ impl Session {
         span: Span,
         query: Query,
         mut take: impl FnMut(&Event) + Send,
-    ) -> Result<Option<Timestamp>, Error> {
+    ) -> Acted<Option<Timestamp>> {
         let store = self.store(Right::Read)?;
         let (mut before, mut read) = (None, 0);
         loop {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::handle::{Error, Session};
+use super::handle::{Acted, Session};
 use super::right::Right;
 use super::statement::Statement;
 use thinkd_event::entity::{Names, normal};
@@ -65,7 +65,7 @@ impl Session {
         thread: &ThreadId,
         quote: Option<Quote>,
         premises: Vec<String>,
-    ) -> Result<(String, Status), Error> {
+    ) -> Acted<(String, Status)> {
         let trials = &self.kinds(Right::Speak)?.trials;
         let (store, space) = self.reading()?;
         if !thread.is_main() && store.thread(space, thread).await?.is_none() {
@@ -97,7 +97,7 @@ impl Session {
     }
 
     /// Returns the events that a quote rests on; none where it is not checked.
-    async fn quoted(&self, text: &str, quote: Option<&Quote>) -> Result<Vec<Seq>, Error> {
+    async fn quoted(&self, text: &str, quote: Option<&Quote>) -> Acted<Vec<Seq>> {
         let (store, space) = self.reading()?;
         let Some(Quote {
             words,
@@ -128,7 +128,7 @@ impl Session {
     }
 
     /// Withdraws a statement without a trial. Members withdraw their own word.
-    pub async fn retract(&self, id: &str, reason: String) -> Result<Statement, Error> {
+    pub async fn retract(&self, id: &str, reason: String) -> Acted<Statement> {
         let trials = &self.kinds(Right::Speak)?.trials;
         let (store, space) = self.reading()?;
         let own = self.claimant();
@@ -146,7 +146,7 @@ impl Session {
     }
 
     /// Returns one statement, and its events.
-    pub async fn statement(&self, id: &str) -> Result<Option<(Statement, Vec<Event>)>, Error> {
+    pub async fn statement(&self, id: &str) -> Acted<Option<(Statement, Vec<Event>)>> {
         let (store, space) = self.reading()?;
         let Some(row) = store.statement(space, id).await? else {
             return Ok(None);
@@ -159,7 +159,7 @@ impl Session {
     }
 
     /// Returns the verdict on a claim that was refused or joined to another.
-    pub async fn fate(&self, id: &str) -> Result<Option<Judged>, Error> {
+    pub async fn fate(&self, id: &str) -> Acted<Option<Judged>> {
         let trials = &self.kinds(Right::Read)?.trials;
         let judged = trials.journal(self.space()).folded(id).await?.judged;
         Ok(judged.filter(|judged| matches!(judged.outcome, Outcome::Refused | Outcome::Joined)))
@@ -172,7 +172,7 @@ impl Session {
         &self,
         all: impl IntoIterator<Item = &mut Statement>,
         as_of: Option<Seq>,
-    ) -> Result<(), Error> {
+    ) -> Acted<()> {
         let contested = |it: &&mut Statement| it.status == Status::Contested;
         let all: Vec<&mut Statement> = all.into_iter().filter(contested).collect();
         let names = self.names(!all.is_empty(), as_of).await?;
@@ -195,7 +195,7 @@ impl Session {
     }
 
     /// Returns the names that are one, if they are needed.
-    pub(super) async fn names(&self, is_needed: bool, as_of: Option<Seq>) -> Result<Names, Error> {
+    pub(super) async fn names(&self, is_needed: bool, as_of: Option<Seq>) -> Acted<Names> {
         let (store, space) = self.reading()?;
         match is_needed {
             true => Ok(store.names(space, as_of).await?),
@@ -209,7 +209,7 @@ impl Session {
         triple: &Triple,
         as_of: Option<Seq>,
         names: &Names,
-    ) -> Result<Vec<(String, Value)>, Error> {
+    ) -> Acted<Vec<(String, Value)>> {
         let (store, space) = self.reading()?;
         let asked = Asked {
             single: (!triple.single).then_some(true),
@@ -240,7 +240,7 @@ impl Session {
         wanted: &Wanted,
         after: Seq,
         limit: usize,
-    ) -> Result<(Vec<Statement>, Option<Seq>), Error> {
+    ) -> Acted<(Vec<Statement>, Option<Seq>)> {
         let names = self.names(wanted.entity.is_some(), wanted.as_of).await?;
         let (mut found, next) = match (wanted.at, &wanted.entity, &wanted.relation) {
             (Some(at), Some(entity), Some(_)) => {
@@ -259,7 +259,7 @@ impl Session {
         mut after: Seq,
         limit: usize,
         names: &Names,
-    ) -> Result<(Vec<Statement>, Option<Seq>), Error> {
+    ) -> Acted<(Vec<Statement>, Option<Seq>)> {
         let mut found = Vec::new();
         for _ in 0..SCANS_MAX {
             let rows = self.scanned(wanted, after, names).await?;
@@ -285,7 +285,7 @@ impl Session {
         wanted: &Wanted,
         after: Seq,
         names: &Names,
-    ) -> Result<Vec<StatementRow>, Error> {
+    ) -> Acted<Vec<StatementRow>> {
         let (store, space) = self.reading()?;
         let asked = Asked {
             // What was of another status then may be of this one now, and the other way round.
@@ -314,11 +314,7 @@ impl Session {
     }
 
     /// A statement as it was then; none: it had not been claimed.
-    async fn then(
-        &self,
-        row: StatementRow,
-        as_of: Option<Seq>,
-    ) -> Result<Option<Statement>, Error> {
+    async fn then(&self, row: StatementRow, as_of: Option<Seq>) -> Acted<Option<Statement>> {
         let Some(as_of) = as_of.filter(|as_of| row.changed > *as_of) else {
             return Ok(Some(Statement::alone(row)));
         };

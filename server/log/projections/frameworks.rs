@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Projection};
-use crate::error::StoreError;
+use crate::error::Stored;
 use crate::kernel::Store;
 use crate::migrations::migration;
 use crate::seen::Seen;
@@ -119,7 +119,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     }
 }
 
-fn read(row: &Row) -> Result<FrameworkRow, StoreError> {
+fn read(row: &Row) -> Stored<FrameworkRow> {
     let (named, body): (_, Body) = (read_name(row)?, row.json("body")?);
     Ok(FrameworkRow {
         id: named.id,
@@ -136,7 +136,7 @@ fn read(row: &Row) -> Result<FrameworkRow, StoreError> {
     })
 }
 
-fn read_name(row: &Row) -> Result<FrameworkName, StoreError> {
+fn read_name(row: &Row) -> Stored<FrameworkName> {
     Ok(FrameworkName {
         id: row.text("id")?.to_owned(),
         name: row.text("name")?.to_owned(),
@@ -169,11 +169,7 @@ pub(crate) fn has_room(seen: Seen<'_>, space: &Space, most: usize) -> bool {
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// Returns one framework.
-    pub async fn framework(
-        &self,
-        space: &Space,
-        id: &str,
-    ) -> Result<Option<FrameworkRow>, StoreError> {
+    pub async fn framework(&self, space: &Space, id: &str) -> Stored<Option<FrameworkRow>> {
         self.read_first(of_id(space, id), read).await
     }
 
@@ -185,7 +181,7 @@ impl dyn Store + '_ {
         kind: Option<&str>,
         after: Option<&str>,
         limit: u32,
-    ) -> Result<Vec<FrameworkRow>, StoreError> {
+    ) -> Stored<Vec<FrameworkRow>> {
         let mut select = Select::of(&TABLE, space);
         if let Some(after) = after {
             select = select.after("id", after);
@@ -198,7 +194,7 @@ impl dyn Store + '_ {
 
     /// Returns, of each framework of a space, the part that tells for which tasks it is, in the
     /// order in which they were created.
-    pub async fn framework_names(&self, space: &Space) -> Result<Vec<FrameworkName>, StoreError> {
+    pub async fn framework_names(&self, space: &Space) -> Stored<Vec<FrameworkName>> {
         let columns = &["id", "name", "purpose", "changed"];
         let select = Select::of(&TABLE, space).distinct(columns);
         self.read(select.order_by(&["id"]), read_name).await

@@ -2,7 +2,7 @@
 //! names that it was said with.
 
 use super::{Change, Projection};
-use crate::error::StoreError;
+use crate::error::Stored;
 use crate::kernel::Store;
 use crate::migrations::{Migration, migration};
 use crate::seen::Seen;
@@ -94,7 +94,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     })
 }
 
-fn read(row: &Row) -> Result<MergeRow, StoreError> {
+fn read(row: &Row) -> Stored<MergeRow> {
     let some = |column: &str| {
         row.text(column)
             .map(|text| Some(text.to_owned()).filter(|text| !text.is_empty()))
@@ -134,7 +134,7 @@ pub fn names(merges: &[MergeRow]) -> Names {
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// The merges that stand, the oldest first.
-    pub async fn merges(&self, space: &Space) -> Result<Vec<MergeRow>, StoreError> {
+    pub async fn merges(&self, space: &Space) -> Stored<Vec<MergeRow>> {
         let select = Select::of(&TABLE, space)
             .equal("ended", 0)
             .order_by(&["seq"]);
@@ -142,7 +142,7 @@ impl dyn Store + '_ {
     }
 
     /// The merges that were undone, the one that was undone first first.
-    pub async fn merges_undone(&self, space: &Space) -> Result<Vec<MergeRow>, StoreError> {
+    pub async fn merges_undone(&self, space: &Space) -> Stored<Vec<MergeRow>> {
         let select = Select::of(&TABLE, space)
             .after("ended", 0)
             .order_by(&["ended"]);
@@ -154,7 +154,7 @@ impl dyn Store + '_ {
         &self,
         space: &Space,
         statement: &str,
-    ) -> Result<Vec<MergeRow>, StoreError> {
+    ) -> Stored<Vec<MergeRow>> {
         let select = Select::of(&TABLE, space)
             .equal("statement", statement)
             .order_by(&["seq"]);
@@ -167,7 +167,7 @@ impl dyn Store + '_ {
         space: &Space,
         after: Seq,
         limit: u32,
-    ) -> Result<Vec<MergeRow>, StoreError> {
+    ) -> Stored<Vec<MergeRow>> {
         let select = Select::of(&TABLE, space)
             .after("changed", after)
             .order_by(&["changed"])
@@ -177,19 +177,19 @@ impl dyn Store + '_ {
 
     /// Returns the names that are one now, and an event behind which they were looked up. A
     /// decision by them is stored under `Condition::NoneMergedSince`.
-    pub async fn names_now(&self, space: &Space) -> Result<(Names, Seq), StoreError> {
+    pub async fn names_now(&self, space: &Space) -> Stored<(Names, Seq)> {
         let (merges, seq) = self.merges_now(space).await?;
         Ok((names(&merges), seq))
     }
 
     /// The merges that stand, and an event behind which that was looked up.
-    pub async fn merges_now(&self, space: &Space) -> Result<(Vec<MergeRow>, Seq), StoreError> {
+    pub async fn merges_now(&self, space: &Space) -> Stored<(Vec<MergeRow>, Seq)> {
         let seq = self.head(space).await?.seq;
         Ok((self.merges(space).await?, seq))
     }
 
     /// Returns the names that are one; as of an event, where one is named.
-    pub async fn names(&self, space: &Space, as_of: Option<Seq>) -> Result<Names, StoreError> {
+    pub async fn names(&self, space: &Space, as_of: Option<Seq>) -> Stored<Names> {
         let Some(as_of) = as_of else {
             return Ok(names(&self.merges(space).await?));
         };

@@ -3,7 +3,7 @@
 
 use super::statements::{filled, status_of, times, valid_of};
 use super::{Change, Projection};
-use crate::error::StoreError;
+use crate::error::Stored;
 use crate::kernel::Store;
 use crate::migrations::Migration;
 use crate::select::Select;
@@ -68,7 +68,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     Some(Change::Put(cells.into_iter().chain(times(valid)).collect()))
 }
 
-fn read(row: &Row) -> Result<Standing, StoreError> {
+fn read(row: &Row) -> Stored<Standing> {
     Ok(Standing {
         status: status_of(row)?,
         valid: valid_of(row)?,
@@ -79,12 +79,7 @@ fn read(row: &Row) -> Result<Standing, StoreError> {
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// Returns the standing of a statement as of an event; none: it had not been claimed.
-    pub async fn standing(
-        &self,
-        space: &Space,
-        id: &str,
-        as_of: Seq,
-    ) -> Result<Option<Standing>, StoreError> {
+    pub async fn standing(&self, space: &Space, id: &str, as_of: Seq) -> Stored<Option<Standing>> {
         let select = Select::of(&TABLE, space)
             .equal("id", id)
             .at_most("seq", as_of)
@@ -94,12 +89,7 @@ impl dyn Store + '_ {
 
     /// Returns the statuses of a statement before an event, each with the event at which it began,
     /// the oldest first.
-    pub async fn stood(
-        &self,
-        space: &Space,
-        id: &str,
-        before: Seq,
-    ) -> Result<Vec<(Seq, Status)>, StoreError> {
+    pub async fn stood(&self, space: &Space, id: &str, before: Seq) -> Stored<Vec<(Seq, Status)>> {
         let select = Select::of(&TABLE, space)
             .equal("id", id)
             .at_most("seq", before - 1)
@@ -115,7 +105,7 @@ impl dyn Store + '_ {
         space: &Space,
         (after, as_of): (Seq, Seq),
         limit: u32,
-    ) -> Result<Vec<(Seq, String, Standing)>, StoreError> {
+    ) -> Stored<Vec<(Seq, String, Standing)>> {
         let select = Select::of(&TABLE, space)
             .after("seq", after)
             .at_most("seq", as_of)

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Change, Projection};
 use crate::columns::unreadable;
-use crate::error::StoreError;
+use crate::error::{StoreError, Stored};
 use crate::kernel::Store;
 use crate::migrations::{Migration, migration};
 use crate::seen::Seen;
@@ -257,34 +257,31 @@ fn saying(text: &str) -> String {
     sha256(folded(text).as_bytes())
 }
 
-pub(super) fn status_of(row: &Row) -> Result<Status, StoreError> {
+pub(super) fn status_of(row: &Row) -> Stored<Status> {
     let status = row.text("status")?;
     Status::parse(status)
         .ok_or_else(|| unreadable(format!("{status:?} is no status of a statement")))
 }
 
 /// When a row says that a statement holds.
-pub(super) fn valid_of(row: &Row) -> Result<Valid, StoreError> {
+pub(super) fn valid_of(row: &Row) -> Stored<Valid> {
     Ok(Valid {
         from: time(row, "valid_from")?,
         to: time(row, "valid_to")?,
     })
 }
 
-fn time(row: &Row, column: &str) -> Result<Option<Timestamp>, StoreError> {
+fn time(row: &Row, column: &str) -> Stored<Option<Timestamp>> {
     Ok(row.integer_or_null(column)?.map(Timestamp::from_micros))
 }
 
 /// Returns the value of a column with JSON, if it is not empty.
-pub(super) fn filled<T: DeserializeOwned>(
-    row: &Row,
-    column: &str,
-) -> Result<Option<T>, StoreError> {
+pub(super) fn filled<T: DeserializeOwned>(row: &Row, column: &str) -> Stored<Option<T>> {
     let is_empty = row.text(column)?.is_empty();
     (!is_empty).then(|| row.json(column)).transpose()
 }
 
-fn read(row: &Row) -> Result<StatementRow, StoreError> {
+fn read(row: &Row) -> Stored<StatementRow> {
     Ok(StatementRow {
         id: row.text("id")?.to_owned(),
         number: row.integer("number")?,
@@ -394,20 +391,12 @@ impl Asked {
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// One statement.
-    pub async fn statement(
-        &self,
-        space: &Space,
-        id: &str,
-    ) -> Result<Option<StatementRow>, StoreError> {
+    pub async fn statement(&self, space: &Space, id: &str) -> Stored<Option<StatementRow>> {
         self.read_first(of_id(space, id), read).await
     }
 
     /// Statements in the order in which they were claimed.
-    pub async fn statements(
-        &self,
-        space: &Space,
-        asked: &Asked,
-    ) -> Result<Vec<StatementRow>, StoreError> {
+    pub async fn statements(&self, space: &Space, asked: &Asked) -> Stored<Vec<StatementRow>> {
         let relation = asked.relation.as_deref().map(folded);
         let name = |name: &Option<String>| name.as_deref().map(|name| Cell::from(key(name)));
         let equal = [
@@ -433,7 +422,7 @@ impl dyn Store + '_ {
         space: &Space,
         after: Seq,
         limit: u32,
-    ) -> Result<Vec<StatementRow>, StoreError> {
+    ) -> Stored<Vec<StatementRow>> {
         let select = Select::of(&TABLE, space)
             .after("changed", after)
             .order_by(&["changed"])
@@ -447,7 +436,7 @@ impl dyn Store + '_ {
         space: &Space,
         text: &str,
         limit: u32,
-    ) -> Result<Vec<StatementRow>, StoreError> {
+    ) -> Stored<Vec<StatementRow>> {
         let select = Select::of(&TABLE, space)
             .equal("folded", saying(text))
             .order_by(&["number"])
@@ -463,7 +452,7 @@ impl dyn Store + '_ {
         status: Status,
         since: Timestamp,
         limit: u32,
-    ) -> Result<Vec<StatementRow>, StoreError> {
+    ) -> Stored<Vec<StatementRow>> {
         let select = Select::of(&TABLE, space)
             .equal("status", status.as_str())
             .at_least("tested", since)
@@ -473,7 +462,7 @@ impl dyn Store + '_ {
     }
 
     /// Returns the room for one more claim where at most `most` wait, by two rows.
-    pub async fn room_for_claim(&self, space: &Space, most: u32) -> Result<Room, StoreError> {
+    pub async fn room_for_claim(&self, space: &Space, most: u32) -> Stored<Room> {
         let waiting = Select::of(&TABLE, space)
             .at_least("due", 0)
             .only(&["due"])
@@ -493,7 +482,7 @@ impl dyn Store + '_ {
     }
 
     /// The spaces that have statements.
-    pub async fn spaces_with_statements(&self) -> Result<Vec<Space>, StoreError> {
+    pub async fn spaces_with_statements(&self) -> Stored<Vec<Space>> {
         let select = Select::of_all_spaces(&TABLE).distinct(&["space"]);
         self.read(select, |row| row.space("space")).await
     }

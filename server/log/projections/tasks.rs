@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::statements::filled;
 use super::{Change, Projection};
-use crate::error::StoreError;
+use crate::error::{StoreError, Stored};
 use crate::kernel::Store;
 use crate::migrations::migration;
 use crate::seen::Seen;
@@ -153,12 +153,12 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     }))
 }
 
-fn word<T>(row: &Row, column: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, StoreError> {
+fn word<T>(row: &Row, column: &str, parse: impl Fn(&str) -> Option<T>) -> Stored<T> {
     let text = row.text(column)?;
     parse(text).ok_or_else(|| StoreError::Broken(format!("{text:?} is no {column} of a task")))
 }
 
-fn read(row: &Row) -> Result<TaskRow, StoreError> {
+fn read(row: &Row) -> Stored<TaskRow> {
     let count = |column: &str| {
         let number = row.integer(column);
         number.map(|number| u64::try_from(number).unwrap_or(0))
@@ -235,7 +235,7 @@ impl dyn Store + '_ {
         mission: &ThreadId,
         after: Option<TaskId>,
         limit: Option<u32>,
-    ) -> Result<Vec<TaskRow>, StoreError> {
+    ) -> Stored<Vec<TaskRow>> {
         let select = Select::of(&TABLE, space)
             .equal("mission", mission)
             .after("task", number(after.map_or(0, |task| task.0)))

@@ -1,7 +1,7 @@
 //! Statements by when they are due for a trial.
 
 use super::{TABLE, read};
-use crate::error::StoreError;
+use crate::error::Stored;
 use crate::kernel::Store;
 use crate::projections::due;
 use crate::projections::statements::StatementRow;
@@ -18,7 +18,7 @@ impl dyn Store + '_ {
         space: &Space,
         until: Timestamp,
         limit: u32,
-    ) -> Result<Vec<StatementRow>, StoreError> {
+    ) -> Stored<Vec<StatementRow>> {
         let select = Select::of(&TABLE, space)
             .at_most("due", until)
             .order_by(&["due", "number"])
@@ -43,7 +43,7 @@ impl dyn Store + '_ {
         space: &Space,
         after: Timestamp,
         limit: u32,
-    ) -> Result<Vec<StatementRow>, StoreError> {
+    ) -> Stored<Vec<StatementRow>> {
         let select = Select::of(&TABLE, space)
             .after("due", after)
             .order_by(&["due", "number"])
@@ -56,7 +56,7 @@ impl dyn Store + '_ {
         &self,
         space: &Space,
         after: Timestamp,
-    ) -> Result<Option<Timestamp>, StoreError> {
+    ) -> Stored<Option<Timestamp>> {
         due::next(self, Select::of(&TABLE, space), after).await
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{TABLE, key, status_of};
-use crate::error::StoreError;
+use crate::error::Stored;
 use crate::kernel::Store;
 use crate::seen::Seen;
 use crate::select::Select;
@@ -53,7 +53,7 @@ pub(crate) fn is_quiet(seen: Seen<'_>, space: &Space, seq: Seq, about: About<'_>
 impl dyn Store + '_ {
     /// Returns the derivations of a space's statements from each other: a link for each that is
     /// derived from others.
-    pub async fn derivations(&self, space: &Space) -> Result<Vec<Link>, StoreError> {
+    pub async fn derivations(&self, space: &Space) -> Stored<Vec<Link>> {
         let (mut links, mut after) = (Vec::new(), 0);
         loop {
             let select = Select::of(&TABLE, space)
