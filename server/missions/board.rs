@@ -2,7 +2,7 @@
 //! next, and the state of each. The rows say the same; nothing stands here that they do not have.
 //! The flows of a mission share it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Value as Json, json};
@@ -28,6 +28,10 @@ pub(super) struct TaskNow {
     /// The frameworks that were chosen for it and that it has not begun to use; none: nothing was
     /// chosen in this life.
     pub chosen: Option<Vec<Chosen>>,
+    /// It was taken to be begun in this life.
+    taken: bool,
+    /// People have skipped it.
+    skipped: bool,
 }
 
 impl TaskNow {
@@ -66,10 +70,6 @@ impl TaskNow {
 pub(super) struct Board {
     // In boxes: the nodes of the map are half empty, and tasks are large beside their numbers.
     tasks: BTreeMap<TaskId, Box<TaskNow>>,
-    /// Tasks that were not begun in this life, by the task that they are parts of.
-    waiting: BTreeMap<Option<TaskId>, BTreeSet<(u64, TaskId)>>,
-    /// Tasks that people have skipped.
-    skipped: BTreeSet<TaskId>,
 }
 
 impl Board {
@@ -79,9 +79,6 @@ impl Board {
         for row in rows {
             let task = row.new.task;
             board.add(row.new);
-            if row.status.is_over() {
-                board.leave_line(task);
-            }
             if let Some(now) = board.get_mut(task) {
                 (now.status, now.answer, now.reason) = (row.status, row.answer, row.reason);
             }
@@ -104,27 +101,10 @@ impl Board {
             answer: None,
             reason: None,
             chosen: None,
+            taken: false,
+            skipped: false,
         };
-        let task = now.new.task;
-        self.tasks.insert(task, Box::new(now));
-        self.line_up(task);
-    }
-
-    /// A task waits for its turn among those beside it.
-    fn line_up(&mut self, task: TaskId) {
-        if let Some(now) = self.tasks.get(&task) {
-            let line = self.waiting.entry(now.new.parent).or_default();
-            line.insert((now.new.rank, task));
-        }
-    }
-
-    /// A task does not wait for its turn any more. Returns whether it did.
-    fn leave_line(&mut self, task: TaskId) -> bool {
-        let now = self.tasks.get(&task);
-        now.is_some_and(|now| {
-            let line = self.waiting.entry(now.new.parent).or_default();
-            line.remove(&(now.new.rank, task))
-        })
+        self.tasks.insert(now.new.task, Box::new(now));
     }
 
     /// Returns a task.
@@ -221,60 +201,51 @@ impl Board {
             let is_done = |it: &TaskNow| it.status.is_over() || it.new.parent == Some(of);
             self.get(*required).is_none_or(is_done)
         };
-        let is_ready = |task: TaskId| {
-            let now = self.get(task);
-            now.is_some_and(|now| now.new.requires.iter().all(|it| is_done(task, it)))
+        let is_ready = |(task, now): &(TaskId, &TaskNow)| {
+            let waits = !now.taken && !now.status.is_over();
+            waits && now.new.requires.iter().all(|it| is_done(*task, it))
         };
-        let mut waiting = self.waiting.get(&parent)?.iter();
-        let (_, next) = *waiting.find(|(_, task)| is_ready(*task))?;
-        self.leave_line(next);
+        let ready = self.parts(parent).filter(is_ready);
+        let (next, _) = ready.min_by_key(|(task, now)| (now.new.rank, *task))?;
+        self.get_mut(next)?.taken = true;
         Some(next)
     }
 
     /// Takes one in place of one that was taken before, and could not begin: people may have
     /// changed meanwhile which is next.
     pub fn take_instead(&mut self, taken: TaskId) -> Option<TaskId> {
-        let now = self.get(taken)?;
+        let now = self.get_mut(taken)?;
+        now.taken = false;
         let parent = now.new.parent;
-        if !now.status.is_over() {
-            self.line_up(taken);
-        }
         self.take_next(parent)
     }
 
     /// Takes over a change of a task by people. A task that has begun stays as it was begun.
     pub fn change(&mut self, task: TaskId, changed: TaskNews) {
-        let TaskNews::Changed {
+        if let TaskNews::Changed {
             name,
             description,
             requires,
             rank,
             ..
         } = changed
-        else {
-            return;
-        };
-        let waited = self.open(task).is_some() && self.leave_line(task);
-        if let Some(now) = self.open(task) {
+            && let Some(now) = self.open(task)
+        {
             now.new.name = name;
             now.new.description = description;
             now.new.requires = requires;
             now.new.rank = rank;
-        }
-        if waited {
-            self.line_up(task);
         }
     }
 
     /// People do not want a task any more, nor its parts. It may have an answer that came too late
     /// to be stored.
     pub fn skip(&mut self, task: TaskId, reason: &str) {
-        if self.get(task).is_none() {
+        let Some(now) = self.get_mut(task) else {
             return;
-        }
+        };
+        now.skipped = true;
         self.end(task, None, Some(reason.to_owned()));
-        self.leave_line(task);
-        self.skipped.insert(task);
         let parts = self.parts(Some(task));
         let left = parts.filter(|(_, part)| !part.status.is_over());
         for part in left.map(|(part, _)| part).collect::<Vec<_>>() {
@@ -284,7 +255,7 @@ impl Board {
 
     /// Returns whether people do not want a task any more.
     pub fn is_skipped(&self, task: TaskId) -> bool {
-        self.skipped.contains(&task)
+        self.get(task).is_some_and(|now| now.skipped)
     }
 
     /// Returns the first task that this one requires, and that failed.

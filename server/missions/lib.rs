@@ -11,7 +11,6 @@ mod desk;
 pub mod editing;
 mod fitting;
 mod flow;
-mod forms;
 mod journal;
 mod making;
 mod people;

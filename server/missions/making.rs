@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::asking::{Ask, Came, ask};
+use super::asking::{Ask, Came, FRAMEWORK, GUIDELINE, ask};
 use super::checking::decided;
 use super::desk::Desk;
-use super::forms;
 use super::said::filled;
 use super::sketching::{ABOUT, Guideline, Sketch, Write, instructions, tuned};
 use super::solving::{Called, PROGRAMS, Verdict, run};
@@ -111,7 +110,7 @@ pub(super) async fn write(
     broken: Vec<Broken>,
     desk: Desk,
 ) -> Came<Written> {
-    let question = Ask::about(&desk, forms::FRAMEWORK, task)
+    let question = Ask::about(&desk, FRAMEWORK, task)
         .by(Tier::High)
         .with("so_far", json!(wrong))
         .with("broken", json!(broken));
@@ -198,7 +197,7 @@ pub(super) async fn tune(task: TaskId, sketch: Sketch, check: Check, desk: Desk)
 pub(super) async fn guide(task: TaskId, sketch: Sketch, tuned: Tuned, desk: Desk) -> String {
     let best = tuned.runs.get(tuned.best);
     let best = best.map_or("{}", |run| &run.parameters);
-    let question = Ask::of(forms::GUIDELINE, task)
+    let question = Ask::of(GUIDELINE, task)
         .with("task", desk.tasks.described(task))
         .quoted("program", &tuned.code)
         .with("runs", json!(tuned.runs))

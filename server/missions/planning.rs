@@ -5,9 +5,8 @@
 use serde_json::json;
 use unhurried::node;
 
-use super::asking::{Ask, Came, ask};
+use super::asking::{Ask, CONSIDER, Came, DECOMPOSE, REPLAN, SPLIT, ask};
 use super::desk::Desk;
-use super::forms;
 use super::people::ask_people;
 use super::said::{Bounds, Consider, Considered, Decompose, Replan, Said, some, tasks_of};
 use thinkd_event::draft::Draft;
@@ -52,8 +51,7 @@ pub(super) async fn decompose(parent: Option<TaskId>, desk: Desk) -> Came<Vec<Ta
 /// Returns whether a task can do without one that failed, once.
 #[node]
 pub(super) async fn replan(task: TaskId, failed: TaskId, desk: Desk) -> Came<()> {
-    let question =
-        Ask::about(&desk, forms::REPLAN, task).with("failed", desk.tasks.described(failed));
+    let question = Ask::about(&desk, REPLAN, task).with("failed", desk.tasks.described(failed));
     let reason = desk.tasks.of(failed, |now| now.reason.clone()).flatten();
     let reason = reason.unwrap_or_default();
     let why = format!("it requires {failed}, which failed: {reason}");
@@ -98,7 +96,7 @@ pub(super) async fn consider(task: TaskId, said: Option<Said>, desk: Desk) -> Ca
         desk.journal.joins_next(task);
         Considered::of_exact()
     } else {
-        let question = Ask::about(&desk, forms::CONSIDER, task).with("said", json!(said));
+        let question = Ask::about(&desk, CONSIDER, task).with("said", json!(said));
         match ask::<Consider>(&desk, question, |_| Ok(())).await {
             Came::To(said) => usable(&desk, task, said, was_asked).await,
             Came::ToNothing(why) => Considered::of_nobody(&why),
@@ -173,7 +171,7 @@ async fn why_not_asked(desk: &Desk, task: TaskId, was_asked: bool) -> Option<Str
 
 /// Returns a model's list of the parts of the mission, or of a task.
 pub(super) async fn parts(desk: &Desk, parent: Option<TaskId>) -> Came<Decompose> {
-    let form = parent.map_or(forms::DECOMPOSE, |_| forms::SPLIT);
+    let form = parent.map_or(DECOMPOSE, |_| SPLIT);
     let question = Ask::about(desk, form, parent);
     let room = room(desk);
     let fits = |said: &Decompose| match said.tasks.len() {

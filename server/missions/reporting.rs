@@ -5,11 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::asking::{Ask, Came, ask, others};
+use super::asking::{ANSWER, Ask, Came, ask, others};
 use super::board::Board;
 use super::desk::Desk;
 use super::fitting::{cut_middle, size};
-use super::forms;
 use super::said::{Report, filled};
 use thinkd_event::mission::{ANSWER_MAX, REPORT_MAX, TaskId};
 use thinkd_event::statement::cut;
@@ -53,7 +52,7 @@ pub(super) async fn report(desk: &Desk) -> Result<Option<String>, NodeExecutionE
 /// are few, from as many as leave a call for each of the others.
 #[node]
 pub(super) async fn answer(done: usize, desk: Desk) -> Came<Part> {
-    let question = Ask::about(&desk, forms::ANSWER, None);
+    let question = Ask::about(&desk, ANSWER, None);
     let others = match others::<Report>(&desk, &question).await {
         Ok(others) => others,
         Err(failure) => return Came::ToNothing(failure.text),

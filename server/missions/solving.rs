@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::asking::{Ask, Came, ask};
+use super::asking::{Ask, Came, SOLVE, ask};
 use super::calling::{call_tool, is_step, steps, tools_told};
 use super::checking::{looked_up, ran};
 use super::desk::Desk;
-use super::forms;
 use super::said::{Considered, Solve, some};
 use thinkd_event::fact::task::{TaskNews, ToolStep};
 use thinkd_event::mission::{ANSWER_MAX, Route, Step, TEXT_MAX, TaskId, sameness};
@@ -145,7 +144,7 @@ pub(super) async fn solve_once(
     if let Some(attempt) = attempt {
         shown["attempt"] = attempt.into();
     }
-    let question = Ask::about(&desk, forms::SOLVE, task)
+    let question = Ask::about(&desk, SOLVE, task)
         .by(tier)
         .with("route", shown)
         .with("tools", tools_told(&desk).await)

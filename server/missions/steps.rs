@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use unhurried::node;
 
-use super::asking::{Ask, Came, ask};
+use super::asking::{Ask, Came, JUDGE, ask};
 use super::checking::{Decided, decided, judged};
 use super::desk::Desk;
-use super::forms;
 use super::journal;
 use super::said::Judge;
 use thinkd_event::draft::Draft;
@@ -87,7 +86,7 @@ pub(super) async fn check(
         Ok(verdict) => verdict,
         Err(undecided) => {
             let described = desk.tasks.of(task, |now| now.described().to_string());
-            let question = Ask::of(forms::JUDGE, task)
+            let question = Ask::of(JUDGE, task)
                 .with("task", described.unwrap_or_default())
                 .quoted("rubric", check.rubric())
                 .quoted("answer", &answer);

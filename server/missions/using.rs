@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use unhurried::{Context, NodeExecutionError, node};
 
-use super::asking::{Ask, Came, ask};
+use super::asking::{APPLY, Ask, Came, ask};
 use super::calling::tools_told;
 use super::desk::Desk;
-use super::forms;
 use super::solving::{Called, PROGRAMS, Said, Solved, Tried, Verdict, until_answered};
 use thinkd_event::estimate::learned;
 use thinkd_event::fact::framework::{FrameworkFact, Said as Chose};
@@ -184,7 +183,7 @@ pub(super) async fn apply(
     let route = routes.collect::<Vec<_>>().join(" and ");
     let shown = |(at, it): (u64, &Framed)| json!({ "number": at, "text": it.text });
     let shown: Json = (1..).zip(&frames).map(shown).collect();
-    let question = Ask::about(&desk, forms::APPLY, task)
+    let question = Ask::about(&desk, APPLY, task)
         .by(tier)
         .with("frameworks", shown)
         .with("tools", tools_told(&desk).await)
