@@ -37,50 +37,7 @@ const USUAL: f32 = 5e-4;
 const ENDINGS: [char; 8] = ['a', 'e', 'i', 'o', 'u', 's', 'n', 't'];
 const STEM_MIN: usize = 3;
 /// Words that deny, of the languages that are spoken most.
-const DENIALS: [&str; 42] = [
-    "cannot",
-    "geen",
-    "jamais",
-    "jamás",
-    "kein",
-    "keine",
-    "keinem",
-    "keinen",
-    "keiner",
-    "keines",
-    "ne",
-    "neither",
-    "never",
-    "nem",
-    "nenhum",
-    "nessun",
-    "nessuna",
-    "nessuno",
-    "nicht",
-    "nie",
-    "niemals",
-    "niet",
-    "ningún",
-    "ninguna",
-    "no",
-    "non",
-    "nooit",
-    "nor",
-    "not",
-    "nothing",
-    "nunca",
-    "não",
-    "ohne",
-    "pas",
-    "sans",
-    "sem",
-    "senza",
-    "sin",
-    "without",
-    "не",
-    "нет",
-    "никогда",
-];
+const DENIALS: &str = include_str!("denials.txt");
 /// The same of languages without spaces.
 const UNSPACED_DENIALS: [&str; 8] = ["不", "没", "沒", "ない", "ません", "なかった", "無い", "未"];
 
@@ -249,7 +206,7 @@ fn stem(form: &str) -> &str {
 fn denies(text: &str) -> bool {
     let text = folded(text).replace('’', "'");
     let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
-    words.any(|word| word.ends_with("n't") || DENIALS.contains(&word))
+    words.any(|word| word.ends_with("n't") || DENIALS.lines().any(|it| it == word))
         || UNSPACED_DENIALS.iter().any(|it| text.contains(it))
 }
 
