@@ -1,12 +1,12 @@
 //! Tasks with a check by agreement: tries that know nothing of each other are made until enough of
 //! them give the same answer (`event/agreement.rs`).
 
-use unhurried::{Context, NodeExecutionError, node};
+use unhurried::{Context, node};
 
 use super::asking::Came;
 use super::checking::{Decided, judged};
 use super::claiming::claim_facts;
-use super::desk::Desk;
+use super::desk::{Desk, Done};
 use super::making::learn;
 use super::said::Considered;
 use super::solving::{Tried, Verdict, solve};
@@ -23,7 +23,7 @@ pub(super) async fn agree(
     how: &Considered,
     wrong: &mut Vec<Verdict>,
     desk: &Desk,
-) -> Result<Came<String>, NodeExecutionError> {
+) -> Done<Came<String>> {
     let whole = (0..how.routes.len()).filter(|at| !how.routes[*at].splits);
     let whole = Vec::from_iter(whole);
     let mut made = Vec::<Tried>::new();

@@ -2,9 +2,9 @@
 //! judged. It is tried like any other claim, and is knowledge only if it survives. A node of the
 //! pipeline in `missions/flow.rs`.
 
-use unhurried::{Context, NodeExecutionError, node};
+use unhurried::{Context, node};
 
-use super::desk::Desk;
+use super::desk::{Desk, Done};
 use super::solving::Tried;
 use thinkd_event::condition::Condition;
 use thinkd_event::draft::Draft;
@@ -18,11 +18,7 @@ use thinkd_words::id::{self, ThreadId};
 const FACTS_MAX: usize = 8;
 
 /// Claims the facts that an answer rests on, and does not wait for the trials.
-pub(super) async fn claim_facts(
-    desk: &Desk,
-    task: TaskId,
-    tried: &Tried,
-) -> Result<(), NodeExecutionError> {
+pub(super) async fn claim_facts(desk: &Desk, task: TaskId, tried: &Tried) -> Done<()> {
     if !tried.facts.is_empty() {
         claim(Context::new(task), tried.facts.clone(), desk.clone()).await?;
         let trials = ThreadId::of_trials();

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use serde::{Serialize, Serializer};
 use tokio_util::sync::CancellationToken;
+use unhurried::NodeExecutionError;
 
 use super::board::Tasks;
 use super::journal::Journal;
@@ -24,6 +25,9 @@ use thinkd_words::id::Space;
 
 /// Fewest bytes for the values of a prompt, however small the window.
 pub(super) const ROOM_LEAST: usize = 1 << 10;
+
+/// The result of a flow: a node that is not carried out ends it.
+pub(super) type Done<T> = Result<T, NodeExecutionError>;
 
 /// See the module.
 pub(super) type Desk = Arc<Parts>;

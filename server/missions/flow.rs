@@ -5,13 +5,13 @@
 //! cut off therefore goes on at the place of each of its tasks.
 
 use futures_util::future::{BoxFuture, FutureExt as _};
-use unhurried::{Context, NodeExecutionError, Run};
+use unhurried::{Context, Run};
 
 use super::agreeing::{agree, agrees};
 use super::approving::{Approved, adopt, approve, propose};
 use super::asking::Came;
 use super::claiming::claim_facts;
-use super::desk::Desk;
+use super::desk::{Desk, Done};
 use super::making::{learn, make};
 use super::planning::{ask_user, consider, decompose, replan};
 use super::reporting::report;
@@ -24,7 +24,6 @@ use thinkd_tasks::under_way::UnderWay;
 use thinkd_words::failure::{Failure, FailureKind};
 
 type Place = tokio::sync::OwnedSemaphorePermit;
-type Done<T> = Result<T, NodeExecutionError>;
 
 /// Does a mission. Returns its answer, or why there is none: a budget is used up, there is no model
 /// to ask, or a person does not want it done as it was planned.

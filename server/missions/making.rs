@@ -6,11 +6,11 @@
 use runner::request::Language;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use unhurried::{Context, NodeExecutionError, node};
+use unhurried::{Context, node};
 
 use super::asking::{Ask, Came, FRAMEWORK, GUIDELINE, ask};
 use super::checking::decided;
-use super::desk::Desk;
+use super::desk::{Desk, Done};
 use super::said::filled;
 use super::sketching::{ABOUT, Guideline, Sketch, Write, instructions, tuned};
 use super::solving::{Called, PROGRAMS, Verdict, run};
@@ -60,7 +60,7 @@ pub(super) async fn make(
     task: TaskId,
     redone: bool,
     (check, wrong): (&Check, &[Verdict]),
-) -> Result<Option<Framed>, NodeExecutionError> {
+) -> Done<Option<Framed>> {
     let on = || Context::new(task);
     if !may_make(on(), redone, desk.clone()).await? {
         return Ok(None);
@@ -242,11 +242,7 @@ pub(super) async fn keep(
 
 /// Makes a framework of the calls of tools by which a task was solved, if its value allows that,
 /// and it is like none that has steps.
-pub(super) async fn learn(
-    desk: &Desk,
-    task: TaskId,
-    steps: &[ToolStep],
-) -> Result<(), NodeExecutionError> {
+pub(super) async fn learn(desk: &Desk, task: TaskId, steps: &[ToolStep]) -> Done<()> {
     if steps.is_empty() {
         return Ok(());
     }

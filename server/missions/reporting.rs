@@ -3,11 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
-use unhurried::{Context, NodeExecutionError, node};
+use unhurried::{Context, node};
 
 use super::asking::{ANSWER, Ask, Came, ask, others};
 use super::board::Board;
-use super::desk::Desk;
+use super::desk::{Desk, Done};
 use super::fitting::{cut_middle, size};
 use super::said::{Report, filled};
 use thinkd_event::mission::{ANSWER_MAX, REPORT_MAX, TaskId};
@@ -25,7 +25,7 @@ pub(super) struct Part {
 }
 
 /// Returns the answer to the mission; none: a budget is used up.
-pub(super) async fn report(desk: &Desk) -> Result<Option<String>, NodeExecutionError> {
+pub(super) async fn report(desk: &Desk) -> Done<Option<String>> {
     let (mut texts, mut done, all) = (Vec::new(), 0, desk.tasks.board().len());
     while done < all.max(1) {
         let part = answer(Context::new(done), desk.clone()).await?;

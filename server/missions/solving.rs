@@ -5,12 +5,12 @@
 use runner::request::Language;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
-use unhurried::{Context, NodeExecutionError, node};
+use unhurried::{Context, node};
 
 use super::asking::{Ask, Came, SOLVE, ask};
 use super::calling::{call_tool, is_step, steps, tools_told};
 use super::checking::{looked_up, ran};
-use super::desk::Desk;
+use super::desk::{Desk, Done};
 use super::said::{Considered, Solve, some};
 use thinkd_event::fact::task::{TaskNews, ToolStep};
 use thinkd_event::mission::{ANSWER_MAX, Route, Step, TEXT_MAX, TaskId, sameness};
@@ -74,7 +74,7 @@ pub(super) async fn solve(
     task: TaskId,
     step: Step,
     (how, wrong): (&Considered, &[Verdict]),
-) -> Result<Came<Tried>, NodeExecutionError> {
+) -> Done<Came<Tried>> {
     let is_high = matches!(step, Step::High(_));
     let most = if is_high { PROGRAMS_HIGH } else { PROGRAMS };
     // No two tries that have to agree are asked for in the same words.
@@ -93,7 +93,7 @@ pub(super) async fn until_answered(
     wrong: &[Verdict],
     most: usize,
     once: impl Fn(Vec<Json>, bool) -> Context<Came<Solved>>,
-) -> Result<Came<Tried>, NodeExecutionError> {
+) -> Done<Came<Tried>> {
     let mut notes: Vec<Json> = wrong.iter().map(|it| json!(it)).collect();
     let known = notes.len();
     loop {

@@ -6,11 +6,11 @@ use runner::request::Language;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
-use unhurried::{Context, NodeExecutionError, node};
+use unhurried::{Context, node};
 
 use super::asking::{APPLY, Ask, Came, ask};
 use super::calling::tools_told;
-use super::desk::Desk;
+use super::desk::{Desk, Done};
 use super::solving::{Called, PROGRAMS, Said, Solved, Tried, Verdict, until_answered};
 use thinkd_event::estimate::learned;
 use thinkd_event::fact::framework::{FrameworkFact, Said as Chose};
@@ -160,7 +160,7 @@ pub(super) async fn with_frameworks(
     task: TaskId,
     (frames, high): (&[Framed], bool),
     wrong: &[Verdict],
-) -> Result<Came<Tried>, NodeExecutionError> {
+) -> Done<Came<Tried>> {
     let once = |notes, is_last| {
         let (context, frames) = (Context::new(task), frames.to_vec());
         apply(context, frames, high, notes, is_last, desk.clone())
