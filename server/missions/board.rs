@@ -28,7 +28,7 @@ pub(super) struct TaskNow {
     /// The frameworks that were chosen for it and that it has not begun to use; none: nothing was
     /// chosen in this life.
     pub chosen: Option<Vec<Chosen>>,
-    /// It was taken to be begun in this life.
+    /// Taken to be begun in this life.
     taken: bool,
     /// People have skipped it.
     skipped: bool,
