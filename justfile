@@ -26,4 +26,4 @@ spec:
 
 # all figures, or one part: just bench fork
 bench *part:
-    cargo bench {{ if part == "" { "" } else { "--bench server --" } }} {{part}}
+    cargo bench --features fixed {{ if part == "" { "" } else { "--bench server --" } }} {{part}}

@@ -110,11 +110,7 @@ async fn acks(stub: &Stub) {
     let (mut alone, mut beside) = (Vec::new(), Vec::new());
     for _ in 0..SERVERS {
         let folder = Folder::new();
-        let settings = [
-            "tools.code.time_ms=1000",
-            "turn.max_rounds=1000",
-            "limits.threads=1000000",
-        ];
+        let settings = ["tools.code.time_ms=1000", "turn.max_rounds=1000"];
         let server = Server::thinkd_asking(&folder.file("code.db"), &stub.url(), &settings).await;
         timed(&server, &mut alone).await;
         let http = process::http();

@@ -126,11 +126,10 @@ impl Missions {
     async fn start() -> Self {
         let (door, folder) = (Door::open().await, Folder::new());
         let settings = [
-            "mission.depth=1",
+            "THINKD_TEST_MISSION__DEPTH=1",
             "mission.tasks=10000",
-            "mission.model_calls=1000000",
-            "mission.tokens=1000000000",
-            "limits.threads=100000",
+            "budget.root.model_calls=1200000",
+            "budget.root.tokens=1000000000",
         ];
         let server =
             Server::thinkd_asking(&folder.file("missions.db"), &door.model(), &settings).await;

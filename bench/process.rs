@@ -101,7 +101,7 @@ const SETTINGS: [&str; 11] = [
     "limits.frames_per_second=100000",
     "limits.sockets=100000",
     "limits.sockets_per_key=100000",
-    "budget.sends=1000000000",
+    "THINKD_TEST_BUDGET__SENDS=1000000000",
     "budget.self_messages=1000000000",
     "log.level=warn",
     "log.format=json",
@@ -161,7 +161,10 @@ impl Server {
         command.current_dir(folder);
         command.args(["--listen", &address, "--database", database]);
         for setting in SETTINGS.iter().chain(settings) {
-            command.args(["--set", setting]);
+            match setting.split_once('=') {
+                Some((name, value)) if name.starts_with("THINKD_") => command.env(name, value),
+                _ => command.args(["--set", setting]),
+            };
         }
         Self::spawn(Kind::Thinkd, shape, address, command)
     }

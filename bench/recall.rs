@@ -132,7 +132,7 @@ async fn on(url: &str, folder: &Folder, stub: &Stub, (what, count, goal): (&str,
 async fn over_http(url: &str, folder: &Folder, stub: &Stub, questions: &[Planted], goal: f64) {
     let settings = [
         "memory.calls_per_hour=1",
-        "memory.waiting=2000",
+        "THINKD_TEST_MEMORY__WAITING=2000",
         "memory.recall_bytes=4294967296",
     ];
     let (server, http) = (

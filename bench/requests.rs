@@ -26,11 +26,7 @@ pub fn run(_: &Arguments) {
 
 async fn measure(stub: &Stub) {
     let folder = Folder::new();
-    let settings = [
-        "tools.approval=state_put",
-        "turn.max_tool_calls=64",
-        "limits.threads=1000000",
-    ];
+    let settings = ["tools.approval=state_put", "turn.max_tool_calls=64"];
     let server = Server::thinkd_asking(&folder.file("requests.db"), &stub.url(), &settings).await;
     let http = process::http();
     let names: Vec<String> = (0..WAITING / PROPOSALS)

@@ -27,7 +27,7 @@ const heap = () => {
 
 test(`after ${FAULTS} faults the transcript is the log`, { timeout: 3_600_000 }, async (t) => {
   const chance = chances(Number(process.env.SEED ?? 2026));
-  const server = await new Server({ THINKD_LIMITS__REQUESTS_PER_SECOND: "10000" }).start();
+  const server = await new Server({ THINKD_LIMITS__FRAMES_PER_SECOND: "2000" }).start();
   const door = new Door(() => server.port);
   const url = await door.listen();
   const client = new Client({ url, backoff: { first: 5, most: 100 }, ping: 2_000, pong: 5_000 });

@@ -28,7 +28,7 @@ export class Server {
   port = 0;
 
   constructor(env = {}) {
-    this.#env = { PATH: process.env.PATH, HOME: this.#folder, THINKD_RUNTIME__DEFAULT_SUBMODULES: "false", THINKD_RUNTIME__LEASE_MS: "1000", ...env };
+    this.#env = { PATH: process.env.PATH, HOME: this.#folder, THINKD_RUNTIME__DEFAULT_SUBMODULES: "false", THINKD_TEST_RUNTIME__LEASE_MS: "1000", ...env };
   }
 
   get url() {

@@ -12,7 +12,7 @@ const minutes = Number(process.argv[3] ?? 3);
 const EMPTY = 12;
 
 const browser = await launch();
-const server = new Thinkd({ THINKD_LIMITS__REQUESTS_PER_SECOND: "10000" });
+const server = new Thinkd({ THINKD_LIMITS__FRAMES_PER_SECOND: "2000" });
 try {
   const begun = Date.now();
   server.fill(events);

@@ -32,7 +32,7 @@ function decision({ said, prompt, tools }: Asked): Answer {
 before(async () => {
   browser = await launch();
   model = await endpoint((asked) => (asked.voice ? { text: "Bo eats no nuts.", after: /dinner/.test(asked.said) ? 1_500 : 0 } : decision(asked)));
-  server = await new Thinkd({ THINKD_MODEL: "m", OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "x", THINKD_RUNTIME__DEFAULT_SUBMODULES: "false", THINKD_TOOLS__APPROVAL: '["state_put"]', THINKD_MEMORY__TRIES: "1", THINKD_BUDGET__SELF_MESSAGES: "100000", THINKD_BUDGET__THREAD_MODEL_CALLS: "100000" }).start();
+  server = await new Thinkd({ THINKD_MODEL: "m", OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "x", THINKD_RUNTIME__DEFAULT_SUBMODULES: "false", THINKD_TOOLS__APPROVAL: '["state_put"]', THINKD_TEST_MEMORY__TRIES: "1", THINKD_BUDGET__SELF_MESSAGES: "100000", THINKD_BUDGET__THREAD_MODEL_CALLS: "100000" }).start();
   await server.call("POST", "/submodules", { name: "guests", prompt: "You are the guests. Say what a guest would say." });
 });
 after(async () => {

@@ -17,7 +17,7 @@ const LATER = 20_000;
 type Items<T> = { items: T[] };
 
 /** What its servers are set to. Nobody is asked while it is looked at, and statements that came to nothing are not tried again. */
-export const SETTINGS = { THINKD_MODEL: "qwen3:4b", OPENAI_BASE_URL: "http://127.0.0.1:9/v1", OPENAI_API_KEY: "x", THINKD_TURN__SUBMODULE_TIMEOUT_MS: "2500", THINKD_TOOLS__APPROVAL: '["state_put"]', THINKD_MEMORY__RETRY_MS: "31536000000" };
+export const SETTINGS = { THINKD_MODEL: "qwen3:4b", OPENAI_BASE_URL: "http://127.0.0.1:9/v1", OPENAI_API_KEY: "x", THINKD_TURN__SUBMODULE_TIMEOUT_MS: "2500", THINKD_TOOLS__APPROVAL: '["state_put"]', THINKD_TEST_MEMORY__RETRY_MS: "31536000000" };
 
 /** The claims of the scene: what follows from each, and the verdict of a model that looks for a counterexample. */
 const CLAIMS = [

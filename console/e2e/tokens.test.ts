@@ -30,7 +30,7 @@ before(async () => {
   issuer = createServer((_, response) => response.writeHead(200, { "content-type": "application/json" }).end(keys));
   await new Promise<void>((done) => issuer.listen(0, "127.0.0.1", done));
   const { port } = issuer.address() as AddressInfo;
-  server = new Thinkd({ THINKD_JWT__ISSUER: ISSUER, THINKD_JWT__AUDIENCE: "thinkd", THINKD_JWT__JWKS_URL: `http://127.0.0.1:${port}/`, THINKD_JWT__LEEWAY_S: "0", THINKD_JWT__EXPIRING_MS: String(BEFORE) });
+  server = new Thinkd({ THINKD_JWT__ISSUER: ISSUER, THINKD_JWT__AUDIENCE: "thinkd", THINKD_JWT__JWKS_URL: `http://127.0.0.1:${port}/`, THINKD_TEST_JWT__LEEWAY_S: "0", THINKD_TEST_JWT__EXPIRING_MS: String(BEFORE) });
   await server.start();
 });
 after(async () => {

@@ -13,7 +13,6 @@ use tokio_util::task::TaskTracker;
 use super::allowed_hosts::AllowedHosts;
 use super::auth::{Authority, Denied, Shown};
 use super::connections::{Connection, Connections};
-use super::console;
 use super::doors::Doors;
 use super::guesses::{Guesses, Peer};
 use super::jwt::options::JwtOptions;
@@ -45,8 +44,6 @@ pub struct Options {
     /// Names this server answers to, besides loopback and the address it listens on; and whole
     /// origins of pages that may speak to it.
     pub hosts: Vec<String>,
-    /// True if the console is served.
-    pub console: bool,
     /// The doors for clients of other protocols.
     pub doors: Doors,
     /// The limits: sizes, counts and durations.
@@ -113,8 +110,6 @@ pub struct Edge {
     pub connections: Arc<Connections>,
     /// The names that the server answers to.
     pub hosts: AllowedHosts,
-    /// True if the console is served.
-    pub console: bool,
     /// The doors for clients of other protocols.
     pub doors: Doors,
     /// The clients that wait for the answer to a message.
@@ -134,7 +129,6 @@ impl Edge {
         Ok(Self {
             sessions: parts.sessions,
             hosts: AllowedHosts::new(&options.hosts)?,
-            console: options.console && console::is_there(),
             doors: options.doors,
             stream_limits: StreamLimits::new(&limits, share),
             rate_limits: RateLimits::new(limits.requests_per_second),

@@ -10,8 +10,8 @@ with_defaults! {
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Doors {
-        /// True if clients of OpenAI's chat completions are served at `/v1`.
-        pub openai: bool = true,
+    }
+    fixed {
         /// True if the comments of submodules go to these clients as `reasoning_content`.
         pub remarks: bool = false,
         /// Headers with the id that a client gives a conversation.

@@ -55,10 +55,8 @@ pub async fn serve(
     parts: Parts,
     shutdown: CancellationToken,
 ) -> Result<(), String> {
-    let mut routes = http::router().merge(parts.routes.clone());
-    if options.doors.openai {
-        routes = routes.merge(openai::router());
-    }
+    let routes = http::router().merge(parts.routes.clone());
+    let routes = routes.merge(openai::router());
     let edge = Arc::new(Edge::new(options, parts, shutdown.clone())?);
     let router = router(edge.clone(), &routes);
     let tasks = edge.tasks.clone();
@@ -184,8 +182,8 @@ fn router(edge: Arc<Edge>, requests: &Router<Arc<Edge>>) -> Router {
         ])
         .max_age(Duration::from_secs(600));
     // Without those of features: one that takes OPTIONS would be run for anybody.
-    let bare = routes(&edge, http::router()).with_state(edge.clone());
-    routes(&edge, protected)
+    let bare = routes(http::router()).with_state(edge.clone());
+    routes(protected)
         .fallback(async || {
             Problem::not_found("there is nothing at this address; /docs says what there is")
         })
@@ -199,8 +197,8 @@ fn router(edge: Arc<Edge>, requests: &Router<Arc<Edge>>) -> Router {
 }
 
 /// All addresses, with those that need credentials.
-fn routes(edge: &Edge, protected: Router<Arc<Edge>>) -> Router<Arc<Edge>> {
-    let console = match edge.console {
+fn routes(protected: Router<Arc<Edge>>) -> Router<Arc<Edge>> {
+    let console = match console::is_there() {
         true => console::router(),
         false => Router::new(),
     };

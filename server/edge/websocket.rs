@@ -41,7 +41,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// `GET /`: a WebSocket, or for people the way to the console, or to the documentation where there is none.
 pub async fn root(state: State<Arc<Edge>>, request: Request) -> Response {
-    let page = if state.console {
+    let page = if console::is_there() {
         console::PLACE
     } else {
         "docs"

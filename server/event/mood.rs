@@ -14,12 +14,13 @@ with_defaults! {
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Options {
-        /// True if models are told their identity and their mood.
-        pub enabled: bool = true,
-        /// By how much the mood moves at most with a turn: above 0, at most 1. From the lowest to the highest mood it is 2.
+        /// By how much the mood moves at most with a turn, its random part by half as much: from 0 to 1. From the lowest to the highest mood it is
+        /// 2. 0: models are told neither their identity nor a mood.
         pub step: f64 = 0.1,
+    }
+    fixed {
         /// By how much the random part moves at most with a turn: from 0 to 1.
-        pub drift: f64 = 0.05,
+        pub drift: Option<f64> = None,
         /// The number that decides the random part: the same seed brings the same moods.
         pub seed: u64 = 0,
     }
@@ -28,16 +29,20 @@ with_defaults! {
 impl Options {
     /// Returns an error with the fault of an option, in a sentence for the operator.
     pub fn check(&self) -> Result<(), String> {
-        if !(self.step > 0.0 && self.step <= 1.0) {
-            return Err(format!(
-                "mood.step is {}; it is above 0 and at most 1",
-                self.step
-            ));
+        match (0.0..=1.0).contains(&self.step) {
+            true => Ok(()),
+            false => Err(format!("mood.step is {}; it is from 0 to 1", self.step)),
         }
-        if !(0.0..=1.0).contains(&self.drift) {
-            return Err(format!("mood.drift is {}; it is from 0 to 1", self.drift));
-        }
-        Ok(())
+    }
+
+    /// Returns by how much the random part moves at most.
+    fn drift(&self) -> f64 {
+        self.drift.unwrap_or(self.step / 2.0)
+    }
+
+    /// Returns true if models are told their identity and their mood.
+    pub fn is_on(&self) -> bool {
+        self.step > 0.0
     }
 }
 
@@ -66,7 +71,7 @@ impl Mood {
     /// The mood when a turn ends by which so many points had happened. `draw`: see [`draw`].
     #[must_use]
     pub fn after(self, points: i64, draw: f64, options: &Options) -> Self {
-        let walk = reflected(self.walk + thousandths(options.drift * draw));
+        let walk = reflected(self.walk + thousandths(options.drift() * draw));
         let new = points.saturating_sub(self.seen).saturating_mul(POINT);
         let facts = (self.facts * KEPT / 1000)
             .saturating_add(new)
@@ -138,9 +143,8 @@ mod tests {
 
     fn options() -> impl Strategy<Value = Options> {
         (0.001..1.0_f64, 0.0..1.0_f64, any::<u64>()).prop_map(|(step, drift, seed)| Options {
-            enabled: true,
             step,
-            drift,
+            drift: Some(drift),
             seed,
         })
     }
@@ -153,7 +157,7 @@ mod tests {
             let mut before = Mood::default();
             for mood in moods(&options, &points) {
                 prop_assert!((mood.sum - before.sum).abs() <= thousandths(options.step).max(1));
-                prop_assert!((mood.walk - before.walk).abs() <= thousandths(options.drift));
+                prop_assert!((mood.walk - before.walk).abs() <= thousandths(options.drift()));
                 prop_assert!(mood.sum.abs() <= MOST && mood.walk.abs() <= WALK);
                 before = mood;
             }
@@ -169,7 +173,7 @@ mod tests {
         /// T1.42: a seed decides the sequence.
         #[test]
         fn t1_42_the_same_seed_brings_the_same_moods_and_another_one_others(seed in any::<u64>()) {
-            let options = |seed| Options { drift: 0.2, seed, ..Options::default() };
+            let options = |seed| Options { drift: Some(0.2), seed, ..Options::default() };
             prop_assert_eq!(moods(&options(seed), &[0; 20]), moods(&options(seed), &[0; 20]));
             prop_assert_ne!(moods(&options(seed), &[0; 20]), moods(&options(seed.wrapping_add(1)), &[0; 20]));
         }

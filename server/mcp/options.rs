@@ -2,7 +2,7 @@
 //! are read when the server is connected.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
@@ -18,8 +18,6 @@ use thinkd_words::veil::{Veil, is_long};
 const NAME_MAX: usize = 24;
 /// Longest time that a call may be given.
 const TIMEOUT_MAX_MS: u64 = 24 * 60 * 60 * 1000;
-/// The youngest list that is read again.
-const LIST_MIN_MS: u64 = 100;
 /// The shortest value, in bytes, that is taken out of errors.
 const STRICT: usize = 4;
 
@@ -41,9 +39,6 @@ with_defaults! {
             skip_serializing_if = "BTreeMap::is_empty"
         )]
         pub env: BTreeMap<String, SecretString> = BTreeMap::new(),
-        /// A file with more of it, a line `NAME=value` each; it is read whenever the program is started.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub env_file: Option<PathBuf> = None,
         /// The address of a server that speaks streamable HTTP.
         #[serde(
             serialize_with = "optional_url",
@@ -56,9 +51,10 @@ with_defaults! {
             skip_serializing_if = "BTreeMap::is_empty"
         )]
         pub headers: BTreeMap<String, SecretString> = BTreeMap::new(),
-        /// A file with more of them, a line `Name: value` each; it is read whenever the server is connected.
+        /// A file with more of `env`, a line `NAME=value` each, or of `headers`, a line `Name: value` each. It is read whenever the
+        /// program is started, or the server connected.
         #[serde(skip_serializing_if = "Option::is_none")]
-        pub headers_file: Option<PathBuf> = None,
+        pub secrets_file: Option<PathBuf> = None,
         /// Of its tools only these are taken: a list of the names that the server gives them, in which `*` stands for anything;
         /// absent: all. Its resources and prompts are named `resource:<uri>` and `prompt:<name>`.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,17 +71,18 @@ with_defaults! {
         /// The time that a call of its tools may take, 30 s unless said; `tools.timeout_ms` is not
         /// about them.
         pub timeout_ms: u64 = 30_000,
-        /// The time that a call may take in all while its server tells of its progress, which begins `timeout_ms` anew each time. Absent: progress
-        /// lengthens no call.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub progress_ms: Option<u64> = None,
-        /// The greatest age of the list of a server with a `url` while turns use it, 60 s unless
-        /// said. An older list is read again, since the notice of its changes may have been lost.
-        pub list_ms: u64 = 60_000,
         /// True if the server is believed when it marks a tool as one that only reads, or may be
         /// called again (`readOnlyHint`, `idempotentHint`). A call of such a tool is run again
         /// after a crash. Unless said, no.
         pub believe_annotations: bool = false,
+    }
+    fixed {
+        /// The time that a call may take in all while its server tells of its progress, which begins `timeout_ms` anew each time. Absent: progress
+        /// lengthens no call.
+        pub progress_ms: Option<u64> = None,
+        /// The greatest age of the list of a server with a `url` while turns use it, 60 s unless
+        /// said. An older list is read again, since the notice of its changes may have been lost.
+        pub list_ms: u64 = 60_000,
     }
 }
 
@@ -131,22 +128,14 @@ impl Options {
             _ => {}
         }
         let is_program = self.command.is_some();
-        if is_program && (!self.headers.is_empty() || self.headers_file.is_some()) {
+        if is_program && !self.headers.is_empty() {
             return wrong("headers are for servers with a url");
         }
-        if !is_program && (!self.args.is_empty() || !self.env.is_empty() || self.env_file.is_some())
-        {
-            return wrong("args, env and env_file are for servers with a command");
+        if !is_program && (!self.args.is_empty() || !self.env.is_empty()) {
+            return wrong("args and env are for servers with a command");
         }
         if !(1..=TIMEOUT_MAX_MS).contains(&self.timeout_ms) {
             return wrong("timeout_ms is from 1 to 86400000, a day");
-        }
-        let longest = self.progress_ms.unwrap_or(self.timeout_ms);
-        if !(self.timeout_ms..=TIMEOUT_MAX_MS).contains(&longest) {
-            return wrong("progress_ms is from timeout_ms to 86400000, a day");
-        }
-        if !(LIST_MIN_MS..=TIMEOUT_MAX_MS).contains(&self.list_ms) {
-            return wrong("list_ms is from 100 to 86400000, a day");
         }
         Ok(())
     }
@@ -194,12 +183,17 @@ impl Options {
     /// Returns the environment of the program, with that of its file. The error says why the file
     /// cannot be read.
     pub fn whole_env(&self) -> Result<BTreeMap<String, SecretString>, String> {
-        with_file(&self.env, self.env_file.as_deref(), '=')
+        with_file(&self.env, self.file_of(self.command.is_some()), '=')
     }
 
     /// Returns the headers, with those of their file. The error says why the file cannot be read.
     pub fn whole_headers(&self) -> Result<BTreeMap<String, SecretString>, String> {
-        with_file(&self.headers, self.headers_file.as_deref(), ':')
+        with_file(&self.headers, self.file_of(self.url.is_some()), ':')
+    }
+
+    /// Returns the file of secrets, for a server of its kind.
+    fn file_of(&self, is_of_it: bool) -> Option<&Path> {
+        self.secrets_file.as_deref().filter(|_| is_of_it)
     }
 
     /// Returns the veil over all that the server says: the values of its headers and variables,

@@ -85,7 +85,7 @@ pub(super) async fn approve(plan: Json, desk: Desk) -> Approved {
     let approval = id.to_string();
     let toolbox = desk.ground.mind.tools.mission.now(&desk.space);
     let version = toolbox.get(tool).map(|tool| version_of(tool.spec()));
-    let expires = desk.ground.approvals.expires(tool, time::now());
+    let expires = desk.ground.approvals.expires(time::now());
     let pending = Pending {
         approval: &approval,
         turn: 1,

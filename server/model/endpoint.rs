@@ -23,73 +23,36 @@ pub struct Options {
         skip_serializing_if = "Option::is_none"
     )]
     pub api_key: Option<SecretString>,
-    /// The protocol of the endpoint: `chat`, chat completions, is the only one so far.
-    #[serde(default)]
-    pub api: Api,
     /// True if answers are asked for piece by piece.
     #[serde(default = "default::yes")]
     pub stream: bool,
-    /// Sampling temperature; absent: the provider's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<f32>,
-    /// Most tokens of an answer; absent: the provider's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_tokens: Option<u32>,
-    /// True if tools are sent as strict ones; switch off for servers that refuse that.
-    #[serde(default = "default::yes")]
-    pub strict_tools: bool,
-    /// The rule for an answer of the decision without a tool call: `auto` allows it, `required`
-    /// does not.
-    #[serde(default)]
-    pub tool_choice: Calling,
-    /// True if streamed answers are asked for their usage; switch off for servers that refuse that.
-    #[serde(default = "default::yes")]
-    pub usage_in_stream: bool,
-    /// Further members of the request, a table as the provider names them (`reasoning_effort`, `max_completion_tokens`, …).
+    /// Further members of the request, a table as the provider names them (`temperature`, `max_tokens`, `reasoning_effort`, …).
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub parameters: Map<String, Value>,
-    /// Retries after 429, 5xx or a broken connection, while nothing of the answer has come.
-    #[serde(default = "default::retries")]
-    pub retries: u32,
-    /// The pause before the first retry; it doubles each time. A provider's `Retry-After` comes first.
-    #[serde(default = "default::backoff_ms")]
-    pub backoff_ms: u64,
     /// Most calls at a time; further ones wait, and spaces take turns. Absent: no limit, but one is learned from a server that
     /// answers 503 while it is busy. `[models.embedding]` does not heed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<u32>,
-    /// The time that reaching the endpoint may take.
-    #[serde(default = "default::connect_timeout_ms")]
-    pub connect_timeout_ms: u64,
-    /// The time that the first piece of a streamed answer may take, from the request on.
-    #[serde(default = "default::first_piece_timeout_ms")]
-    pub first_piece_timeout_ms: u64,
-    /// The time that a streamed answer may pause between two pieces.
-    #[serde(default = "default::between_pieces_timeout_ms")]
-    pub between_pieces_timeout_ms: u64,
-    /// The time that a whole call may take after it is sent, retries and pauses included.
+    /// The time that a whole call may take after it is sent, retries and pauses included. The first piece of a streamed answer
+    /// has two fifths of it, at least 120000, and a pause between two pieces a fifth, at least 60000.
     #[serde(default = "default::timeout_ms")]
     pub timeout_ms: u64,
-}
-
-/// The ways to speak to an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Api {
-    /// Chat completions, which they all have.
-    #[default]
-    Chat,
-}
-
-/// The duty of a decision to call a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Calling {
-    /// The decision may answer in words, which is then repaired.
-    #[default]
-    Auto,
-    /// The decision must call a tool.
-    Required,
+    // Numbers that no setting sets, as under `fixed` elsewhere.
+    /// Retries after 429, 5xx or a broken connection, while nothing of the answer has come.
+    #[serde(default = "default::retries", skip_serializing)]
+    pub retries: u32,
+    /// The pause before the first retry; it doubles each time. A provider's `Retry-After` comes first.
+    #[serde(default = "default::backoff_ms", skip_serializing)]
+    pub backoff_ms: u64,
+    /// The time that reaching the endpoint may take.
+    #[serde(default = "default::connect_timeout_ms", skip_serializing)]
+    pub connect_timeout_ms: u64,
+    /// The time that the first piece of a streamed answer may take, from the request on.
+    #[serde(default = "default::first_piece_timeout_ms", skip_serializing)]
+    pub first_piece_timeout_ms: u64,
+    /// The time that a streamed answer may pause between two pieces.
+    #[serde(default = "default::between_pieces_timeout_ms", skip_serializing)]
+    pub between_pieces_timeout_ms: u64,
 }
 
 mod default {
@@ -126,13 +89,7 @@ impl Options {
             model: model.into(),
             base_url: default::base_url(),
             api_key: None,
-            api: Api::Chat,
             stream: true,
-            temperature: None,
-            max_tokens: None,
-            strict_tools: true,
-            tool_choice: Calling::Auto,
-            usage_in_stream: true,
             parameters: Map::new(),
             retries: default::retries(),
             backoff_ms: default::backoff_ms(),

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::at_once::AtOnce;
-use super::endpoint::{Calling, Options};
+use super::endpoint::Options;
 use super::habits::Habits;
 use super::provider::{
     AskedModel, Content, Message, Model, Pieces, Prepared, Request, Role, Schemas, ToolChoice,
@@ -22,7 +22,7 @@ use super::schema_form;
 use super::waited::Waited;
 use super::wire::Wire;
 use course::Call;
-use thinkd_words::failure::{Failure, Who};
+use thinkd_words::failure::Failure;
 use thinkd_words::text::Json;
 
 pub use course::RETRIES;
@@ -38,27 +38,18 @@ impl Options {
     fn parameters(&self, request: &Request) -> Map<String, Value> {
         let mut parameters = self.parameters.clone();
         parameters.insert("stream".into(), self.stream.into());
-        if self.stream && self.usage_in_stream {
+        if self.stream {
             parameters.insert("stream_options".into(), json!({ "include_usage": true }));
         }
-        if let Some(temperature) = self.temperature {
-            // Through its shortest decimal form: 0.2, not 0.20000000298.
-            let exact = temperature.to_string().parse::<f64>().unwrap_or_default();
-            parameters.insert("temperature".into(), exact.into());
-        }
-        if let Some(max_tokens) = self.max_tokens {
-            parameters.insert("max_tokens".into(), max_tokens.into());
-        }
-        if self.must_call(request) {
+        if must_call(request) {
             parameters.insert("tool_choice".into(), "required".into());
         }
         parameters
     }
+}
 
-    fn must_call(&self, request: &Request) -> bool {
-        let wanted = self.tool_choice == Calling::Required && request.module == Who::Decision;
-        (wanted || request.choice != ToolChoice::Auto) && offered(request).next().is_some()
-    }
+fn must_call(request: &Request) -> bool {
+    request.choice != ToolChoice::Auto && offered(request).next().is_some()
 }
 
 /// A model behind an OpenAI-compatible endpoint.
@@ -113,7 +104,7 @@ pub(super) fn prepare(options: &Options, request: &Request) -> Prepared {
     let messages = request.messages.iter().map(message).collect();
     body.insert("messages", Member::Messages(messages));
     let tools = offered(request);
-    let tools = tools.map(|tool| function(tool, options.strict_tools, request.schemas));
+    let tools = tools.map(|tool| function(tool, request.schemas));
     let tools = Vec::from_iter(tools);
     if !tools.is_empty() {
         body.insert("tools", Member::Tools(tools));
@@ -219,17 +210,16 @@ fn audio_format(kind: &str) -> &str {
     }
 }
 
-fn function(tool: &ToolSpec, strict: bool, schemas: Schemas) -> Offered<'_> {
-    let is_strict = strict && tool.is_strict;
+fn function(tool: &ToolSpec, schemas: Schemas) -> Offered<'_> {
     let (description, parameters) = match schemas {
-        Schemas::Formed => schema_form::of(tool, is_strict),
+        Schemas::Formed => schema_form::of(tool, tool.is_strict),
         Schemas::AsTold => (Cow::Borrowed(&*tool.description), tool.parameters.clone()),
     };
     let function = Function {
         description,
         name: &tool.name,
         parameters,
-        strict: is_strict.then_some(true),
+        strict: tool.is_strict.then_some(true),
     };
     Offered {
         function,

@@ -28,6 +28,8 @@ with_defaults! {
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Limits {
+    }
+    fixed {
         /// Runs of pipelines that one server works on at a time.
         pub at_once: u32 = 8,
         /// Most nodes that one run may start.

@@ -60,6 +60,9 @@ pub fn serve_with(
     pipelines.check().map_err(Invalid::new)?;
     // Held to the end: what was said last is written, too.
     let log = telemetry::start_log(&settings.log, settings.secrets())?;
+    if let Some(warning) = settings.warning() {
+        tracing::warn!("{warning}");
+    }
     let tools = &settings.switched_on(tools);
     let model = model(&settings.models)?;
     let threads = tokio::runtime::Builder::new_multi_thread()

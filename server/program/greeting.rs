@@ -49,9 +49,7 @@ pub fn greet(settings: &Settings, address: SocketAddr, about: &About) -> io::Res
         ))?,
         false => say(format_args!("thinkd {version} listens on http://{address}"))?,
     }
-    if settings.console {
-        say(format_args!("  console    http://{reachable}/console/"))?;
-    }
+    say(format_args!("  console    http://{reachable}/console/"))?;
     say(format_args!("  database   {database}"))?;
     say(format_args!("  model      {model}"))?;
     say(format_args!("  say hello  {program} chat{url}"))

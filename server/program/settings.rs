@@ -39,6 +39,7 @@ use thinkd_words::id::{Name, Space};
 use thinkd_words::secret::{self, optional_url, redacted};
 
 mod features;
+mod removed;
 mod sources;
 mod tools;
 mod values;
@@ -74,9 +75,6 @@ with_defaults! {
         /// origin of any scheme (`tauri://localhost`, `https://mind.example`) allows exactly its pages.
         #[serde(deserialize_with = "list")]
         pub hosts: Vec<String> = Vec::new(),
-        /// True if the console is served at `/console`, where `/` leads to. Its files hold no data;
-        /// the page asks for a key where one is needed.
-        pub console: bool = true,
         /// A folder with files that replace the built-in prompts of the same name; absent: only
         /// built-in prompts.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,8 +106,8 @@ with_defaults! {
         pub pipelines: registry::Limits = registry::Limits::default(),
         /// The settings of missions, and the resources that one may use up.
         pub mission: mission::Options = mission::Options::default(),
-        /// The address at which `thinkd replica` listens, and the token of the clients that may
-        /// have code run there.
+        /// The certificate of `thinkd replica`, which listens at `listen` (`127.0.0.1:2954` where nothing says it) and runs code for
+        /// clients that show its `token`.
         pub replica: Replica = Replica::default(),
         /// The settings of the trials of a statement before it is held to be so.
         pub memory: memory::Options = memory::Options::default(),
@@ -139,12 +137,6 @@ with_defaults! {
     #[derive(Debug, Clone, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Replica {
-        /// Its address and port. Beyond loopback it starts only with a token.
-        #[serde(deserialize_with = "address")]
-        pub listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 2954)),
-        /// A client that shows this token may have code run there.
-        #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
-        pub token: Option<SecretString> = None,
         /// Its certificate, a file in PEM; with one it speaks TLS.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub cert_file: Option<PathBuf> = None,
@@ -185,21 +177,11 @@ pub struct Models {
     pub of_the_shell: Vec<String>,
 }
 
-/// Longest lease. One that lasts longer than twice this was taken by a clock that was ahead.
-const LEASE_MAX_MS: u64 = 300_000;
-
 with_defaults! {
     /// `[runtime]`: how threads are given to servers, and given up.
     #[derive(Debug, Clone, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Running {
-        /// Time that a thread stays with a server that says nothing more, at most 300000; then another server takes it up.
-        pub lease_ms: u64 = 10_000,
-        /// The interval at which a server looks for threads that wait and that no server runs.
-        pub scan_ms: u64 = 3_000,
-        /// The time that a commit may take before it counts as failed, and the log is asked whether
-        /// it was made.
-        pub commit_ms: u64 = 30_000,
         /// The time that running turns may take to end at shutdown.
         pub grace_ms: u64 = 10_000,
         /// True if a new space begins with the built-in voices (`prompts/submodules`).
@@ -210,6 +192,15 @@ with_defaults! {
         pub workers: u32 = 1024,
         /// Order of threads when more are to run: `breadth-first` or `depth-first`.
         pub scheduling: schedule::Scheduling = schedule::Scheduling::default(),
+    }
+    fixed {
+        /// Time that a thread stays with a server that says nothing more; then another server takes it up.
+        pub lease_ms: u64 = 10_000,
+        /// The interval at which a server looks for threads that wait and that no server runs.
+        pub scan_ms: u64 = 3_000,
+        /// The time that a commit may take before it counts as failed, and the log is asked whether
+        /// it was made.
+        pub commit_ms: u64 = 30_000,
     }
 }
 
@@ -270,6 +261,40 @@ fn invalid<T>(text: impl Into<String>) -> Result<T, Invalid> {
 }
 
 impl Settings {
+    /// Sets the numbers that follow from a key.
+    fn follow(&mut self) {
+        let (it, usual) = (&mut self.limits, limits::Limits::default());
+        if it.text_bytes != usual.text_bytes {
+            it.unauthenticated_frame_bytes = it.text_bytes.max(1024);
+            it.tool_output_bytes = it.text_bytes;
+            it.header_bytes = it.header_bytes.max(it.text_bytes / 4);
+            it.url_bytes = it.url_bytes.max(it.text_bytes / 8);
+        }
+        if it.frame_bytes != usual.frame_bytes {
+            it.body_bytes = it.frame_bytes / 8;
+        }
+        if it.frames_per_second != usual.frames_per_second {
+            it.requests_per_second = it.frames_per_second.saturating_mul(5);
+        }
+        if it.sockets != usual.sockets {
+            it.connections = it.connections.max(it.sockets / 10);
+            it.unauthenticated = it.unauthenticated.max(it.sockets / 10);
+        }
+        let root = &self.budget.root;
+        self.mission.model_calls = root.model_calls.div_ceil(6).saturating_mul(5);
+        self.mission.tokens = root.tokens;
+        let (named, modules) = (
+            [&mut self.models.low, &mut self.models.high],
+            &mut self.models.modules,
+        );
+        let named = named.into_iter().chain([&mut self.models.embedding]);
+        for model in named.flatten().chain(modules.values_mut()) {
+            let part = model.timeout_ms / 5;
+            model.first_piece_timeout_ms = model.first_piece_timeout_ms.max(part * 2);
+            model.between_pieces_timeout_ms = model.between_pieces_timeout_ms.max(part);
+        }
+    }
+
     /// Refuses a configuration that would start but not be safe, or not do its intended work.
     pub fn check(&self) -> Result<(), Invalid> {
         let needs_none = self.token.is_none() && self.keys.is_empty() && !self.jwt.is_on();
@@ -296,45 +321,17 @@ impl Settings {
             ("turn.max_rounds", self.turn.max_rounds),
             ("history.decision", self.history.decision),
             ("history.block", self.history.block),
-            ("history.submodule_block", self.history.submodule_block),
-            ("runtime.lease_ms", self.runtime.lease_ms),
-            ("runtime.scan_ms", self.runtime.scan_ms),
-            ("runtime.commit_ms", self.runtime.commit_ms),
             ("runtime.workers", self.runtime.workers.into()),
-            ("pipelines.at_once", self.pipelines.at_once.into()),
-            ("memory.trials_at_once", self.memory.trials_at_once.into()),
-            ("memory.tries", self.memory.tries),
-            ("memory.answer_ms", self.memory.answer_ms),
-            ("memory.waiting", self.memory.waiting.into()),
             ("memory.calls_per_hour", self.memory.calls_per_hour),
-            ("memory.question_ms", self.memory.question_ms),
-            ("memory.merges", self.memory.merges.into()),
-            ("memory.entity_names", self.memory.entity_names.into()),
             ("memory.recall_bytes", self.memory.recall_bytes as u64),
-            ("memory.recall_idle_ms", self.memory.recall_idle_ms),
-            ("memory.recall_tokens", self.memory.recall_tokens.into()),
-            ("memory.recall_in_turns_ms", self.memory.recall_in_turns_ms),
-            ("pipelines.nodes", self.pipelines.nodes),
-            ("pipelines.time_ms", self.pipelines.time_ms),
             ("mission.width", self.mission.width.into()),
-            ("mission.depth", self.mission.depth),
             ("mission.tasks", self.mission.tasks.into()),
-            ("mission.routes", self.mission.routes.into()),
-            ("mission.model_calls", self.mission.model_calls),
-            ("mission.tokens", self.mission.tokens),
-            ("mission.time_ms", self.mission.time_ms),
-            ("mission.question_ms", self.mission.question_ms),
-            ("mission.at_once", self.mission.at_once.into()),
+            ("budget.root.model_calls", self.budget.root.model_calls),
+            ("budget.root.tokens", self.budget.root.tokens),
         ];
         if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
             return invalid(format!(
                 "{key} = 0 would stop everything: it must be at least 1"
-            ));
-        }
-        let (lease, most) = (self.runtime.lease_ms, LEASE_MAX_MS);
-        if lease > most {
-            return invalid(format!(
-                "runtime.lease_ms = {lease} would leave threads of a dead server asleep: it may be at most {most}"
             ));
         }
         let (connections, least) = (self.runtime.connections, CONNECTIONS_MIN);
@@ -531,7 +528,6 @@ impl Settings {
             keys_may_come: !self.keys_file.is_empty(),
             jwt: self.jwt.clone(),
             hosts: self.hosts.clone(),
-            console: self.console,
             doors: self.doors.clone(),
             limits: self.limits.clone(),
         }
@@ -550,11 +546,7 @@ impl Settings {
         let in_addresses = addresses
             .chain([self.database.expose_secret(), self.direct()])
             .flat_map(secret::in_url);
-        let tokens = [
-            &self.token,
-            &self.replica.token,
-            &self.tools.code.replica.token,
-        ];
+        let tokens = [&self.token, &self.tools.code.replica.token];
         (tokens.into_iter().chain([&self.models.api_key]))
             .filter_map(Clone::clone)
             .chain(keys)
@@ -571,11 +563,20 @@ impl Settings {
             .collect()
     }
 
+    /// Returns the warning of the keys that are no settings any more; none: none is set.
+    pub fn warning(&self) -> Option<String> {
+        let list = self.loading.as_ref()?.removed.join("; ");
+        (!list.is_empty()).then(|| format!("no settings any more, and read over: {list}"))
+    }
+
     /// The settings as TOML, secrets redacted, with a comment a key that is not a default.
     pub fn to_toml(&self, sources: &[(String, String)]) -> String {
         let mut text = String::from("# What is in force. Secrets are not shown.\n");
         for (key, source) in sources {
             let _ = writeln!(text, "#   {key}: {source}");
+        }
+        if let Some(warning) = self.warning() {
+            let _ = writeln!(text, "# {warning}");
         }
         // Our own types have nothing that TOML cannot say.
         text + "\n"

@@ -82,7 +82,7 @@ impl Ground {
         let client = ModelClient::new(store.clone(), model, prompts.clone(), history);
         let mind = Mind {
             tools,
-            client: Arc::new(client.telling_self(options.mood.enabled)),
+            client: Arc::new(client.telling_self(options.mood.is_on())),
             options: options.turn.clone(),
             budget: budget.clone(),
             recalling: options.memory.recalling(recall.clone()),

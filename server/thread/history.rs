@@ -48,24 +48,26 @@ with_defaults! {
         /// Prompts of the decision begin at multiples of so many events of their thread, so that their beginnings repeat and
         /// providers' prompt caches serve them; 1 is exact.
         pub block: u64 = 300,
-        /// The same for prompts of voices; no more than `block` counts.
-        pub submodule_block: u64 = 48,
         /// Most bytes of the log in a prompt, at least 4096. The batch of the turn is shortened,
         /// never left out, and the events that have no room in it wait for the next turn. Set it to
         /// the size that the model takes.
         pub bytes: usize = 256 << 10,
         /// Prompts hold only events of the last so many seconds, and the turn's batch, however old it is; absent: the counts decide.
         pub window_s: Option<u64> = None,
-        /// Most images and sounds that the model is sent, the newest; older ones are only
-        /// mentioned.
-        pub media: usize = 4,
-        /// Length in characters above which prompts shorten tool arguments and results.
-        pub event_chars: usize = 4000,
         /// True if a model sums up the events that leave the prompts of a conversation's decision,
         /// in the background. The summaries stand before the events that are left there, and take
         /// at most a quarter of `bytes` more. One call for each `block` of events, and one for each
         /// eight of these.
         pub summaries: bool = false,
+    }
+    fixed {
+        /// The same for prompts of voices; no more than `block` counts.
+        pub submodule_block: u64 = 48,
+        /// Most images and sounds that the model is sent, the newest; older ones are only
+        /// mentioned.
+        pub media: usize = 4,
+        /// Length in characters above which prompts shorten tool arguments and results.
+        pub event_chars: usize = 4000,
         /// The number of events that the first summary of a conversation goes back, at least
         /// `block`; it matters to a long one that was there before `summaries` was turned on. Older
         /// events are left out of its prompts, which say how many these are.

@@ -1,7 +1,6 @@
 //! The rules for tools that wait for a person, how long they wait, and the calls that a verdict
 //! lets run: values, without the tools. The layer that goes by them is `gate.rs`.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -20,8 +19,6 @@ with_defaults! {
         pub tools: Vec<String> = Vec::new(),
         /// The time that a call waits for a verdict.
         pub expiry: Duration = Duration::from_secs(7 * 24 * 60 * 60),
-        /// The same of single tools.
-        pub expiry_of: BTreeMap<String, Duration> = BTreeMap::new(),
         /// Most requests to people that a thread may have open.
         pub open_max: u64 = 64,
     }
@@ -50,12 +47,9 @@ impl Rules {
         patterns.any(|pattern| matches_alike(pattern, tool))
     }
 
-    /// When a request of this tool counts as rejected that is made now.
-    pub fn expires(&self, tool: &str, now: Timestamp) -> Timestamp {
-        after(
-            now,
-            self.expiry_of.get(tool).copied().unwrap_or(self.expiry),
-        )
+    /// When a request counts as rejected that is made now.
+    pub fn expires(&self, now: Timestamp) -> Timestamp {
+        after(now, self.expiry)
     }
 }
 

@@ -77,7 +77,7 @@ impl Gate {
         open_places(&*self.store, self.rules.open_max, site).await?;
         let diff = self.tool.preview(arguments, site).await?;
         let id = id::fresh();
-        let expires = self.rules.expires(name, site.now).to_string();
+        let expires = self.rules.expires(site.now).to_string();
         let pending = Pending {
             approval: &id.to_string(),
             turn: site.turn,

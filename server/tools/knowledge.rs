@@ -19,7 +19,7 @@ use super::secret_file::with_file;
 use super::server_names::names;
 use thinkd_model::http::{client, root_cause};
 use thinkd_words::defaults::with_defaults;
-use thinkd_words::secret::{self, optional_url, redacted_table};
+use thinkd_words::secret::{self, optional_url};
 use thinkd_words::veil::{Veil, is_long};
 
 /// Most passages of an answer that are read.
@@ -30,10 +30,6 @@ const PASSAGE_MAX: usize = 2000;
 const NAME_MAX: usize = 500;
 /// The longest that reaching the address may take.
 const CONNECT: Duration = Duration::from_secs(3);
-/// Longest time that a search may be given.
-const TIMEOUT_MAX_MS: u64 = 600_000;
-/// Largest answer that may be allowed.
-const BYTES_MAX: usize = 16 << 20;
 
 with_defaults! {
     /// The knowledge base in which trials look things up: an address that searches (`url`), or a
@@ -47,19 +43,15 @@ with_defaults! {
             skip_serializing_if = "Option::is_none"
         )]
         pub url: Option<String> = None,
-        /// Headers of every search, a table; their values are not printed.
-        #[serde(
-            serialize_with = "redacted_table",
-            skip_serializing_if = "BTreeMap::is_empty"
-        )]
-        pub headers: BTreeMap<String, SecretString> = BTreeMap::new(),
-        /// A file with more of them, a line `Name: value` each; it is read at every search.
+        /// A file with headers of every search, a line `Name: value` each; it is read at every search.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub headers_file: Option<PathBuf> = None,
         /// A search tool instead: `server/tool`, the name of a server in `[tools.mcp]` and the name
         /// that this one gives the tool.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub mcp: Option<String> = None,
+    }
+    fixed {
         /// The argument of that tool that takes the words.
         pub argument: String = "query".into(),
         /// The time that a search of the address may take; a tool has the limit of its server.
@@ -88,7 +80,7 @@ impl Options {
 
     /// Checks the options. The error says the fault. `servers`: the names of the servers of tools.
     pub fn check<'a>(&self, mut servers: impl Iterator<Item = &'a String>) -> Result<(), String> {
-        let has_headers = !self.headers.is_empty() || self.headers_file.is_some();
+        let has_headers = self.headers_file.is_some();
         let is_address = |url: &String| Url::parse(url).is_ok() && url.starts_with("http");
         let (has_url, has_mcp) = (self.url.is_some(), self.mcp.is_some());
         let is_known = |(server, _): (&str, &str)| servers.any(|known| known == server);
@@ -107,14 +99,6 @@ impl Options {
                 has_mcp && !self.tool().is_some_and(is_known),
                 "mcp is server/tool, and the server one of [tools.mcp]",
             ),
-            (
-                !(1..=TIMEOUT_MAX_MS).contains(&self.timeout_ms),
-                "timeout_ms is from 1 to 600000",
-            ),
-            (
-                !(1024..=BYTES_MAX).contains(&self.bytes),
-                "bytes is from 1024 to 16777216",
-            ),
         ];
         match wrongs.into_iter().find(|(is_so, _)| *is_so) {
             Some((_, why)) => Err(format!("[memory.knowledge]: {why}")),
@@ -124,8 +108,7 @@ impl Options {
 
     /// Returns the secrets that are configured here, without those in the file.
     pub fn secrets(&self) -> impl Iterator<Item = SecretString> {
-        let in_url = self.url.iter().flat_map(|url| secret::in_url(url));
-        self.headers.values().cloned().chain(in_url)
+        self.url.iter().flat_map(|url| secret::in_url(url))
     }
 }
 
@@ -237,8 +220,8 @@ impl Search {
         let address = self.options.url.as_deref().unwrap_or_default();
         let mut url = Url::parse(address).map_err(|_| "the knowledge base has no address")?;
         url.query_pairs_mut().append_pair("q", words);
-        let (headers, file) = (&self.options.headers, self.options.headers_file.as_deref());
-        let headers = with_file(headers, file, ':')?;
+        let file = self.options.headers_file.as_deref();
+        let headers = with_file(&BTreeMap::new(), file, ':')?;
         let in_header =
             |(name, value): (&String, &SecretString)| secret::in_variable(name, value.clone());
         let secrets = headers.iter().flat_map(in_header);

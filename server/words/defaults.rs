@@ -2,6 +2,8 @@
 //! values.
 
 /// Declares a struct as Rust does, with a default behind each field; `Default` is made of these.
+/// Fields under `fixed` are numbers that no setting sets: their keys are taken out of all that is
+/// read (`program/settings/removed.rs`), and are not written.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! with_defaults {
@@ -10,16 +12,25 @@ macro_rules! with_defaults {
         $shown:vis struct $name:ident {
             $($(#[$says:meta])* $seen:vis $field:ident: $type:ty = $default:expr,)*
         }
+        $(fixed {
+            $($(#[$says_fixed:meta])* $seen_fixed:vis $fixed:ident: $fixed_type:ty = $number:expr,)*
+        })?
     ) => {
         $(#[$about])*
         $shown struct $name {
             $($(#[$says])* $seen $field: $type,)*
+            $($(
+                $(#[$says_fixed])*
+                #[serde(skip_serializing)]
+                $seen_fixed $fixed: $fixed_type,
+            )*)?
         }
 
         impl Default for $name {
             fn default() -> Self {
                 Self {
                     $($field: $default,)*
+                    $($($fixed: $number,)*)?
                 }
             }
         }

@@ -138,7 +138,7 @@ on_both!(
     |medium| {
         let stub = Stub::start().await;
         let app = setup(medium, &stub)
-            .env("THINKD_RUNTIME__SCAN_MS", 60_000)
+            .env("THINKD_TEST_RUNTIME__SCAN_MS", 60_000)
             .start()
             .await;
         let id = proposed(&app, &stub, "a", 12).await;
@@ -395,8 +395,8 @@ on_both!(frames_say_yes_and_no, |medium| {
 on_both!(a_call_that_nobody_settles_expires, |medium| {
     let stub = Stub::start().await;
     let quick = setup(medium, &stub)
-        .env("THINKD_TOOLS__APPROVAL_MS", 1000)
-        .env("THINKD_RUNTIME__SCAN_MS", 60_000);
+        .env("THINKD_TEST_TOOLS__APPROVAL_MS", 1000)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 60_000);
     let app = quick.start().await;
     stub.script(
         at("a"),
@@ -544,7 +544,7 @@ on_both!(
 on_both!(a_thread_has_so_many_requests_open_and_no_more, |medium| {
     let stub = Stub::start().await;
     let app = setup(medium, &stub)
-        .env("THINKD_TOOLS__OPEN_REQUESTS", 2)
+        .env("THINKD_TEST_TOOLS__OPEN_REQUESTS", 2)
         .start()
         .await;
     let three = pays(1)

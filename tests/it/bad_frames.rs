@@ -440,7 +440,7 @@ async fn handshakes() {
 
 #[tokio::test]
 async fn headers_that_do_not_come_are_not_waited_for() {
-    let (_stub, app) = server(&[("THINKD_LIMITS__HEADER_MS", "200")]).await;
+    let (_stub, app) = server(&[("THINKD_TEST_LIMITS__HEADER_MS", "200")]).await;
     for half in ["", "GET /ws HTTP/1.1\r\nHost: loc"] {
         let mut raw = Raw::connect(&app).await;
         raw.send(half.as_bytes()).await;
@@ -1092,7 +1092,7 @@ async fn who_does_not_authenticate_is_closed_in_time_and_cannot_send_much() {
         let stub = Stub::start().await;
         let setup = Setup::new(Medium::sqlite(), &stub)
             .env("THINKD_TOKEN", "secret")
-            .env("THINKD_LIMITS__AUTH_MS", 300);
+            .env("THINKD_TEST_LIMITS__AUTH_MS", 300);
         let app = setup.start_bare().await;
         (stub, app)
     };
@@ -1151,7 +1151,7 @@ async fn who_does_not_authenticate_is_closed_in_time_and_cannot_send_much() {
 
 #[tokio::test]
 async fn who_does_not_answer_pings_is_closed() {
-    let (_stub, app) = server(&[("THINKD_LIMITS__PING_MS", "60")]).await;
+    let (_stub, app) = server(&[("THINKD_TEST_LIMITS__PING_MS", "60")]).await;
     let mut raw = Raw::socket(&app).await;
     let mut pings = 0;
     let end = loop {

@@ -338,7 +338,7 @@ async fn raw(app: &App, request: &str) -> Plain {
 async fn bodies_that_are_wrong_are_refused_and_store_nothing() {
     let stub = Stub::start().await;
     let app = Setup::new(Medium::sqlite(), &stub)
-        .env("THINKD_LIMITS__BODY_MS", 300)
+        .env("THINKD_TEST_LIMITS__BODY_MS", 300)
         .start()
         .await;
     let before = app.public_log().await;
@@ -529,7 +529,7 @@ async fn bodies_that_are_wrong_are_refused_and_store_nothing() {
 async fn a_blob_of_which_nothing_more_comes_is_given_up() {
     let stub = Stub::start().await;
     let app = Setup::new(Medium::sqlite(), &stub)
-        .env("THINKD_LIMITS__BODY_MS", 300)
+        .env("THINKD_TEST_LIMITS__BODY_MS", 300)
         .start()
         .await;
     let head = "POST /blobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: image/png\r\nConnection: close\r\n";
@@ -1011,7 +1011,7 @@ async fn blobs_are_what_they_say_they_are() {
 async fn a_stream_is_resumed_by_its_last_id_and_refuses_what_is_none() {
     let stub = Stub::start().await;
     let app = Setup::new(Medium::sqlite(), &stub)
-        .env("THINKD_LIMITS__SSE_COMMENT_MS", 50)
+        .env("THINKD_TEST_LIMITS__SSE_COMMENT_MS", 50)
         .start()
         .await;
     app.tell("hello").await;

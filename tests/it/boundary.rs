@@ -681,7 +681,7 @@ on_sqlite!(
         };
         stub.script(decision, [ask(5), ask(4), ask(200), reply("Found.")]);
         let app = Setup::new(medium, &stub)
-            .env("THINKD_LIMITS__FILTER_TAGS", 4)
+            .env("THINKD_TEST_LIMITS__FILTER_TAGS", 4)
             .start()
             .await;
         assert_eq!(said(&app.tell("look it up").await[0]), "Found.");

@@ -63,11 +63,12 @@ async fn server(places: usize, takes: Duration) -> (String, Arc<Seen>) {
     (url, seen)
 }
 
-async fn app(url: &str, more: &str) -> App {
+async fn app(url: &str, more: &str, retries: u32) -> App {
     let toml = format!(
         "[models.low]\nmodel = \"one\"\nbase_url = \"{url}\"\n{more}\n[turn]\nfollow_up = false\n"
     );
     let setup = Setup::offline(Medium::sqlite()).file("thinkd.toml", &toml);
+    let setup = setup.env("THINKD_TEST_MODELS__LOW__RETRIES", retries);
     setup.voices(&["owl", "fox", "elk", "bee"]).start().await
 }
 
@@ -75,7 +76,7 @@ async fn app(url: &str, more: &str) -> App {
 #[tokio::test]
 async fn a_server_of_one_slot_hears_all_voices() {
     let (url, seen) = server(1, Duration::from_secs(2)).await;
-    let app = app(&url, "").await;
+    let app = app(&url, "", 3).await;
     let begin = Instant::now();
     assert_eq!(said(&app.tell("hello").await[0]), "hi");
     let took = begin.elapsed();
@@ -94,7 +95,7 @@ async fn a_server_of_one_slot_hears_all_voices() {
 #[tokio::test]
 async fn no_more_calls_go_at_a_time_than_are_configured() {
     let (url, seen) = server(9, Duration::from_millis(800)).await;
-    let app = app(&url, "at_once = 2\ntimeout_ms = 1200\nretries = 0\n").await;
+    let app = app(&url, "at_once = 2\ntimeout_ms = 1200\n", 0).await;
     assert_eq!(said(&app.tell("hello").await[0]), "hi");
     let log = app.log().await;
     assert!(with(&log, &["failure"]).is_empty(), "{}", story(&log));

@@ -305,14 +305,14 @@ on_sqlite!(
             .chain([reply("All stopped.")]);
         stub.script(decision, calls.collect::<Vec<_>>());
         let limits = [
-            ("TIME_MS", 1000),
-            ("MEMORY_BYTES", 16 << 20),
-            ("OUTPUT_BYTES", 50_000),
+            ("THINKD_TOOLS__CODE__TIME_MS", 1000),
+            ("THINKD_TEST_TOOLS__CODE__MEMORY_BYTES", 16 << 20),
+            ("THINKD_TEST_TOOLS__CODE__OUTPUT_BYTES", 50_000),
         ];
         let setup = Setup::new(medium, &stub).env("THINKD_TURN__MAX_ROUNDS", 20);
-        let setup = limits.iter().fold(setup, |setup, (key, value)| {
-            setup.env(&format!("THINKD_TOOLS__CODE__{key}"), value)
-        });
+        let setup = limits
+            .iter()
+            .fold(setup, |setup, (key, value)| setup.env(key, value));
         let app = setup.start().await;
         app.tell("try all").await;
         let log = app.public_log().await;
@@ -444,7 +444,7 @@ on_sqlite!(a_long_output_of_code_is_whole_as_a_blob, |medium| {
         [runs("'begin ' + 'ä'.repeat(5000) + ' end'"), reply("Read.")],
     );
     let app = Setup::new(medium, &stub)
-        .env("THINKD_LIMITS__TOOL_OUTPUT_BYTES", 1000)
+        .env("THINKD_TEST_LIMITS__TOOL_OUTPUT_BYTES", 1000)
         .start()
         .await;
     app.tell("go").await;

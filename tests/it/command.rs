@@ -1114,9 +1114,9 @@ async fn a_configuration_that_the_server_refuses_is_printed_and_refused() {
     let app = App::start(Medium::sqlite(), &stub).await;
     for (name, value, why) in [
         (
-            "THINKD_LIMITS__SPACE_SHARE",
-            "2",
-            "limits.space_share has to be above 0 and 1 at most",
+            "THINKD_LIMITS__JSON_DEPTH",
+            "200",
+            "limits.json_depth has to be 100 or less",
         ),
         ("THINKD_TOOLS__CONVERSATION", "nope", "nope"),
         ("THINKD_PROMPTS", "nowhere", "nowhere"),

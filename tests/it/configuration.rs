@@ -11,6 +11,9 @@ use crate::support::imports::{code, module_of, paths, sources};
 
 const PAGE: &str = "docs/configuration.md";
 
+/// Most keys that there may be: a new one takes the place of another. It only falls.
+const KEYS_MAX: usize = 110;
+
 /// A struct of settings, and where in the configuration it stands: at more than one place for models.
 struct Section {
     structure: (String, String),
@@ -41,8 +44,68 @@ fn the_page_of_settings_is_written_from_the_code() {
     let aliases = aliases(&sources["program/settings/sources.rs"]);
     let page = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE))
         .unwrap();
-    let head = page.split("\n## ").next().unwrap().trim_end();
+    let head = page.split("\n## At the top").next().unwrap().trim_end();
     is_fresh(PAGE, &write(head, &sections, &defaults, &aliases));
+    let keys = sections.iter().map(|section| section.keys.len());
+    let keys: usize = keys.sum();
+    assert!(keys <= KEYS_MAX, "{keys} keys");
+}
+
+/// The page begins with a configuration that the program takes, and that says each key's default.
+#[test]
+fn the_page_begins_with_a_configuration_that_works() {
+    let page = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE));
+    let page = page.unwrap();
+    let example = page.split("```toml\n").nth(1).unwrap();
+    let example = example.split("```").next().unwrap();
+    let folder = Folder::new();
+    std::fs::write(folder.path().join("thinkd.toml"), example).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thinkd"));
+    let output = command
+        .arg("config")
+        .env_clear()
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(!printed.contains("no settings any more"), "{printed}");
+    let lines = example.lines().filter_map(|line| line.split(" #").next());
+    let plain: Vec<&str> = lines.map(str::trim_end).collect();
+    let (given, usual) = (defaults(&plain.join("\n")), defaults(&self::printed()));
+    let names = ["listen", "hosts", "models.", "tools.approval", "[keys"];
+    for (key, value) in given {
+        let is_own = names.iter().any(|name| key.starts_with(name));
+        let usual = usual.get(&key);
+        assert!(is_own || usual.is_none() || usual == Some(&value), "{key}");
+    }
+}
+
+/// A number that no setting sets is taken out of all that is read: its key is among the removed ones.
+#[test]
+fn fixed_numbers_have_no_key() {
+    let sources = sources();
+    let removed = &sources["program/settings/removed.rs"];
+    let removed = removed.split("\";").next().unwrap();
+    let mut count = 0;
+    for (file, text) in &sources {
+        for part in text.split("\n    fixed {\n").skip(1) {
+            let part = part.split("\n    }\n").next().unwrap();
+            for line in part.lines().map(str::trim) {
+                let Some(field) = line.strip_prefix("pub ") else {
+                    continue;
+                };
+                let (name, _) = field.split_once(": ").unwrap();
+                count += 1;
+                let is_known = [": ", ", "]
+                    .iter()
+                    .any(|before| removed.contains(&format!("{before}{name} ")));
+                assert!(is_known, "{file}: {name} can be set");
+            }
+        }
+    }
+    assert!(count > 50, "{count}");
 }
 
 #[test]
@@ -151,13 +214,15 @@ fn fields(text: &str, structure: &str) -> Option<Vec<Field>> {
         .split_once(&format!("pub struct {structure} {{\n"))?
         .1
         .split("\n}")
+        .next()?
+        .split("\n    fixed {")
         .next()?;
     let (mut found, mut says) = (Vec::new(), Vec::new());
     let mut skipped = false;
     for line in body.lines().map(str::trim) {
         if let Some(words) = line.strip_prefix("/// ") {
             says.push(words);
-        } else if line == "#[serde(skip)]" {
+        } else if line == "#[serde(skip)]" || line.ends_with("skip_serializing)]") {
             skipped = true;
         } else if skipped && line.starts_with("pub ") {
             (skipped, says) = (false, Vec::new());

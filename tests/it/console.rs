@@ -249,7 +249,7 @@ async fn leads_to(app: &App, path: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-// People come to the page, sockets to the socket; where the operator wants no console there is none.
+// People come to the page, sockets to the socket.
 #[tokio::test]
 async fn the_root_leads_people_to_the_console_and_stays_a_socket() {
     let stub = Stub::start().await;
@@ -257,16 +257,6 @@ async fn the_root_leads_people_to_the_console_and_stays_a_socket() {
     assert_eq!(leads_to(&app, "/").await.as_deref(), Some("console/"));
     let mut socket = Socket::connect(&format!("ws://{}/", app.address)).await;
     assert_eq!(socket.next().await.unwrap()["type"], "hello");
-
-    let without = Setup::new(Medium::sqlite(), &stub)
-        .env("THINKD_CONSOLE", false)
-        .start()
-        .await;
-    assert_eq!(leads_to(&without, "/").await.as_deref(), Some("docs"));
-    for path in ["/console", "/console/", "/console/index.html"] {
-        without.get(path).await.expect_problem(404, "not-found");
-    }
-    without.get("/threads").await.expect(200);
 }
 
 /// Returns addresses in the text of a page, a style or a script: those that it loads and links to.

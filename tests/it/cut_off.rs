@@ -30,7 +30,7 @@ fn setup(medium: Medium, stub: &Stub, server: &ToolServer) -> Setup {
     );
     Setup::new(medium, stub)
         .file("thinkd.toml", &file)
-        .env("THINKD_RUNTIME__SCAN_MS", 200)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 200)
 }
 
 /// Starts a server, and waits until it knows the tools: a decision made before is not offered them.

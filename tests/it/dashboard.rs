@@ -60,7 +60,7 @@ async fn the_dashboard_shows_what_a_server_measures() {
     stub.script(decision, [status(500)]);
     let app = Setup::new(Medium::sqlite(), &stub)
         .voices(&["critic"])
-        .env("THINKD_LIMITS__BODY_BYTES", 10_000)
+        .env("THINKD_TEST_LIMITS__BODY_BYTES", 10_000)
         .start()
         .await;
     app.tell("hello").await;

@@ -69,8 +69,8 @@ async fn dies(medium: Medium, panics_on: &str, task: &str) {
     );
     let mut app = Setup::new(medium, &stub)
         .env(PANICS_ON, panics_on)
-        .env("THINKD_RUNTIME__LEASE_MS", 900)
-        .env("THINKD_RUNTIME__SCAN_MS", 200)
+        .env("THINKD_TEST_RUNTIME__LEASE_MS", 900)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 200)
         .program(std::env::current_exe().unwrap())
         .arguments(&[NAME, "--exact", "--nocapture"])
         .start()

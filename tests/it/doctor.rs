@@ -215,7 +215,7 @@ async fn the_doctor_looks_at_what_is_set() {
         raw("{\"error\": {\"message\": \"no tools here\"}}").with_status(400),
     );
     let setup = Setup::new(Medium::sqlite(), &stub)
-        .env("THINKD_MODELS__LOW__RETRIES", 0)
+        .env("THINKD_TEST_MODELS__LOW__RETRIES", 0)
         .env("THINKD_TURN__LANGUAGE", "xml");
     let found = doctor(&setup, &[]).await;
     found.wrong(&["no tools here"]);
@@ -225,7 +225,7 @@ async fn the_doctor_looks_at_what_is_set() {
 #[tokio::test]
 async fn the_doctor_explains_what_a_model_server_refuses() {
     let stub = Stub::start().await;
-    let setup = Setup::new(Medium::sqlite(), &stub).env("THINKD_MODELS__LOW__RETRIES", 0);
+    let setup = Setup::new(Medium::sqlite(), &stub).env("THINKD_TEST_MODELS__LOW__RETRIES", 0);
     let refusal = |code: u16, message: &str| {
         raw(json!({ "error": { "message": message, "code": code } }).to_string()).with_status(code)
     };
@@ -266,7 +266,7 @@ async fn the_doctor_explains_what_a_model_server_refuses() {
         stub.clear();
         stub.on(any, answer);
         let setup = Setup::new(Medium::sqlite(), &stub)
-            .env("THINKD_MODELS__LOW__RETRIES", 0)
+            .env("THINKD_TEST_MODELS__LOW__RETRIES", 0)
             .env("OPENAI_API_KEY", key);
         let found = doctor(&setup, &[]).await;
         found.wrong(says);

@@ -300,7 +300,7 @@ async fn ends_beside_a_silent_database(relay: &Relay, url: String) {
     let stub = Stub::start().await;
     let setup = Setup::new(Medium::of(url), &stub)
         .env("THINKD_RUNTIME__GRACE_MS", 500)
-        .env("THINKD_LIMITS__DRAIN_MS", 500);
+        .env("THINKD_TEST_LIMITS__DRAIN_MS", 500);
     let mut app = setup.start().await;
     let mut socket = app.socket().await;
     socket.say("hello").await;

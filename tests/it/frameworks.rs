@@ -342,7 +342,7 @@ on_sqlite!(
 on_sqlite!(hostile_frameworks_are_refused_by_name, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub)
-        .env("THINKD_LIMITS__FRAMEWORKS", 2)
+        .env("THINKD_TEST_LIMITS__FRAMEWORKS", 2)
         .start()
         .await;
     let refused = async |body: Value, slug: &str| {

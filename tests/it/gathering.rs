@@ -203,7 +203,7 @@ on_sqlite!(
         stub.script(sub("step two"), [ends("2")]);
         stub.script(sub("step one"), [ends("1").held(&gate)]);
         let app = Setup::new(medium, &stub)
-            .env("THINKD_BUDGET__TIMER_MS", 1)
+            .env("THINKD_TEST_BUDGET__TIMER_MS", 1)
             .start()
             .await;
         let mut socket = app.socket().await;
@@ -408,7 +408,7 @@ on_sqlite!(what_is_gathered_has_a_time_limit, |medium| {
     stub.script(part("item a"), [ends("A")]);
     stub.on(part("item b"), asleep());
     let app = Setup::new(medium, &stub)
-        .env("THINKD_BUDGET__TIMER_MS", 1)
+        .env("THINKD_TEST_BUDGET__TIMER_MS", 1)
         .start()
         .await;
     let mut socket = app.socket().await;
@@ -600,7 +600,7 @@ on_sqlite!(
         stub.on(sub("step two"), asleep());
         stub.script(sub("step one"), [ends("1").held(&gate)]);
         let app = Setup::new(medium, &stub)
-            .env("THINKD_BUDGET__TIMER_MS", 1)
+            .env("THINKD_TEST_BUDGET__TIMER_MS", 1)
             .start()
             .await;
         let mut socket = app.socket().await;

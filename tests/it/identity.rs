@@ -230,8 +230,8 @@ on_sqlite!(
     |medium| {
         let env = |seed| {
             [
-                ("THINKD_MOOD__SEED", seed),
-                ("THINKD_MOOD__DRIFT", "0.3"),
+                ("THINKD_TEST_MOOD__SEED", seed),
+                ("THINKD_TEST_MOOD__DRIFT", "0.3"),
                 ("THINKD_MOOD__STEP", "0.06"),
             ]
         };
@@ -259,7 +259,10 @@ on_sqlite!(
 on_sqlite!(
     d1_72_failures_and_successes_lead_to_different_moods,
     |medium| {
-        let env = [("THINKD_MOOD__SEED", "7"), ("THINKD_MOOD__STEP", "0.2")];
+        let env = [
+            ("THINKD_TEST_MOOD__SEED", "7"),
+            ("THINKD_MOOD__STEP", "0.2"),
+        ];
         let second = another(&medium).await;
         let (good, _) = lived(medium, &env, 5, || reply("hi")).await;
         let (bad, asked) = lived(second, &env, 5, || status(400)).await;
@@ -285,9 +288,9 @@ on_sqlite!(
     d1_74_two_calls_that_are_otherwise_the_same_differ_in_their_mood,
     |medium| {
         let fast = [
-            ("THINKD_MOOD__DRIFT", "1"),
+            ("THINKD_TEST_MOOD__DRIFT", "1"),
             ("THINKD_MOOD__STEP", "1"),
-            ("THINKD_MOOD__SEED", "3"),
+            ("THINKD_TEST_MOOD__SEED", "3"),
         ];
         let (moods, requests) = lived(medium, &fast, 3, || reply("hi")).await;
         let rest = |request: &Request| {
@@ -311,10 +314,7 @@ on_sqlite!(
 );
 
 on_sqlite!(without_moods_nothing_is_said_of_them, |medium| {
-    let (moods, requests) = lived(medium, &[("THINKD_MOOD__ENABLED", "false")], 2, || {
-        reply("hi")
-    })
-    .await;
+    let (moods, requests) = lived(medium, &[("THINKD_MOOD__STEP", "0")], 2, || reply("hi")).await;
     assert_eq!(moods, Vec::<i64>::new());
     assert!(
         requests
@@ -326,16 +326,9 @@ on_sqlite!(without_moods_nothing_is_said_of_them, |medium| {
 #[tokio::test]
 async fn a_mood_that_cannot_be_refuses_to_start() {
     let setup = Setup::offline(Medium::sqlite());
-    for (key, value) in [
-        ("THINKD_MOOD__STEP", "0"),
-        ("THINKD_MOOD__STEP", "1.5"),
-        ("THINKD_MOOD__DRIFT", "-1"),
-    ] {
-        let (code, said) = ran(setup.folder(), &[(key, value)], &[]).await;
-        assert!(
-            code == Some(2) && said.contains("mood."),
-            "{key}={value}: {said}"
-        );
+    for step in ["-0.1", "1.5"] {
+        let (code, said) = ran(setup.folder(), &[("THINKD_MOOD__STEP", step)], &[]).await;
+        assert!(code == Some(2) && said.contains("mood."), "{step}: {said}");
     }
 }
 
@@ -365,7 +358,7 @@ on_sqlite!(
             reflects,
             call("do_nothing", json!({ "reason": "nothing to add" })),
         );
-        let setup = Setup::new(medium, &stub).env("THINKD_LIMITS__SCHEDULE_INTERVAL_MS", 20);
+        let setup = Setup::new(medium, &stub).env("THINKD_TEST_LIMITS__SCHEDULE_INTERVAL_MS", 20);
         let app = setup
             .env(
                 "THINKD_TOOLS__CONVERSATION",

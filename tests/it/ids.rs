@@ -46,7 +46,7 @@ on_sqlite!(
         stub.script(at("q"), [timer(1.5), asleep()]);
         stub.on(Request::is_decision, asleep());
         let app = Setup::new(medium, &stub)
-            .env("THINKD_BUDGET__TIMER_MS", 1)
+            .env("THINKD_TEST_BUDGET__TIMER_MS", 1)
             .start()
             .await;
         let mut socket = app.socket().await;
@@ -249,7 +249,7 @@ async fn two_minds(medium: Medium, stub: &Stub) -> (App, Socket, Socket) {
     stub.on(Request::is_decision, asleep());
     let mut app = Setup::new(medium, stub)
         .file("thinkd.toml", TENANTS)
-        .env("THINKD_BUDGET__TIMER_MS", 1)
+        .env("THINKD_TEST_BUDGET__TIMER_MS", 1)
         .start()
         .await;
     let mut sockets = Vec::new();

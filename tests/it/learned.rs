@@ -22,7 +22,10 @@ fn learned(models: &Value) -> String {
 async fn a_refused_parameter_is_learned_and_shown() {
     let stub = Stub::start().await;
     refuses(&stub, "temperature");
-    let setup = || Setup::new(Medium::sqlite(), &stub).env("THINKD_MODELS__LOW__TEMPERATURE", 0.2);
+    let setup = || {
+        Setup::new(Medium::sqlite(), &stub)
+            .env("THINKD_MODELS__LOW__PARAMETERS", "{ temperature = 0.2 }")
+    };
     let app = setup().start().await;
     let before = app.get("/models").await.expect(200);
     assert_eq!(learned(&before), "[]", "{before}");

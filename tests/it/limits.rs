@@ -216,7 +216,7 @@ on_sqlite!(
 
 on_sqlite!(the_limit_of_contacts_holds_at_creation, |medium| {
     let stub = Stub::start().await;
-    let (app, _) = doors(medium, &stub, "THINKD_BUDGET__CONTACTS", 3).await;
+    let (app, _) = doors(medium, &stub, "THINKD_TEST_BUDGET__CONTACTS", 3).await;
     app.process("helper", json!({})).await;
     let contacts = |count: usize| -> Vec<Value> {
         (0..count)
@@ -254,7 +254,7 @@ on_sqlite!(
             |request| request.thread == "p" && request.is_decision(),
             call("wait", json!({ "from": null, "timeout_s": null })),
         );
-        let (app, beside) = doors(medium, &stub, "THINKD_LIMITS__THREADS", 5).await;
+        let (app, beside) = doors(medium, &stub, "THINKD_TEST_LIMITS__THREADS", 5).await;
         app.process("p", json!({})).await;
         let bodies: Vec<Value> = (0..12)
             .map(|n| json!({ "label": format!("c{n}"), "kind": "conversation" }))

@@ -16,8 +16,8 @@ use crate::support::*;
 /// that a thread that is not woken sleeps.
 async fn start(medium: Medium, stub: &Stub, commit_ms: u64) -> Option<App> {
     let setup = Setup::new(medium, stub)
-        .env("THINKD_RUNTIME__COMMIT_MS", commit_ms)
-        .env("THINKD_RUNTIME__SCAN_MS", 600_000)
+        .env("THINKD_TEST_RUNTIME__COMMIT_MS", commit_ms)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 600_000)
         .env("THINKD_LIMITS__FRAMES_PER_SECOND", 100_000);
     Some(faults::with_slow_commits(setup)?.start().await)
 }
@@ -398,7 +398,7 @@ async fn d4_57_a_read_that_is_never_answered_is_given_up_and_the_next_one_is_ans
     };
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub)
-        .env("THINKD_LIMITS__READ_MS", 2000)
+        .env("THINKD_TEST_LIMITS__READ_MS", 2000)
         .start()
         .await;
     app.conversation(json!({ "label": "here" })).await;
@@ -431,8 +431,8 @@ async fn d4_57_timers_are_fired_although_a_look_for_them_is_never_answered() {
         ],
     );
     stub.on(at("p"), reply("Tea."));
-    let setup = Setup::new(medium, &stub).env("THINKD_LIMITS__READ_MS", 2000);
-    let app = setup.env("THINKD_RUNTIME__SCAN_MS", 200).start().await;
+    let setup = Setup::new(medium, &stub).env("THINKD_TEST_LIMITS__READ_MS", 2000);
+    let app = setup.env("THINKD_TEST_RUNTIME__SCAN_MS", 200).start().await;
     app.conversation(json!({ "label": "p" })).await;
     let holder = locked(&app, "timers").await;
     let frozen = Frozen::waiting(&app, "%from timers%").await;

@@ -265,9 +265,7 @@ async fn what_is_prepared_is_what_is_sent() {
 #[test]
 fn a_request_says_what_is_configured() {
     let options = Options {
-        temperature: Some(0.2),
-        max_tokens: Some(99),
-        parameters: json!({ "reasoning_effort": "low" })
+        parameters: json!({ "temperature": 0.2, "max_tokens": 99, "reasoning_effort": "low" })
             .as_object()
             .unwrap()
             .clone(),
@@ -292,21 +290,11 @@ fn a_request_says_what_is_configured() {
 
     let bare = Options {
         stream: false,
-        strict_tools: false,
         ..options.clone()
     };
     let bare = body(bare, &request("hello"));
     assert_eq!(bare["stream"], false);
     assert_eq!(bare.get("stream_options"), None);
-    assert_eq!(bare["tools"][0]["function"].get("strict"), None);
-    let no_usage = body(
-        Options {
-            usage_in_stream: false,
-            ..options.clone()
-        },
-        &request("hello"),
-    );
-    assert_eq!(no_usage.get("stream_options"), None);
 
     // Only one tool: no other is shown, and one must be called.
     let only = Request {
@@ -318,27 +306,11 @@ fn a_request_says_what_is_configured() {
         (&only["tools"], &only["tool_choice"]),
         (&json!([function("reply")]), &json!("required"))
     );
-
-    // Only the decision can be made to call something.
-    let required = Options {
-        tool_choice: thinkd::model::endpoint::Calling::Required,
-        ..options
-    };
-    assert_eq!(
-        body(required.clone(), &request("hello"))["tool_choice"],
-        "required"
-    );
-    let voice = Request {
-        module: Who::Submodule(Name::parse("critic").unwrap()),
-        ..request("hello")
-    };
-    assert_eq!(body(required.clone(), &voice).get("tool_choice"), None);
     let toolless = Request {
         tools: Arc::from([]),
         ..request("hello")
     };
-    assert_eq!(body(required.clone(), &toolless).get("tool_choice"), None);
-    assert_eq!(body(required, &toolless).get("tools"), None);
+    assert_eq!(body(options, &toolless).get("tools"), None);
 }
 
 #[test]

@@ -629,19 +629,15 @@ async fn a_page_of_an_allowed_origin_may_speak_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_door_that_is_off_is_not_there() {
-    let app = door::closed().await;
-    let client = Client::new().adds("user", "hi");
-    client.is_refused(&app, json!({}), 404).await;
-}
-
-#[tokio::test]
 async fn comments_are_told_where_that_is_wanted() {
     let stub = Stub::start().await;
     stub.on(voice("critic"), text("Careful."));
     stub.on(decision, reply("Fine."));
     let setup = Setup::new(Medium::sqlite(), &stub).voices(&["critic"]);
-    let app = setup.env("THINKD_DOORS__REMARKS", "true").start().await;
+    let app = setup
+        .env("THINKD_TEST_DOORS__REMARKS", "true")
+        .start()
+        .await;
     let said = Client::new().adds("user", "hi").asks(&app).await;
     assert_eq!(
         said.body["choices"][0]["message"]["reasoning_content"],

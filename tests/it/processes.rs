@@ -468,7 +468,7 @@ on_sqlite!(d3_21_a_timer_fires_once_when_it_is_due, |medium| {
         ],
     );
     let mut app = Setup::new(medium, &stub)
-        .env("THINKD_BUDGET__TIMER_MS", 1)
+        .env("THINKD_TEST_BUDGET__TIMER_MS", 1)
         .start()
         .await;
     let mut socket = app.socket().await;

@@ -108,7 +108,7 @@ fn goes_on(before: &Request, after: &Request) -> bool {
 async fn over_fifty_turns_nearly_all_prompt_bytes_repeat_what_was_sent() {
     let (often, nobody) = (
         [("THINKD_HISTORY__BLOCK", "16")],
-        [("THINKD_MOOD__ENABLED", "false")],
+        [("THINKD_MOOD__STEP", "0")],
     );
     let (requests, often, nobody) =
         tokio::join!(fifty_turns(&[]), fifty_turns(&often), fifty_turns(&nobody));

@@ -235,7 +235,7 @@ impl Habit {
     fn setup(&self, stub: &Stub, stream: bool) -> Setup {
         let mut setup = Setup::new(Medium::sqlite(), stub)
             .env("THINKD_MODELS__LOW__STREAM", stream)
-            .env("THINKD_MODELS__LOW__BACKOFF_MS", 1);
+            .env("THINKD_TEST_MODELS__LOW__BACKOFF_MS", 1);
         for (name, value) in &self.settings {
             let name = name.to_uppercase().replace('.', "__");
             let value = value

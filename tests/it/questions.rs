@@ -498,7 +498,7 @@ on_both!(questions_have_bounds, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub)
         .voices(&[])
-        .env("THINKD_TOOLS__OPEN_REQUESTS", 1)
+        .env("THINKD_TEST_TOOLS__OPEN_REQUESTS", 1)
         .start()
         .await;
     let asks = |more: Value| {

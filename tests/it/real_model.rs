@@ -105,8 +105,7 @@ async fn ask(url: &str, stream: bool) -> (usize, Answer) {
     let options = Options {
         base_url: url.to_owned(),
         stream,
-        temperature: Some(0.0),
-        max_tokens: Some(8),
+        parameters: serde_json::from_value(json!({ "temperature": 0.0, "max_tokens": 8 })).unwrap(),
         ..Options::new("smollm2")
     };
     let model = OpenAi::new(options).unwrap();
@@ -218,8 +217,10 @@ async fn whole_turn(url: &str) {
     let setup = Setup::offline(Medium::sqlite())
         .env("THINKD_MODEL", "smollm2")
         .env("OPENAI_BASE_URL", url)
-        .env("THINKD_MODELS__LOW__MAX_TOKENS", 24)
-        .env("THINKD_MODELS__LOW__TEMPERATURE", 0)
+        .env(
+            "THINKD_MODELS__LOW__PARAMETERS",
+            "{ max_tokens = 24, temperature = 0 }",
+        )
         .env("THINKD_HISTORY__DECISION", 4)
         .env("THINKD_HISTORY__SUBMODULE", 4)
         .env("THINKD_TURN__SUBMODULE_TIMEOUT_MS", limit)

@@ -24,9 +24,9 @@ mod firing;
 /// set so seldom that a test would notice.
 fn quick(medium: Medium, stub: &Stub) -> Setup {
     Setup::new(medium, stub)
-        .env("THINKD_LIMITS__SCHEDULE_INTERVAL_MS", 20)
-        .env("THINKD_RUNTIME__SCAN_MS", 10_000)
-        .env("THINKD_RUNTIME__LEASE_MS", 1500)
+        .env("THINKD_TEST_LIMITS__SCHEDULE_INTERVAL_MS", 20)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 10_000)
+        .env("THINKD_TEST_RUNTIME__LEASE_MS", 1500)
 }
 
 fn every(seconds: f64) -> Value {
@@ -318,7 +318,7 @@ async fn two_servers_fire_each_due_time_once() {
         return;
     };
     let mut a = quick(medium, &stub)
-        .env("THINKD_RUNTIME__SCAN_MS", 50)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 50)
         .start()
         .await;
     let mut b = a.beside().await;
@@ -750,7 +750,7 @@ async fn what_cannot_be_scheduled_is_a_problem_with_a_name() {
     let stub = Stub::start().await;
     hm(&stub);
     let app = Setup::new(Medium::sqlite(), &stub)
-        .env("THINKD_LIMITS__SCHEDULES", 2)
+        .env("THINKD_TEST_LIMITS__SCHEDULES", 2)
         .start()
         .await;
     let ok = json!({ "kind": "every", "seconds": 3600 });
@@ -1011,9 +1011,10 @@ on_both!(
             act("remove", json!("mine"), json!({})).and("reply", json!({ "text": "gone" })),
         );
         hm(&stub);
-        let tools = "[tools]\nconversation = [\"reply\", \"schedule\"]\n[budget]\ntimer_ms = 100\n[turn]\nmax_rounds = 10\n";
+        let tools = "[tools]\nconversation = [\"reply\", \"schedule\"]\n[turn]\nmax_rounds = 10\n";
         let mut app = quick(medium, &stub)
             .file("thinkd.toml", tools)
+            .env("THINKD_TEST_BUDGET__TIMER_MS", 100)
             .start()
             .await;
         set(&app, "theirs", every(3600.0), json!({ "thread": "other" })).await;

@@ -15,7 +15,7 @@ async fn two(stub: &Stub) -> Option<(App, App)> {
     let again = medium.again();
     let start = |medium| {
         Setup::new(medium, stub)
-            .env("THINKD_RUNTIME__LEASE_MS", 1500)
+            .env("THINKD_TEST_RUNTIME__LEASE_MS", 1500)
             .start()
     };
     // The first one makes the tables.
@@ -187,13 +187,15 @@ async fn a_server_that_is_stopped_leaves_its_threads_to_another_at_once() {
     };
     let again = medium.again();
     let start = |medium| {
-        let times = [("LEASE", 60_000), ("SCAN", 60_000), ("GRACE", 1500)];
+        let times = [
+            ("THINKD_TEST_RUNTIME__LEASE_MS", 60_000),
+            ("THINKD_TEST_RUNTIME__SCAN_MS", 60_000),
+            ("THINKD_RUNTIME__GRACE_MS", 1500),
+        ];
         let setup = Setup::new(medium, &stub);
         times
             .iter()
-            .fold(setup, |setup, (of, time)| {
-                setup.env(&format!("THINKD_RUNTIME__{of}_MS"), time)
-            })
+            .fold(setup, |setup, (of, time)| setup.env(of, time))
             .start()
     };
     let mut a = start(medium).await;
@@ -267,7 +269,7 @@ async fn every_server_knows_the_others_on_its_log_postgres() {
     let (stub, gate) = (Stub::start().await, Gate::new());
     stub.on(decision, reply("Done.").held(&gate));
     let mut a = Setup::new(medium, &stub)
-        .env("THINKD_RUNTIME__SCAN_MS", 100)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 100)
         .start()
         .await;
     sees(&a, &[(true, "ready")]).await;

@@ -3,7 +3,8 @@
 
 use std::process::{Command, Stdio};
 
-use crate::support::db::Folder;
+use crate::support::app::Setup;
+use crate::support::db::{Folder, Medium};
 use crate::support::{PATIENCE, watchdog};
 
 /// The result of one run of the program.
@@ -194,29 +195,6 @@ fn tools_that_do_not_exist_and_a_conversation_that_cannot_answer_refuse_to_start
         &[("thinkd.toml", "[tools]\napproval = [\"re*\"]\n")],
         &[],
         &["tools.approval", "reply"],
-    );
-    refuses(
-        &[("thinkd.toml", "[tools]\napproval_ms = 999\n")],
-        &[],
-        &["tools.approval_ms", "1000"],
-    );
-    refuses(
-        &[("thinkd.toml", "[tools.approval_ms_of]\nsend = 1\n")],
-        &[],
-        &["tools.approval_ms_of.send", "365 days"],
-    );
-    refuses(
-        &[("thinkd.toml", "[tools]\nopen_requests = 0\n")],
-        &[],
-        &["tools.open_requests"],
-    );
-    refuses(
-        &[(
-            "thinkd.toml",
-            "[models.low]\nmodel = \"m\"\napi = \"smoke\"\n",
-        )],
-        &[],
-        &["api", "chat"],
     );
     let shown = config(
         &[],
@@ -875,4 +853,101 @@ fn a_direct_address_is_of_the_database_beside_it() {
         "{}",
         refused.err
     );
+}
+
+/// Keys that are no settings any more, wherever they stand: a warning names each with its source and
+/// the number that holds, and nothing is refused, not even a value of the wrong kind.
+#[test]
+fn a_removed_key_starts_and_is_named_with_what_holds_instead() {
+    let file = "[jwt]\nleeway_s = 5\n[doors]\nopenai = false\nchat_id_headers = [\"x\"]\n[memory]\nwaiting = \"many\"\n\
+        [tools.approval_ms_of]\nsend = 5\n[models.low]\nmodel = \"m\"\nretries = 0\n";
+    let env = [
+        ("THINKD_LIMITS__READ_MS", "5"),
+        ("THINKD_MODELS__MODULES__DECISION__MODEL", "n"),
+        ("THINKD_MODELS__MODULES__DECISION__BACKOFF_MS", "1"),
+        (
+            "THINKD_TOOLS__MCP",
+            "{ it = { url = \"http://x\", list_ms = 1 } }",
+        ),
+    ];
+    let set = ["--set", "runtime.scan_ms=5"];
+    let files = [("thinkd.toml", file)];
+    let shown = config(&files, &env, &set);
+    for said in [
+        "jwt.leeway_s (thinkd.toml) is 60",
+        "doors.openai (thinkd.toml) is true",
+        "doors.chat_id_headers (thinkd.toml) is [\"x-openwebui-chat-id\"]",
+        "memory.waiting (thinkd.toml) is 1000",
+        "tools.approval_ms_of (thinkd.toml) is ",
+        "models.low.retries (thinkd.toml) is 3",
+        "limits.read_ms (the environment variable THINKD_LIMITS__READ_MS) is 10000",
+        "models.modules.decision.backoff_ms (",
+        "tools.mcp.it.list_ms (the environment variable THINKD_TOOLS__MCP) is 60000",
+        "runtime.scan_ms (the flag --set runtime.scan_ms) is 3000",
+    ] {
+        assert!(shown.contains(said), "{said} is not in {shown}");
+    }
+    assert_eq!(shown.matches("no settings any more").count(), 1, "{shown}");
+    assert!(!config(&[], &[], &[]).contains("no settings any more"));
+    // What never was one is refused as ever, beside a removed one, too.
+    refuses(
+        &[("thinkd.toml", "[jwt]\nleeway_s = 5\nleeway = 5\n")],
+        &[],
+        &["jwt.leeway", "thinkd.toml"],
+    );
+}
+
+#[tokio::test]
+async fn the_start_warns_once_of_removed_keys() {
+    let app = Setup::offline(Medium::sqlite())
+        .file("thinkd.toml", "[doors]\nopenai = false\n")
+        .env("THINKD_LIMITS__BODY_BYTES", 1)
+        .start()
+        .await;
+    app.until_says("doors.openai (thinkd.toml) is true").await;
+    let said = app.output();
+    assert_eq!(said.matches("no settings any more").count(), 1, "{said}");
+    assert!(
+        said.contains("limits.body_bytes (the environment variable THINKD_LIMITS__BODY_BYTES) is"),
+        "{said}"
+    );
+    app.get("/v1/models").await.expect(200);
+}
+
+/// A key that has another name now is read as that, unless that is set beside it.
+#[test]
+fn a_key_with_another_name_now_is_read_as_that() {
+    let file = "[models.low]\nmodel = \"m\"\nmax_tokens = 99\n[models.high]\nmodel = \"h\"\ntemperature = 1\nparameters = { temperature = 0.5 }\n\
+        [tools.mcp.it]\ncommand = \"sh\"\nenv_file = \"secrets\"\n";
+    let env = [
+        ("THINKD_MODELS__LOW__TEMPERATURE", "0.2"),
+        ("THINKD_MOOD__ENABLED", "false"),
+    ];
+    let shown = config(&[("thinkd.toml", file), ("secrets", "")], &env, &[]);
+    for line in [
+        "max_tokens = 99\n",
+        "temperature = 0.2\n",
+        "temperature = 0.5\n",
+        "step = 0.0\n",
+        "secrets_file = \"secrets\"\n",
+    ] {
+        assert!(shown.contains(line), "{line} is not in {shown}");
+    }
+    assert!(!shown.contains("temperature = 1"), "{shown}");
+}
+
+/// One number serves several limits: the frame's and the body's, the text's and the result's.
+#[tokio::test]
+async fn limits_follow_the_key_that_sets_them() {
+    let app = Setup::offline(Medium::sqlite())
+        .env("THINKD_LIMITS__FRAME_BYTES", 16_384)
+        .start()
+        .await;
+    let text = |count: usize| serde_json::json!({ "text": "a".repeat(count) });
+    app.post("/threads/a/messages", text(1500))
+        .await
+        .expect(202);
+    app.post("/threads/a/messages", text(3000))
+        .await
+        .expect_problem(413, "too-large");
 }

@@ -243,8 +243,8 @@ on_both!(a_kill_neither_loses_it_nor_shows_it_twice, |medium| {
     // The first call is cut off by a kill, and so is the call that sees the message.
     stub.script(decision, [held(0), held(1), held(2), reply("Both.")]);
     let mut app = Setup::new(medium, &stub)
-        .env("THINKD_RUNTIME__LEASE_MS", 400)
-        .env("THINKD_RUNTIME__SCAN_MS", 50)
+        .env("THINKD_TEST_RUNTIME__LEASE_MS", 400)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 50)
         .start()
         .await;
     let one = app.say_in("main", "one").await["events"][0]["seq"].clone();
@@ -289,8 +289,8 @@ on_both!(
             ],
         );
         let mut app = Setup::new(medium, &stub)
-            .env("THINKD_RUNTIME__LEASE_MS", 400)
-            .env("THINKD_RUNTIME__SCAN_MS", 50)
+            .env("THINKD_TEST_RUNTIME__LEASE_MS", 400)
+            .env("THINKD_TEST_RUNTIME__SCAN_MS", 50)
             .start()
             .await;
         app.say_in("main", "one").await;
@@ -473,8 +473,8 @@ async fn another_server_takes_over_a_turn_that_a_message_has_joined() {
         [look().held(&gate), look().never(), reply("Both.")],
     );
     let mut a = Setup::new(medium, &stub)
-        .env("THINKD_RUNTIME__LEASE_MS", 400)
-        .env("THINKD_RUNTIME__SCAN_MS", 50)
+        .env("THINKD_TEST_RUNTIME__LEASE_MS", 400)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 50)
         .start()
         .await;
     let mut b = a.beside().await;

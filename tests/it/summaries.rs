@@ -72,7 +72,7 @@ fn sums_up(medium: Medium, stub: &Stub) -> Setup {
         .env("THINKD_HISTORY__DECISION", 30)
         .env("THINKD_HISTORY__BLOCK", 30)
         .env("THINKD_HISTORY__SUBMODULE", 30)
-        .env("THINKD_HISTORY__SUBMODULE_BLOCK", 30)
+        .env("THINKD_TEST_HISTORY__SUBMODULE_BLOCK", 30)
 }
 
 /// Returns the positions of the events that a decision may see in a thread.

@@ -113,7 +113,7 @@ async fn control_without_a_share_one_tenant_has_all_seats() {
     let stub = Stub::start().await;
     let settings = [
         ("THINKD_LIMITS__SOCKETS", "8"),
-        ("THINKD_LIMITS__SPACE_SHARE", "1"),
+        ("THINKD_TEST_LIMITS__SPACE_SHARE", "1"),
     ];
     let app = shared(Medium::sqlite(), &stub, &settings).await;
     let (held, _) = streams(&app, A, 20).await;
@@ -175,7 +175,7 @@ async fn of_those_who_do_not_say_who_they_are_the_oldest_go_first() {
     let app = shared(
         Medium::sqlite(),
         &stub,
-        &[("THINKD_LIMITS__UNAUTHENTICATED", "4")],
+        &[("THINKD_TEST_LIMITS__UNAUTHENTICATED", "4")],
     )
     .await;
     let mut first = Socket::connect(&socket_url(&app)).await;
@@ -269,7 +269,7 @@ async fn uploads_that_do_not_come_on_leave_places_to_others() {
         let app = shared(
             Medium::sqlite(),
             &stub,
-            &[("THINKD_LIMITS__SPACE_SHARE", share)],
+            &[("THINKD_TEST_LIMITS__SPACE_SHARE", share)],
         )
         .await;
         let mut held = Vec::new();
@@ -300,7 +300,7 @@ on_both!(
         let app = shared(
             medium,
             &stub,
-            &[("THINKD_LIMITS__REQUESTS_PER_SECOND", "20")],
+            &[("THINKD_TEST_LIMITS__REQUESTS_PER_SECOND", "20")],
         )
         .await;
         let ask = |key: &'static str| http::send(request(&app, key, "GET", "/state"));
@@ -352,7 +352,7 @@ on_both!(
         let app = shared(
             medium,
             &stub,
-            &[("THINKD_LIMITS__REQUESTS_PER_SECOND", "20")],
+            &[("THINKD_TEST_LIMITS__REQUESTS_PER_SECOND", "20")],
         )
         .await;
         let post = |n: usize| {

@@ -423,7 +423,7 @@ on_sqlite!(
             ],
         );
         let app = Setup::new(medium, &stub)
-            .env("THINKD_LIMITS__TOOL_OUTPUT_BYTES", 1000)
+            .env("THINKD_TEST_LIMITS__TOOL_OUTPUT_BYTES", 1000)
             .start()
             .await;
         app.tell("read it").await;

@@ -391,7 +391,7 @@ on_sqlite!(
         // The mood is that of a thread, and there are two of them.
         let setup = Setup::new(medium, &stub)
             .voices(&["a", "b", "c"])
-            .env("THINKD_MOOD__ENABLED", "false");
+            .env("THINKD_MOOD__STEP", 0);
         let app = setup.start().await;
         let with_all = app
             .conversation(json!({ "submodules": ["a", "b", "c"] }))

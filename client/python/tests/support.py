@@ -46,7 +46,7 @@ class Server:
         self.folder = Path(self._folder.name)
         self.port = free_port()
         kept = {"PATH": os.environ["PATH"], "HOME": self._folder.name}
-        defaults = {"THINKD_RUNTIME__DEFAULT_SUBMODULES": "false", "THINKD_RUNTIME__LEASE_MS": "1000"}
+        defaults = {"THINKD_RUNTIME__DEFAULT_SUBMODULES": "false", "THINKD_TEST_RUNTIME__LEASE_MS": "1000"}
         self._env = {**kept, **defaults, **settings, "THINKD_LISTEN": f"127.0.0.1:{self.port}"}
         self._process = None
         self._output = None

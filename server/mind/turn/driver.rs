@@ -385,7 +385,7 @@ impl Driver {
     /// none: moods are off.
     fn mood_after(&self, drafts: &[Draft], outcome: TurnOutcome) -> Option<Mood> {
         let options = &self.mind.mood;
-        if !options.enabled {
+        if !options.is_on() {
             return None;
         }
         let place = &self.place;

@@ -122,7 +122,7 @@ impl Endpoint {
             code: reported.code.clone(),
             status: reported.status,
         };
-        let hint = hint(status, &reported.message);
+        let hint = hint(status);
         let failure = match status.is_success() {
             true => self.failure(format_args!("answered with an error: {quote}{hint}")),
             false => self.failure(format_args!("answered {status}: {quote}{hint}")),
@@ -248,16 +248,10 @@ fn length(text: &str) -> Option<Duration> {
 }
 
 /// Returns the remedy for the operator, where it is known.
-fn hint(status: StatusCode, message: &str) -> &'static str {
+fn hint(status: StatusCode) -> &'static str {
     match status.as_u16() {
         401 | 403 => " (check api_key)",
         404 => " (check base_url and model)",
-        400 | 422 if message.contains("stream_options") => {
-            " (set usage_in_stream = false for this model)"
-        }
-        400 | 422 if message.contains("strict") || message.contains("additionalProperties") => {
-            " (set strict_tools = false for this model)"
-        }
         _ => "",
     }
 }

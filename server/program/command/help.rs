@@ -52,7 +52,7 @@ const EXAMPLES: [(&str, &str); 15] = [
     ),
     (
         "replica",
-        "THINKD_REPLICA__TOKEN=… thinkd replica --listen 0.0.0.0:2954",
+        "THINKD_TOKEN=… thinkd replica --listen 0.0.0.0:2954",
     ),
 ];
 

@@ -18,7 +18,7 @@ pub fn serve(settings: &Settings) -> anyhow::Result<()> {
     settings.tools.code.check().map_err(Invalid::new)?;
     let replica = &settings.replica;
     let mut server = ReplicaServer::of(&REPLICAS);
-    if let Some(token) = &replica.token {
+    if let Some(token) = &settings.token {
         server = server.token(token.expose_secret());
     }
     server = match (&replica.cert_file, &replica.key_file) {
@@ -37,15 +37,18 @@ pub fn serve(settings: &Settings) -> anyhow::Result<()> {
         }
     };
     let _log = telemetry::start_log(&settings.log, settings.secrets())?;
+    if let Some(warning) = settings.warning() {
+        tracing::warn!("{warning}");
+    }
     share(&settings.tools.code);
     let threads = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
     threads.block_on(async {
         let mut stop = Stop::listen()?;
-        let listen = replica.listen;
+        let listen = settings.listen;
         let bound = server.bind(&listen.to_string()).await;
-        let bound = bound.with_context(|| format!("replica.listen = {listen}"))?;
+        let bound = bound.with_context(|| format!("listen = {listen}"))?;
         // Whoever should read it may be gone: that is no reason not to serve.
         let _ = say(format!("code is run for others at {}", bound.address()));
         let stopped = async move {

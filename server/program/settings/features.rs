@@ -9,7 +9,8 @@ use serde::Serializer;
 use serde::de::DeserializeOwned;
 
 use super::Invalid;
-use super::sources::{Layer, explain, is_secret};
+use super::sources::{Layer, explain};
+use super::values::is_secret;
 use thinkd_words::secret::{REDACTED, in_variable};
 
 /// Reads the settings of a feature, as they were found, as a type of its own. Of a key that has the

@@ -9,7 +9,8 @@ use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
 use strsim::damerau_levenshtein;
 
-use super::{Invalid, Settings, invalid};
+use super::values::{is_secret, may_be_secret};
+use super::{Invalid, Settings, invalid, removed};
 use thinkd_edge::keys::Key;
 use thinkd_words::decode;
 use thinkd_words::text::unmarked;
@@ -59,6 +60,7 @@ pub fn environment() -> Environment {
 pub struct Loading {
     flags: Flags,
     environment: Environment,
+    pub(super) removed: Vec<String>,
 }
 
 impl Loading {
@@ -85,9 +87,16 @@ pub struct Loaded {
 impl Settings {
     /// Reads file, environment and flags. `check` checks their sum, for processes that serve.
     pub fn load(flags: &Flags, environment: &Environment) -> Result<Loaded, Invalid> {
-        let mut figment = Figment::new();
-        for layer in layers(flags, environment)? {
+        let (mut figment, mut removed) = (Figment::new(), Vec::new());
+        for mut layer in layers(flags, environment)? {
+            let Layer { source, data } = &mut layer;
+            removed.extend(removed::take(data, source, flags.is_replica));
             figment = figment.merge(layer);
+        }
+        #[cfg(any(debug_assertions, feature = "fixed"))]
+        for (name, key, value) in removed::of_tests(environment) {
+            let value = read(&key, value);
+            figment = figment.merge(Layer::key(variable(name), &key, value));
         }
         figment = share_endpoint(figment);
         // Lossy: an environment has texts only, and "3" is to be a number where one is wanted.
@@ -96,9 +105,11 @@ impl Settings {
             .map_err(|error| explain(&figment, &error))?;
         settings.models.of_the_shell = of_the_shell(&figment);
         settings.forget_direct(flags);
+        settings.follow();
         settings.loading = Some(Loading {
             flags: flags.clone(),
             environment: environment.clone(),
+            removed,
         });
         Ok(Loaded {
             settings,
@@ -142,15 +153,16 @@ fn nest(path: &str, value: Value) -> Dict {
 
 fn layers(flags: &Flags, environment: &Environment) -> Result<Vec<Layer>, Invalid> {
     let named = named_file(flags, environment);
-    let mut layers: Vec<Layer> = file(named.as_deref())?.into_iter().collect();
+    let of_replica = || Layer::key("default".to_owned(), "listen", REPLICA.into());
+    let mut layers: Vec<Layer> = flags.is_replica.then(of_replica).into_iter().collect();
+    layers.extend(file(named.as_deref())?);
     layers.extend(variables(environment)?);
     let flag = |name: &str, key: &str, value: &Option<String>| {
         value
             .as_ref()
             .map(|value| Layer::key(format!("the flag --{name}"), key, read(key, value)))
     };
-    let listen = ["listen", "replica.listen"][usize::from(flags.is_replica)];
-    layers.extend(flag("listen", listen, &flags.listen));
+    layers.extend(flag("listen", "listen", &flags.listen));
     layers.extend(flag("database", "database", &flags.database));
     for assignment in &flags.set {
         let Some((key, value)) = assignment.split_once('=') else {
@@ -171,6 +183,9 @@ fn named_file(flags: &Flags, environment: &Environment) -> Option<PathBuf> {
         .clone()
         .or_else(|| environment.get("THINKD_CONFIG").map(PathBuf::from))
 }
+
+/// The address of `thinkd replica`, where nothing says it.
+const REPLICA: &str = "127.0.0.1:2954";
 
 /// The configuration file, where none is named.
 const FILE: &str = "thinkd.toml";
@@ -275,29 +290,6 @@ fn variable(name: &str) -> String {
 
 /// Names that are not settings of the server: the clients' and the tests' own.
 const OTHERS: [&str; 3] = ["THINKD_CONFIG", "THINKD_URL", "THINKD_USER"];
-
-/// Returns true for the key of a secret. Its value is text even if it looks like a number; an error
-/// never quotes it; it has a `…_FILE` variant.
-pub(super) fn is_secret(path: &str) -> bool {
-    let is_one = |name| matches!(name, "token" | "api_key" | "key");
-    path.starts_with("database") || path.rsplit('.').next().is_some_and(is_one)
-}
-
-/// Returns true if a secret may stand there, also by mistake: in a table that has some, or in an
-/// address.
-fn may_be_secret(path: &str) -> bool {
-    let words: Vec<&str> = path.split('.').collect();
-    match words.as_slice() {
-        ["keys" | "replica", ..]
-        | ["tools", "mcp", ..]
-        | ["tools", "code", "replica", ..]
-        | ["models"]
-        | ["models", _]
-        | ["models", "modules", _] => true,
-        [.., last] => *last == "base_url" || is_secret(path),
-        [] => false,
-    }
-}
 
 /// The key that a variable sets, if it is one of ours.
 fn key_of(variable: &str) -> Option<String> {

@@ -1,7 +1,6 @@
 //! `[tools]`: which tools there are, how long they may take, and which of them wait for a person.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +9,7 @@ use thinkd_edge::limits::ms;
 use thinkd_event::request::ASK_USER;
 use thinkd_mcp::options;
 use thinkd_mind::decision;
-use thinkd_tools::approval::{EXPIRY_MAX, Rules, WaitingCalls};
+use thinkd_tools::approval::{Rules, WaitingCalls};
 use thinkd_tools::catalogue::Catalogue;
 use thinkd_tools::code;
 use thinkd_tools::server_names::PREFIX;
@@ -34,14 +33,6 @@ with_defaults! {
         /// anything. Proposals of submodules always wait.
         #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
         pub approval: Vec<String> = Vec::new(),
-        /// The time that a call, or a question to people, waits for them; then it counts as
-        /// rejected. From 1 s to 365 days.
-        pub approval_ms: u64 = u64::try_from(Rules::default().expiry.as_millis()).unwrap_or(u64::MAX),
-        /// The same of single tools, by name.
-        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-        pub approval_ms_of: BTreeMap<String, u64> = BTreeMap::new(),
-        /// Most calls and questions of one thread that wait for people.
-        pub open_requests: u64 = Rules::default().open_max,
         /// The tool `run_code`: the limits of code that a model writes.
         pub code: code::Options = code::Options::default(),
         /// The calls to tools of other servers that wait for a person, where a server does not say (`tools.mcp.<name>.approve`): `all`, `writes` (all but those that
@@ -51,17 +42,21 @@ with_defaults! {
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub mcp: BTreeMap<String, options::Options> = BTreeMap::new(),
     }
+    fixed {
+        /// The time that a call, or a question to people, waits for them; then it counts as
+        /// rejected. From 1 s to 365 days.
+        pub approval_ms: u64 = u64::try_from(Rules::default().expiry.as_millis()).unwrap_or(u64::MAX),
+        /// Most calls and questions of one thread that wait for people.
+        pub open_requests: u64 = Rules::default().open_max,
+    }
 }
 
 impl Tools {
     /// Returns the rules for calls that wait for a person.
     pub fn approvals(&self) -> Rules {
-        let expiry_of = self.approval_ms_of.iter();
-        let expiry_of = expiry_of.map(|(tool, limit)| (tool.clone(), ms(*limit)));
         Rules {
             tools: self.approval.clone(),
             expiry: ms(self.approval_ms),
-            expiry_of: expiry_of.collect(),
             open_max: self.open_requests,
         }
     }
@@ -96,8 +91,7 @@ impl Tools {
             .try_for_each(|(name, options)| options.check(name))
     }
 
-    /// Checks the names that are marked for approval, the times of approvals and `open_requests`;
-    /// the error names the fault.
+    /// Checks the names that are marked for approval; the error names the fault.
     pub(super) fn check_approvals(&self, tools: &Catalogue) -> Result<(), String> {
         if self.approvals().marks(decision::REPLY) {
             return Err(
@@ -109,24 +103,7 @@ impl Tools {
                 "tools.approval: ask_user cannot wait for a person before it asks one".into(),
             );
         }
-        let limits_of = &self.approval_ms_of;
-        for name in self.approval.iter().chain(limits_of.keys()) {
-            tools.check_marked(name)?;
-        }
-        let of_tool = |(tool, ms): (&String, &u64)| (format!("tools.approval_ms_of.{tool}"), *ms);
-        let of_all = ("tools.approval_ms".to_owned(), self.approval_ms);
-        for (key, limit) in [of_all].into_iter().chain(limits_of.iter().map(of_tool)) {
-            if !(Duration::from_secs(1)..=EXPIRY_MAX).contains(&ms(limit)) {
-                return Err(format!(
-                    "{key} is {limit}: from 1000 (a second) to 31536000000 (365 days)"
-                ));
-            }
-        }
-        if self.open_requests == 0 {
-            return Err(
-                "tools.open_requests is 0: then no call could wait for a person; 1 at least".into(),
-            );
-        }
-        Ok(())
+        let mut marked = self.approval.iter();
+        marked.try_for_each(|name| tools.check_marked(name))
     }
 }

@@ -58,3 +58,26 @@ pub fn database_url<S: Serializer>(
     let url = url.as_ref().map_or("", ExposeSecret::expose_secret);
     redacted_url(url, serializer)
 }
+
+/// Returns true for the key of a secret. Its value is text even if it looks like a number; an error
+/// never quotes it; it has a `…_FILE` variant.
+pub fn is_secret(path: &str) -> bool {
+    let is_one = |name| matches!(name, "token" | "api_key" | "key");
+    path.starts_with("database") || path.rsplit('.').next().is_some_and(is_one)
+}
+
+/// Returns true if a secret may stand there, also by mistake: in a table that has some, or in an
+/// address.
+pub fn may_be_secret(path: &str) -> bool {
+    let words: Vec<&str> = path.split('.').collect();
+    match words.as_slice() {
+        ["keys", ..]
+        | ["tools", "mcp", ..]
+        | ["tools", "code", "replica", ..]
+        | ["models"]
+        | ["models", _]
+        | ["models", "modules", _] => true,
+        [.., last] => *last == "base_url" || is_secret(path),
+        [] => false,
+    }
+}

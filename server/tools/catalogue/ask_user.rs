@@ -73,7 +73,7 @@ impl Typed for AskUser {
         open_places(&*self.0.store, self.0.approvals.open_max, site).await?;
         let expires = match expires_s {
             Some(seconds) => after(site.now, Duration::from_millis(millis(seconds)?.max(1000))),
-            None => self.0.approvals.expires(ASK_USER, site.now),
+            None => self.0.approvals.expires(site.now),
         };
         let id = id::fresh();
         let asked = Question {

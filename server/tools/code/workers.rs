@@ -42,7 +42,7 @@ pub struct Remote {
         skip_serializing_if = "Option::is_none"
     )]
     pub url: Option<String>,
-    /// Its `replica.token`.
+    /// Its `token`.
     #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
     pub token: Option<SecretString>,
     /// A file with the authority of its certificate, in PEM, where that is one of your own.

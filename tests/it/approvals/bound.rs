@@ -242,12 +242,11 @@ on_both!(
     }
 );
 
-// How long a call waits is said for all tools, and for single ones.
+// A call waits for seven days.
 #[tokio::test]
-async fn a_call_waits_as_long_as_is_said_of_its_tool() {
+async fn a_call_waits_for_a_week() {
     let stub = Stub::start().await;
-    let file =
-        "[tools]\napproval = [\"pay\", \"state_put\"]\n[tools.approval_ms_of]\npay = 3600000\n";
+    let file = "[tools]\napproval = [\"pay\", \"state_put\"]\n";
     let app = setup(Medium::sqlite(), &stub)
         .file("thinkd.toml", file)
         .start()
@@ -266,11 +265,7 @@ async fn a_call_waits_as_long_as_is_said_of_its_tool() {
     for pending in with(&app.public_log().await, &["approval", "pending"]) {
         let waits =
             (micros(&pending["payload"]["expires_at"]) - micros(&pending["ts"])) / 1_000_000;
-        let expected: i64 = if has(pending, "tool:pay") {
-            3600
-        } else {
-            7 * 24 * 3600
-        };
+        let expected: i64 = 7 * 24 * 3600;
         assert!(
             (expected - 30..=expected).contains(&waits),
             "{waits} s of {expected}: {pending}"

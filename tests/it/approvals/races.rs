@@ -61,7 +61,7 @@ on_both!(
             },
         );
         let mut app = setup(medium, &stub)
-            .env("THINKD_TOOLS__APPROVAL_MS", 60_000)
+            .env("THINKD_TEST_TOOLS__APPROVAL_MS", 60_000)
             .start()
             .await;
         let mut threads: HashMap<String, String> = HashMap::new();

@@ -28,7 +28,7 @@ fn command(folder: &Folder, listen: &str, env: &[(&str, &str)]) -> Command {
         .arg("replica")
         .current_dir(folder.path())
         .env_clear()
-        .env("THINKD_REPLICA__LISTEN", listen);
+        .env("THINKD_LISTEN", listen);
     command
         .envs(env.iter().copied())
         .stdin(Stdio::null())
@@ -44,7 +44,7 @@ impl Replica {
             ("THINKD_TOOLS__CODE__TIME_MS", "60"),
             ("THINKD_TOOLS__CODE__BACKGROUND", "false"),
         ];
-        let env = [("THINKD_REPLICA__TOKEN", TOKEN), own[0], own[1]];
+        let env = [("THINKD_TOKEN", TOKEN), own[0], own[1]];
         let mut child = command(&folder, listen, &env)
             .stderr(Stdio::null())
             .spawn()

@@ -226,7 +226,7 @@ async fn waited(app: &App) -> bool {
 async fn crowd(medium: Medium, share: f64, rounds: usize) -> bool {
     let stub = Stub::start().await;
     let app = tenants(medium, &stub)
-        .env("THINKD_LIMITS__SPACE_SHARE", share)
+        .env("THINKD_TEST_LIMITS__SPACE_SHARE", share)
         .start_bare()
         .await;
     let a = a(&app);

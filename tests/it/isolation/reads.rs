@@ -71,7 +71,7 @@ async fn started(medium: Medium, stub: &Stub, env: &[(&str, &str)]) -> App {
 
 on_both!(a_tenant_reads_while_another_searches_slowly, |medium| {
     let stub = Stub::start().await;
-    let app = started(medium, &stub, &[("THINKD_LIMITS__READ_MS", "60000")]).await;
+    let app = started(medium, &stub, &[("THINKD_TEST_LIMITS__READ_MS", "60000")]).await;
     let dear = Dear::begin(&app).await;
     let searching = search(&app, 16);
     taken(&app, "readers", 6).await;
@@ -96,8 +96,8 @@ on_both!(a_tenant_reads_while_another_searches_slowly, |medium| {
 async fn without_a_share_the_other_tenant_reads_nothing() {
     let stub = Stub::start().await;
     let env = [
-        ("THINKD_LIMITS__READ_MS", "60000"),
-        ("THINKD_LIMITS__SPACE_SHARE", "1"),
+        ("THINKD_TEST_LIMITS__READ_MS", "60000"),
+        ("THINKD_TEST_LIMITS__SPACE_SHARE", "1"),
     ];
     let app = started(Medium::sqlite(), &stub, &env).await;
     let dear = Dear::begin(&app).await;
@@ -119,7 +119,7 @@ on_both!(
     a_search_that_is_too_dear_is_a_problem_that_says_so,
     |medium| {
         let stub = Stub::start().await;
-        let app = started(medium, &stub, &[("THINKD_LIMITS__READ_MS", "700")]).await;
+        let app = started(medium, &stub, &[("THINKD_TEST_LIMITS__READ_MS", "700")]).await;
         let dear = Dear::begin(&app).await;
         let mut told = 0;
         for _ in 0..3 {
@@ -150,7 +150,7 @@ on_both!(
     a_search_that_nobody_waits_for_any_more_is_stopped,
     |medium| {
         let stub = Stub::start().await;
-        let app = started(medium, &stub, &[("THINKD_LIMITS__READ_MS", "60000")]).await;
+        let app = started(medium, &stub, &[("THINKD_TEST_LIMITS__READ_MS", "60000")]).await;
         let dear = Dear::begin(&app).await;
         let mut dear = Some(dear);
         for round in 0..3 {

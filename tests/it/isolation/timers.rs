@@ -126,7 +126,10 @@ on_both!(
             .collect();
         logged(&medium, vec![("a", many), ("b", vec![input("main")])]).await;
         let setup = tenants(medium, &stub).env("THINKD_RUNTIME__WORKERS", 8);
-        let app = setup.env("THINKD_RUNTIME__SCAN_MS", 100).start_bare().await;
+        let app = setup
+            .env("THINKD_TEST_RUNTIME__SCAN_MS", 100)
+            .start_bare()
+            .await;
         stub.request(at("main")).await;
         stub.some(6, hanging).await;
         drop(app);

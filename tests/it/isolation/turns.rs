@@ -41,7 +41,7 @@ async fn without_a_share_the_other_tenant_waits() {
     stub.on(hanging, reply("late").held(&gate));
     let setup = tenants(Medium::sqlite(), &stub).env("THINKD_RUNTIME__WORKERS", 8);
     let app = setup
-        .env("THINKD_LIMITS__SPACE_SHARE", 1)
+        .env("THINKD_TEST_LIMITS__SPACE_SHARE", 1)
         .start_bare()
         .await;
     hang(&app, &stub, 8).await;

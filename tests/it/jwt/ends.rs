@@ -28,7 +28,7 @@ async fn a_socket_ends_with_its_token() {
     let issuer = Issuer::start(&[&signer]).await;
     let app = issuer
         .setup(Medium::sqlite(), &stub)
-        .env("THINKD_JWT__EXPIRING_MS", 1500)
+        .env("THINKD_TEST_JWT__EXPIRING_MS", 1500)
         .start_bare()
         .await;
     let mut lasting = socket_of(&app, &signer.token(&issuer.claims("bea", "ours", "member"))).await;
@@ -93,7 +93,7 @@ async fn a_later_token_of_the_same_user_extends_a_socket() {
     let issuer = Issuer::start(&[&signer]).await;
     let setup = issuer
         .setup(Medium::sqlite(), &stub)
-        .env("THINKD_JWT__EXPIRING_MS", 60_000);
+        .env("THINKD_TEST_JWT__EXPIRING_MS", 60_000);
     let key = "[[keys]]\nkey = \"a-static-key\"\nspace = \"ours\"\nrole = \"member\"\n";
     let app = setup.file("thinkd.toml", key).start_bare().await;
     let end = in_seconds(4.0);
@@ -152,7 +152,7 @@ async fn a_stream_ends_with_its_token() {
     let issuer = Issuer::start(&[&signer]).await;
     let app = issuer
         .setup(Medium::sqlite(), &stub)
-        .env("THINKD_JWT__EXPIRING_MS", 1000)
+        .env("THINKD_TEST_JWT__EXPIRING_MS", 1000)
         .start_bare()
         .await;
     let end = in_seconds(2.5);

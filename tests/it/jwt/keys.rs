@@ -21,7 +21,7 @@ async fn keys_are_fetched_once_for_all_who_wait() {
     issuer.behave(Manner::Hangs);
     let setup = issuer
         .setup(Medium::sqlite(), &stub)
-        .env("THINKD_JWT__FETCH_MS", 30_000);
+        .env("THINKD_TEST_JWT__FETCH_MS", 30_000);
     let app = setup.start_bare().await;
     let token = signer.token(&issuer.claims("ada", "ours", "member"));
     let waiting = join_all((0..40).map(|_| status(&app, &token)));
@@ -47,8 +47,8 @@ async fn unknown_keys_cost_good_tokens_nothing() {
         .setup(Medium::sqlite(), &stub)
         .file("thinkd.toml", ADMIN);
     let app = setup
-        .env("THINKD_JWT__REFETCH_MS", 1000)
-        .env("THINKD_JWT__FETCH_MS", 30_000)
+        .env("THINKD_TEST_JWT__REFETCH_MS", 1000)
+        .env("THINKD_TEST_JWT__FETCH_MS", 30_000)
         .start_bare()
         .await;
     let claims = issuer.claims("ada", "ours", "member");
@@ -118,7 +118,7 @@ async fn keys_rotate_without_a_restart() {
     let issuer = Issuer::start(&[&old, &stays]).await;
     let app = issuer
         .setup(Medium::sqlite(), &stub)
-        .env("THINKD_JWT__REFETCH_MS", 50)
+        .env("THINKD_TEST_JWT__REFETCH_MS", 50)
         .start_bare()
         .await;
     let claims = issuer.claims("ada", "ours", "member");
@@ -182,9 +182,9 @@ async fn documents_that_cannot_be_read_change_nothing() {
         .setup(Medium::sqlite(), &stub)
         .file("thinkd.toml", ADMIN);
     let app = setup
-        .env("THINKD_JWT__REFETCH_MS", 50)
-        .env("THINKD_JWT__REFRESH_MS", 50)
-        .env("THINKD_JWT__FETCH_MS", 300)
+        .env("THINKD_TEST_JWT__REFETCH_MS", 50)
+        .env("THINKD_TEST_JWT__REFRESH_MS", 50)
+        .env("THINKD_TEST_JWT__FETCH_MS", 300)
         .start_bare()
         .await;
     let good = signer.token(&issuer.claims("ada", "ours", "member"));
@@ -260,9 +260,12 @@ async fn keys_count_for_a_while_when_the_issuer_is_away() {
         .setup(Medium::sqlite(), &stub)
         .file("thinkd.toml", ADMIN);
     let setup = setup
-        .env("THINKD_JWT__REFRESH_MS", 100)
-        .env("THINKD_JWT__REFETCH_MS", 100);
-    let app = setup.env("THINKD_JWT__STALE_MS", 5000).start_bare().await;
+        .env("THINKD_TEST_JWT__REFRESH_MS", 100)
+        .env("THINKD_TEST_JWT__REFETCH_MS", 100);
+    let app = setup
+        .env("THINKD_TEST_JWT__STALE_MS", 5000)
+        .start_bare()
+        .await;
     let good = signer.token(&issuer.claims("ada", "ours", "member"));
     let mut socket = socket_of(&app, &good).await;
     issuer.behave(Manner::Says(503, String::new()));

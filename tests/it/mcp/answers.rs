@@ -145,7 +145,7 @@ on_sqlite!(t1_04_a_key_that_is_another_one_now_is_taken_up, |medium| {
     server.wants("one");
     let stub = Stub::start().await;
     let toml = format!(
-        "[tools.mcp.it]\nurl = \"{}\"\nheaders_file = \"keys\"\n",
+        "[tools.mcp.it]\nurl = \"{}\"\nsecrets_file = \"keys\"\n",
         server.url()
     );
     let app = Setup::new(medium, &stub)

@@ -242,11 +242,12 @@ on_sqlite!(
         let stub = Stub::start().await;
         stub.on(decision, reply("yes"));
         let toml = format!(
-            "[tools.mcp.it]\nurl = \"{}\"\nlist_ms = 200\nnew_tools = \"trust\"\n",
+            "[tools.mcp.it]\nurl = \"{}\"\nnew_tools = \"trust\"\n",
             server.url()
         );
         let app = Setup::new(medium, &stub)
             .file("thinkd.toml", &toml)
+            .env("THINKD_TEST_TOOLS__MCP__IT__LIST_MS", 200)
             .start()
             .await;
         app.tell("one").await;

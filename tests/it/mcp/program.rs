@@ -19,7 +19,7 @@ echo "$$" > ended
 "#;
 
 fn program(medium: Medium, stub: &Stub) -> Setup {
-    let toml = "[tools.mcp.sh]\ncommand = \"sh\"\nargs = [\"server.sh\"]\nenv = { COLOUR = \"red\" }\nenv_file = \"secrets\"\n";
+    let toml = "[tools.mcp.sh]\ncommand = \"sh\"\nargs = [\"server.sh\"]\nenv = { COLOUR = \"red\" }\nsecrets_file = \"secrets\"\n";
     let setup = Setup::new(medium, stub)
         .file("thinkd.toml", toml)
         .file("server.sh", SCRIPT);
@@ -104,7 +104,7 @@ async fn t1_01_secrets_of_servers_are_printed_by_nobody() {
         ("[tools.mcp.A]\nurl = \"http://a\"\n", "server's name"),
         (
             "[tools.mcp.a]\nurl = \"http://a\"\nargs = [\"x\"]\n",
-            "args, env and env_file",
+            "args and env",
         ),
         ("[tools.mcp.a]\nurl = \"file:///etc\"\n", "no address"),
         (

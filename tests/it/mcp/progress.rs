@@ -23,15 +23,14 @@ while IFS= read -r line; do
 done
 "#;
 
-async fn works(medium: Medium, times: u32, more: &str) -> Value {
+async fn works(medium: Medium, times: u32, progress_ms: &str) -> Value {
     let stub = Stub::start().await;
     stub.script(decision, [call("mcp__sh__work", json!({})), reply("Done.")]);
-    let toml = format!(
-        "[tools.mcp.sh]\ncommand = \"sh\"\nargs = [\"server.sh\"]\ntimeout_ms = 1000\n{more}"
-    );
+    let toml = "[tools.mcp.sh]\ncommand = \"sh\"\nargs = [\"server.sh\"]\ntimeout_ms = 1000\n";
     let setup = Setup::new(medium, &stub)
-        .file("thinkd.toml", &toml)
+        .file("thinkd.toml", toml)
         .file("server.sh", &SCRIPT.replace("TIMES", &times.to_string()))
+        .env("THINKD_TEST_TOOLS__MCP__SH__PROGRESS_MS", progress_ms)
         .env("PATH", std::env::var("PATH").unwrap());
     let app = setup.start().await;
     app.tell("work").await;
@@ -40,18 +39,18 @@ async fn works(medium: Medium, times: u32, more: &str) -> Value {
 }
 
 on_sqlite!(t1_04_progress_lengthens_a_call_by_choice, |medium| {
-    let result = works(medium, 8, "progress_ms = 60000\n").await;
+    let result = works(medium, 8, "60000").await;
     assert_eq!(result["output"], "done", "{result}");
 });
 
 on_sqlite!(t1_04_progress_alone_lengthens_no_call, |medium| {
-    let result = works(medium, 8, "").await;
+    let result = works(medium, 8, "1000").await;
     assert_eq!(result["problem"]["kind"], "timeout", "{result}");
     assert_eq!(result["problem"]["detail"]["limit_ms"], 1000, "{result}");
 });
 
 on_sqlite!(t1_04_progress_lengthens_no_call_for_ever, |medium| {
-    let result = works(medium, 500, "progress_ms = 2000\n").await;
+    let result = works(medium, 500, "2000").await;
     assert_eq!(result["problem"]["kind"], "timeout", "{result}");
     assert_eq!(result["problem"]["detail"]["limit_ms"], 2000, "{result}");
 });

@@ -111,7 +111,7 @@ on_sqlite!(
         otherwise(&stub);
         let app = Setup::new(medium, &stub)
             .env("THINKD_MISSION__WIDTH", 1)
-            .env("THINKD_MISSION__DEPTH", 1)
+            .env("THINKD_TEST_MISSION__DEPTH", 1)
             .start()
             .await;
         let mission = begin(
@@ -166,7 +166,7 @@ async fn disagreeing(medium: Medium, high: [&str; 2]) -> (App, Stub, String) {
     otherwise(&stub);
     let app = Setup::new(medium, &stub)
         .env("THINKD_MODEL_HIGH", "stub-high")
-        .env("THINKD_MISSION__DEPTH", 1)
+        .env("THINKD_TEST_MISSION__DEPTH", 1)
         .start()
         .await;
     let mission = begin(&app, "one number", json!({})).await;
@@ -273,7 +273,7 @@ async fn a_planted_mission_is_done_that_no_whole_attempt_does() {
         call(tool, arguments)
     });
     let app = Setup::new(Medium::sqlite(), &stub)
-        .env("THINKD_MISSION__DEPTH", 1)
+        .env("THINKD_TEST_MISSION__DEPTH", 1)
         .start()
         .await;
     let planted = |world| Planted {

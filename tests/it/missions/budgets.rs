@@ -71,7 +71,7 @@ on_sqlite!(
         otherwise(&stub);
         let app = Setup::new(medium, &stub)
             .env("THINKD_MODEL_HIGH", "stub-high")
-            .env("THINKD_MISSION__DEPTH", 1)
+            .env("THINKD_TEST_MISSION__DEPTH", 1)
             .start()
             .await;
         let mission = begin(

@@ -76,7 +76,7 @@ on_sqlite!(facts_without_end_are_refused_by_name, |medium| {
     stub.on(deriving, derives(None, &["one"]).never());
     otherwise(&stub);
     let app = Setup::new(medium, &stub)
-        .env("THINKD_MEMORY__WAITING", 3)
+        .env("THINKD_TEST_MEMORY__WAITING", 3)
         .start()
         .await;
     let mission = begin(&app, "count", json!({})).await;
@@ -115,7 +115,7 @@ on_sqlite!(
         stub.on(deriving, derives(None, &["one"]).never());
         otherwise(&stub);
         let setup = Setup::new(medium, &stub)
-            .env("THINKD_MEMORY__WAITING", 3)
+            .env("THINKD_TEST_MEMORY__WAITING", 3)
             .env("THINKD_MISSION__WIDTH", 6);
         let app = setup.start().await;
         let mission = begin(&app, "six things", json!({})).await;

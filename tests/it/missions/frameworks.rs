@@ -440,7 +440,7 @@ on_sqlite!(programs_that_never_run_make_no_framework, |medium| {
     let app = Setup::new(medium, &stub)
         .env("THINKD_TOOLS__CODE__ENABLED", true)
         .env("THINKD_TOOLS__CODE__TIME_MS", 200)
-        .env("THINKD_MISSION__DEPTH", 1)
+        .env("THINKD_TEST_MISSION__DEPTH", 1)
         .start()
         .await;
     let (_, thread) = one_mission(&app, json!({ "value": "high" })).await;
@@ -608,7 +608,7 @@ on_sqlite!(
         stub.on(node("judge"), judged(false, "no"));
         otherwise(&stub);
         let app = Setup::new(medium, &stub)
-            .env("THINKD_MISSION__DEPTH", 1)
+            .env("THINKD_TEST_MISSION__DEPTH", 1)
             .start()
             .await;
         let id = create(&app, json!({})).await;
@@ -650,7 +650,7 @@ on_sqlite!(
         stub.on(node("framework"), knows("never asked for"));
         otherwise(&stub);
         let app = Setup::new(medium, &stub)
-            .env("THINKD_MISSION__DEPTH", 1)
+            .env("THINKD_TEST_MISSION__DEPTH", 1)
             .start()
             .await;
         // Decompose, consider, two tries and two verdicts; one call is left. Then without the retry.
@@ -684,7 +684,7 @@ on_sqlite!(a_model_may_decline_a_framework, |medium| {
     stub.on(node("judge"), judged(false, "no"));
     otherwise(&stub);
     let app = Setup::new(medium, &stub)
-        .env("THINKD_MISSION__DEPTH", 1)
+        .env("THINKD_TEST_MISSION__DEPTH", 1)
         .start()
         .await;
     one_mission(&app, json!({ "value": "high" })).await;

@@ -49,7 +49,7 @@ on_sqlite!(
         stub.on(about("solve", "wait"), solved("late").held(&gate));
         otherwise(&stub);
         let app = Setup::new(medium, &stub)
-            .env("THINKD_MISSION__DEPTH", 1)
+            .env("THINKD_TEST_MISSION__DEPTH", 1)
             .start()
             .await;
         let mut came = Vec::new();

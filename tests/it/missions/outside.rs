@@ -569,7 +569,7 @@ on_sqlite!(
         );
         otherwise(&stub);
         let app = setup(medium, &stub, &server)
-            .env("THINKD_MISSION__DEPTH", 1)
+            .env("THINKD_TEST_MISSION__DEPTH", 1)
             .start()
             .await;
         let mission = begin(&app, "one thing", json!({ "value": "low" })).await;

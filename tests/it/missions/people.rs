@@ -538,7 +538,7 @@ on_sqlite!(
         stub.on(node("consider"), call("consider", way));
         otherwise(&stub);
         let app = Setup::new(medium, &stub)
-            .env("THINKD_MISSION__QUESTION_MS", 300)
+            .env("THINKD_TEST_MISSION__QUESTION_MS", 300)
             .start()
             .await;
         app.request("PUT", "/settings")

@@ -189,7 +189,7 @@ on_sqlite!(t1_18_a_model_that_always_splits_meets_the_depth, |medium| {
     stub.on(node("consider"), call("consider", split));
     otherwise(&stub);
     let app = Setup::new(medium, &stub)
-        .env("THINKD_MISSION__DEPTH", 2)
+        .env("THINKD_TEST_MISSION__DEPTH", 2)
         .start()
         .await;
     let mission = begin(&app, "one thing", json!({})).await;
@@ -252,7 +252,7 @@ on_sqlite!(a_task_behind_a_failed_one_is_planned_anew_once, |medium| {
     stub.on(about("replan", "can do without"), call("replan", without));
     otherwise(&stub);
     let app = Setup::new(medium, &stub)
-        .env("THINKD_MISSION__DEPTH", 1)
+        .env("THINKD_TEST_MISSION__DEPTH", 1)
         .start()
         .await;
     let mission = begin(&app, "three things", json!({})).await;
@@ -317,7 +317,7 @@ on_sqlite!(d1_36_a_program_decides_before_a_model_does, |medium| {
     let app = Setup::new(medium, &stub)
         .env("THINKD_TOOLS__CODE__ENABLED", true)
         .env("THINKD_TOOLS__CODE__TIME_MS", 200)
-        .env("THINKD_MISSION__DEPTH", 1)
+        .env("THINKD_TEST_MISSION__DEPTH", 1)
         .start()
         .await;
     let mission = begin(&app, "four things", json!({})).await;
@@ -451,7 +451,7 @@ on_sqlite!(d1_57_the_high_tier_repairs_a_program_oftener, |medium| {
     let app = Setup::new(medium, &stub)
         .env("THINKD_MODEL_HIGH", "stub-high")
         .env("THINKD_TOOLS__CODE__ENABLED", true)
-        .env("THINKD_MISSION__DEPTH", 1)
+        .env("THINKD_TEST_MISSION__DEPTH", 1)
         .start()
         .await;
     let mission = begin(&app, "one thing", json!({})).await;

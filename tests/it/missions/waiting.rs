@@ -64,8 +64,8 @@ on_sqlite!(a_mission_that_waits_for_an_answer_holds_nothing, |medium| {
     });
     otherwise(&stub);
     let mut app = Setup::new(medium, &stub)
-        .env("THINKD_MISSION__AT_ONCE", 1)
-        .env("THINKD_RUNTIME__SCAN_MS", 60_000)
+        .env("THINKD_TEST_MISSION__AT_ONCE", 1)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 60_000)
         .start()
         .await;
     let first = begin(&app, "book a room", json!({ "value": "high" })).await;
@@ -322,9 +322,8 @@ on_sqlite!(a_plan_that_is_edited_is_done_as_it_was_edited, |medium| {
 on_sqlite!(a_plan_that_is_not_approved_ends_its_mission, |medium| {
     let stub = Stub::start().await;
     otherwise(&stub);
-    let limits = "[tools.approval_ms_of]\nmission_plan = 1500\n";
     let app = Setup::new(medium, &stub)
-        .file("thinkd.toml", limits)
+        .env("THINKD_TEST_TOOLS__APPROVAL_MS", 1500)
         .start()
         .await;
     let verdicts = [

@@ -23,7 +23,7 @@ async fn at_and_above(app: &App, pipeline: &str, at: Value, above: Value) -> Val
 on_sqlite!(more_nodes_than_a_run_may_start, |medium| {
     let stub = stub().await;
     let app = own::setup(medium, &stub)
-        .env("THINKD_PIPELINES__NODES", 3)
+        .env("THINKD_TEST_PIPELINES__NODES", 3)
         .start()
         .await;
     let failure = at_and_above(&app, "steps", json!(3), json!(4)).await;
@@ -54,7 +54,7 @@ on_sqlite!(more_nodes_than_a_run_may_start_in_two_lives, |medium| {
     );
     stub.on_each(counting, |request| text(&format!("did {}", step(request))));
     let mut app = own::setup(medium, &stub)
-        .env("THINKD_PIPELINES__NODES", 3)
+        .env("THINKD_TEST_PIPELINES__NODES", 3)
         .start()
         .await;
     let path = begin(&app, "steps", json!(3)).await;
@@ -71,7 +71,7 @@ on_sqlite!(more_nodes_than_a_run_may_start_in_two_lives, |medium| {
 on_sqlite!(longer_than_a_run_may_take, |medium| {
     let stub = stub().await;
     let app = own::setup(medium, &stub)
-        .env("THINKD_PIPELINES__TIME_MS", 700)
+        .env("THINKD_TEST_PIPELINES__TIME_MS", 700)
         .start()
         .await;
     let failure = at_and_above(&app, "pause", json!(1), json!(60_000)).await;
@@ -87,7 +87,7 @@ async fn more_runs_than_a_server_works_on() {
     let gate = Gate::new();
     stub.on(counting, text("done").held(&gate));
     let app = own::setup(Medium::sqlite(), &stub)
-        .env("THINKD_PIPELINES__AT_ONCE", 2)
+        .env("THINKD_TEST_PIPELINES__AT_ONCE", 2)
         .start()
         .await;
     let first = begin(&app, "steps", json!(1)).await;
@@ -132,7 +132,7 @@ on_sqlite!(one_space_leaves_runs_to_others, |medium| {
     let keys = "[[keys]]\nkey = \"ada\"\nspace = \"ada\"\nrole = \"operator\"\n[[keys]]\nkey = \"bob\"\nspace = \"bob\"\nrole = \"operator\"\n";
     let setup = own::setup(medium, &stub)
         .file("thinkd.toml", keys)
-        .env("THINKD_PIPELINES__AT_ONCE", 4);
+        .env("THINKD_TEST_PIPELINES__AT_ONCE", 4);
     let mut app = setup.start_bare().await;
     app.authorize("Bearer ada");
     let mut paths = Vec::new();
@@ -171,7 +171,7 @@ on_sqlite!(runs_that_were_cut_off_wait_for_a_place, |medium| {
         move |_| text("done").held(&gate)
     });
     let mut app = own::setup(medium, &stub)
-        .env("THINKD_PIPELINES__AT_ONCE", 3)
+        .env("THINKD_TEST_PIPELINES__AT_ONCE", 3)
         .start()
         .await;
     let mut paths = Vec::new();
@@ -180,7 +180,7 @@ on_sqlite!(runs_that_were_cut_off_wait_for_a_place, |medium| {
     }
     stub.some(3, counting).await;
     app.kill();
-    app.set_env("THINKD_PIPELINES__AT_ONCE", 1);
+    app.set_env("THINKD_TEST_PIPELINES__AT_ONCE", 1);
     app.start_again().await;
     stub.some(4, counting).await;
     app.post("/pipelines/steps", json!({ "input": 1 }))
@@ -217,7 +217,7 @@ on_sqlite!(runs_that_were_cut_off_wait_for_a_place, |medium| {
 on_sqlite!(a_large_value_is_a_blob_and_comes_back_whole, |medium| {
     let stub = stub().await;
     let app = own::setup(medium, &stub)
-        .env("THINKD_LIMITS__TOOL_OUTPUT_BYTES", 1000)
+        .env("THINKD_TEST_LIMITS__TOOL_OUTPUT_BYTES", 1000)
         .start()
         .await;
     let small = perform(&app, "long", json!(900)).await;

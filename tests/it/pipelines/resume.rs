@@ -79,7 +79,7 @@ on_both!(
             text(&format!("did {}", step(r))).after(ms(r.index as u64 % 7))
         });
         let mut app = own::setup(medium, &stub)
-            .env("THINKD_PIPELINES__AT_ONCE", 10)
+            .env("THINKD_TEST_PIPELINES__AT_ONCE", 10)
             .start()
             .await;
         let mut paths = Vec::new();
@@ -425,8 +425,8 @@ async fn a_run_is_one_servers_until_that_dies_and_any_server_cancels_it() {
     );
     stub.on_each(counting, |request| text(&format!("did {}", step(request))));
     let setup = own::setup(medium, &stub)
-        .env("THINKD_RUNTIME__LEASE_MS", 600)
-        .env("THINKD_RUNTIME__SCAN_MS", 100);
+        .env("THINKD_TEST_RUNTIME__LEASE_MS", 600)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 100);
     let mut app = setup.start().await;
     let second = app.beside().await;
     let path = begin(&app, "steps", json!(3)).await;

@@ -210,10 +210,10 @@ async fn begun(medium: Medium, stub: &Stub, breath: Breath) -> App {
     let mut setup = Setup::new(medium, stub)
         .file("thinkd.toml", &format!("[tools]\n{}", all.concat()))
         .env("THINKD_BUDGET__ROOT__MODEL_CALLS", CALLS)
-        .env("THINKD_BUDGET__TIMER_MS", 10)
+        .env("THINKD_TEST_BUDGET__TIMER_MS", 10)
         .env("THINKD_BUDGET__SELF_MESSAGES", 1000)
-        .env("THINKD_LIMITS__SCHEDULE_INTERVAL_MS", 10)
-        .env("THINKD_MEMORY__RETRY_MS", 10);
+        .env("THINKD_TEST_LIMITS__SCHEDULE_INTERVAL_MS", 10)
+        .env("THINKD_TEST_MEMORY__RETRY_MS", 10);
     if breath == Breath::AsksVoices {
         setup = setup.env("THINKD_TURN__MAX_ROUNDS", 1000);
     }
@@ -334,7 +334,7 @@ on_sqlite!(
             decision,
             [call("start_mission", mission), reply("No room.")],
         );
-        let setup = Setup::new(medium, &stub).env("THINKD_LIMITS__THREADS", 1);
+        let setup = Setup::new(medium, &stub).env("THINKD_TEST_LIMITS__THREADS", 1);
         let app = setup.start().await;
         assert_eq!(said(&app.tell("count").await[0]), "No room.");
         let log = app.public_log().await;

@@ -125,7 +125,7 @@ on_sqlite!(
             call("terminate", json!({ "reason": "done" })),
         );
         let mut app = Setup::new(medium, &stub)
-            .env("THINKD_BUDGET__SENDS", 3)
+            .env("THINKD_TEST_BUDGET__SENDS", 3)
             .start()
             .await;
         let mut socket = app.socket().await;
@@ -203,7 +203,7 @@ on_sqlite!(
         stub.script(at("a"), [to("b"), asleep()]);
         stub.on(at("a"), to("b"));
         let mut app = Setup::new(medium, &stub)
-            .env("THINKD_BUDGET__SENDS", 3)
+            .env("THINKD_TEST_BUDGET__SENDS", 3)
             .start()
             .await;
         let mut socket = app.socket().await;
@@ -363,8 +363,8 @@ on_sqlite!(d3_32_timers_and_contacts_have_limits, |medium| {
         ],
     );
     let setup = Setup::new(medium, &stub)
-        .env("THINKD_BUDGET__TIMERS", 2)
-        .env("THINKD_BUDGET__CONTACTS", 2);
+        .env("THINKD_TEST_BUDGET__TIMERS", 2)
+        .env("THINKD_TEST_BUDGET__CONTACTS", 2);
     let mut app = setup.start().await;
     let mut socket = app.socket().await;
     processes(&app, &["p"]).await;

@@ -144,7 +144,7 @@ async fn all_are_told_across_a_crash(medium: Medium, thread: &str, ends: &str) {
     }
     stub.on(Request::is_decision, asleep());
     let mut app = Setup::new(medium, &stub)
-        .env("THINKD_RUNTIME__SCAN_MS", 100)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 100)
         .start()
         .await;
     let mut socket = app.socket().await;
@@ -253,7 +253,7 @@ on_sqlite!(
         stub.script(at(&child(500)), [waits_for("parent")]);
         stub.on(Request::is_decision, asleep());
         let mut app = Setup::new(medium, &stub)
-            .env("THINKD_RUNTIME__SCAN_MS", 100)
+            .env("THINKD_TEST_RUNTIME__SCAN_MS", 100)
             .start()
             .await;
         let mut socket = app.socket().await;

@@ -337,11 +337,11 @@ fn explore(medium: impl Future<Output = Option<Medium>>) {
         let stub = Stub::start().await;
         stub.on_each(Request::is_decision, mind);
         let setup = Setup::new(medium, &stub)
-            .env("THINKD_BUDGET__TIMER_MS", 1)
+            .env("THINKD_TEST_BUDGET__TIMER_MS", 1)
             .env("THINKD_BUDGET__SELF_MESSAGES", 5);
         let app = setup
-            .env("THINKD_RUNTIME__LEASE_MS", 400)
-            .env("THINKD_RUNTIME__SCAN_MS", 50)
+            .env("THINKD_TEST_RUNTIME__LEASE_MS", 400)
+            .env("THINKD_TEST_RUNTIME__SCAN_MS", 50)
             .start()
             .await;
         (stub, app)

@@ -7,8 +7,8 @@ use super::*;
 /// Returns a server with leases that do not last long after it.
 fn quick(medium: Medium, stub: &Stub) -> Setup {
     Setup::new(medium, stub)
-        .env("THINKD_RUNTIME__LEASE_MS", 600)
-        .env("THINKD_RUNTIME__SCAN_MS", 100)
+        .env("THINKD_TEST_RUNTIME__LEASE_MS", 600)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 100)
 }
 
 /// The thread's last two requests are the same, byte for byte: the first was cut off by a crash.

@@ -83,10 +83,10 @@ async fn two_servers_share_the_budget_of_a_root_postgres() {
     stub.on(Request::is_decision, multiplies());
     let setup = Setup::new(medium, &stub)
         .env("THINKD_BUDGET__ROOT__MODEL_CALLS", 12)
-        .env("THINKD_BUDGET__ROOT__THREADS", 8);
+        .env("THINKD_TEST_BUDGET__ROOT__THREADS", 8);
     let app = setup
         .env("THINKD_RUNTIME__WORKERS", 3)
-        .env("THINKD_RUNTIME__SCAN_MS", 100)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 100)
         .start()
         .await;
     let _other = app.beside().await;
@@ -102,7 +102,7 @@ on_both!(
         let stub = Stub::start().await;
         stub.on(Request::is_decision, multiplies());
         let mut app = Setup::new(medium, &stub)
-            .env("THINKD_BUDGET__ROOT__THREADS", 5)
+            .env("THINKD_TEST_BUDGET__ROOT__THREADS", 5)
             .start()
             .await;
         app.say_in("main", "go").await;
@@ -201,7 +201,7 @@ on_both!(
         stub.on(at("main.limit"), call("wait", nobody(json!(0))));
         let setup = Setup::new(medium, &stub)
             .env("THINKD_BUDGET__ROOT__MODEL_CALLS", 12)
-            .env("THINKD_BUDGET__TIMER_MS", 20);
+            .env("THINKD_TEST_BUDGET__TIMER_MS", 20);
         let mut app = setup.start().await;
         for (round, label) in [(1, "timer"), (2, "limit")] {
             let (thread, before) = (format!("main.{label}"), stub.count(Request::is_decision));
@@ -245,7 +245,7 @@ on_both!(a_timer_draws_on_the_root_that_set_it, |medium| {
     );
     stub.on(at("p"), asleep());
     let app = Setup::new(medium, &stub)
-        .env("THINKD_RUNTIME__SCAN_MS", 50)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 50)
         .start()
         .await;
     let mut socket = app.socket().await;
@@ -354,7 +354,7 @@ on_both!(
         stub.on(at("p"), asleep());
         stub.on(any, call("terminate", json!({ "reason": "done" })));
         let mut app = Setup::new(medium, &stub)
-            .env("THINKD_BUDGET__ROOT__THREADS", 2)
+            .env("THINKD_TEST_BUDGET__ROOT__THREADS", 2)
             .start()
             .await;
         let mut socket = app.socket().await;
@@ -392,8 +392,8 @@ on_both!(
         let mut app = Setup::new(medium, &stub)
             .file("thinkd.toml", "[tools]\nconversation = [\"*\"]\n")
             .env("THINKD_BUDGET__ROOT__MODEL_CALLS", 4)
-            .env("THINKD_BUDGET__TIMER_MS", 10)
-            .env("THINKD_LIMITS__SCHEDULE_INTERVAL_MS", 10)
+            .env("THINKD_TEST_BUDGET__TIMER_MS", 10)
+            .env("THINKD_TEST_LIMITS__SCHEDULE_INTERVAL_MS", 10)
             .start()
             .await;
         app.tell("often").await;

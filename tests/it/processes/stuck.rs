@@ -41,7 +41,7 @@ on_sqlite!(
         stub.script(at("p"), [spawn("sub"), call(name, anybody), asleep()]);
         stub.script(at("p.sub"), [text("never").never(), status(400)]);
         let mut app = Setup::new(medium, &stub)
-            .env("THINKD_RUNTIME__LEASE_MS", 600)
+            .env("THINKD_TEST_RUNTIME__LEASE_MS", 600)
             .start()
             .await;
         let mut socket = app.socket().await;

@@ -223,7 +223,7 @@ on_sqlite!(
     );
         stub.on(Request::is_decision, asleep());
         let mut app = Setup::new(medium, &stub)
-            .env("THINKD_BUDGET__CONTACTS", 2)
+            .env("THINKD_TEST_BUDGET__CONTACTS", 2)
             .start()
             .await;
         let mut socket = app.socket().await;

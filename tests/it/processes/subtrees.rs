@@ -363,7 +363,7 @@ async fn half_ended(medium: Medium, stub: &Stub) -> App {
     );
     stub.on(at("friend"), asleep());
     let app = Setup::new(medium, stub)
-        .env("THINKD_RUNTIME__SCAN_MS", 100)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 100)
         .start()
         .await;
     let mut socket = app.socket().await;

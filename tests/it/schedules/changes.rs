@@ -116,8 +116,10 @@ async fn a_mind_is_told_which_schedules_it_cannot_have() {
             reply("done"),
         ],
     );
-    let file = "[tools]\nconversation = [\"reply\", \"schedule\"]\n[budget]\ntimer_ms = 1000\nschedules = 1\n";
+    let file = "[tools]\nconversation = [\"reply\", \"schedule\"]\n";
     let app = quick(Medium::sqlite(), &stub)
+        .env("THINKD_TEST_BUDGET__TIMER_MS", 1000)
+        .env("THINKD_TEST_BUDGET__SCHEDULES", 1)
         .file("thinkd.toml", file)
         .start()
         .await;

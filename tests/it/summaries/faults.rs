@@ -44,8 +44,8 @@ async fn of_two_servers_one_sums_up_and_when_it_dies_the_other_does() {
     stub.script(summing, [text("never").never()]);
     stub.on_each(summing, read);
     let setup = sums_up(medium, &stub)
-        .env("THINKD_RUNTIME__LEASE_MS", 600)
-        .env("THINKD_RUNTIME__SCAN_MS", 200);
+        .env("THINKD_TEST_RUNTIME__LEASE_MS", 600)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 200);
     let mut app = setup.start().await;
     talk(&app, 0..12).await;
     stub.request(summing).await;

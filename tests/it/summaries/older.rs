@@ -11,7 +11,7 @@ async fn long_one(medium: Medium, stub: &Stub, back: u64) -> App {
     talk(&app, 0..80).await;
     assert_eq!(stub.count(summing), 0);
     app.set_env("THINKD_HISTORY__SUMMARIES", true);
-    app.set_env("THINKD_HISTORY__SUMMARIES_BACK", back);
+    app.set_env("THINKD_TEST_HISTORY__SUMMARIES_BACK", back);
     app.restart().await;
     talk(&app, 80..81).await;
     summed_up(&app, "main", 210).await;

@@ -66,7 +66,7 @@ impl Setup {
             .env("THINKD_LISTEN", "127.0.0.1:0");
         // Whoever comes after a killed server waits for its leases. Code computes beside tests that take all processors.
         setup
-            .env("THINKD_RUNTIME__LEASE_MS", 3000)
+            .env("THINKD_TEST_RUNTIME__LEASE_MS", 3000)
             .env("THINKD_RUNTIME__DEFAULT_SUBMODULES", false)
             .env("THINKD_TOOLS__CODE__BACKGROUND", false)
     }

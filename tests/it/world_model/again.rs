@@ -38,7 +38,7 @@ on_sqlite!(
             testable("it can be worked out", &[("code", "1 + 1 === 2")]),
         );
         let setup = Setup::new(medium, &stub).env(NOT_THERE_YET.0, NOT_THERE_YET.1);
-        let mut app = setup.env("THINKD_MEMORY__TRIES", 1).start().await;
+        let mut app = setup.env("THINKD_TEST_MEMORY__TRIES", 1).start().await;
         let mut ids = Vec::new();
         for at in 0..20 {
             ids.push(tried(&app, &format!("Sum {at}."), "surviving").await);
@@ -339,7 +339,7 @@ on_sqlite!(
         );
         let setup = Setup::new(medium, &stub).env(NOT_THERE_YET.0, NOT_THERE_YET.1);
         let mut app = setup
-            .env("THINKD_MEMORY__REQUIRE_EXPERIMENT", true)
+            .env("THINKD_TEST_MEMORY__REQUIRE_EXPERIMENT", true)
             .start()
             .await;
         let id = tried(&app, "The sum is two.", "proposed").await;
@@ -359,7 +359,7 @@ on_sqlite!(
         stub.on(deriving, derives(None, &["something follows"]).held(&gate));
         stub.on(reflecting, holds());
         let app = Setup::new(medium, &stub)
-            .env("THINKD_MEMORY__WAITING", 2)
+            .env("THINKD_TEST_MEMORY__WAITING", 2)
             .env("THINKD_TOOLS__CONVERSATION", "reply,remember")
             .start()
             .await;
@@ -406,7 +406,7 @@ on_sqlite!(
         stub.on(deriving, derives(None, &["something follows"]).held(&gate));
         stub.on(reflecting, holds());
         let app = Setup::new(medium, &stub)
-            .env("THINKD_MEMORY__WAITING", 3)
+            .env("THINKD_TEST_MEMORY__WAITING", 3)
             .start()
             .await;
         let claims = (0..12).map(|at| {
@@ -455,7 +455,7 @@ on_sqlite!(
             stub.script(at(mind), [claims.held(&gate), reply("Done.")]);
         }
         let app = Setup::new(medium, &stub)
-            .env("THINKD_MEMORY__WAITING", 3)
+            .env("THINKD_TEST_MEMORY__WAITING", 3)
             .env("THINKD_TOOLS__CONVERSATION", "reply,remember")
             .start()
             .await;
@@ -491,7 +491,7 @@ on_sqlite!(
         stub.on(decision, reply("Good day."));
         let mut app = Setup::new(medium, &stub)
             .env("THINKD_MEMORY__CALLS_PER_HOUR", 3)
-            .env("THINKD_MEMORY__TRIALS_AT_ONCE", 1)
+            .env("THINKD_TEST_MEMORY__TRIALS_AT_ONCE", 1)
             .start()
             .await;
         let first = tried(&app, "One.", "surviving").await;

@@ -137,7 +137,7 @@ async fn doubtful(medium: Medium) -> (App, Stub) {
     stub.on(deriving, derives(None, &["something follows"]));
     let mut app = Setup::new(medium, &stub)
         .env("THINKD_MEMORY__RECALL_IN_TURNS", 0)
-        .env("THINKD_MEMORY__TRIES", 1)
+        .env("THINKD_TEST_MEMORY__TRIES", 1)
         .env("THINKD_TOOLS__CONVERSATION", "reply,recall")
         .start()
         .await;

@@ -33,7 +33,7 @@ on_sqlite!(
         let embedder = Embedder::start(Does::Embed(64)).await;
         let setup = setup(medium, &stub, &embedder).env("THINKD_MEMORY__EXACT_VECTORS", 30);
         let mut app = setup
-            .env("THINKD_MEMORY__VECTORS_WAIT_MS", 20_000)
+            .env("THINKD_TEST_MEMORY__VECTORS_WAIT_MS", 20_000)
             .start()
             .await;
         assert!(app.stop().await.success());
@@ -90,9 +90,10 @@ on_sqlite!(
     |medium| {
         let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
         // Not in the environment, so that the command has it, too.
-        let few = "[memory]\nquestion_prefix = \"query: \"\nstatement_prefix = \"passage: \"\nexact_vectors = 30\nvectors_wait_ms = 20000\n";
+        let few = "[memory]\nquestion_prefix = \"query: \"\nstatement_prefix = \"passage: \"\nexact_vectors = 30\n";
         let mut app = setup(medium, &stub, &embedder)
             .file("thinkd.toml", few)
+            .env("THINKD_TEST_MEMORY__VECTORS_WAIT_MS", 20_000)
             .start()
             .await;
         assert!(app.stop().await.success());
@@ -118,7 +119,7 @@ async fn tables_of_an_index_that_earlier_programs_keep_are_left_alone() {
     let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
     let setup = setup(medium, &stub, &embedder).env("THINKD_MEMORY__EXACT_VECTORS", 30);
     let mut app = setup
-        .env("THINKD_MEMORY__VECTORS_WAIT_MS", 20_000)
+        .env("THINKD_TEST_MEMORY__VECTORS_WAIT_MS", 20_000)
         .start()
         .await;
     assert!(app.stop().await.success());

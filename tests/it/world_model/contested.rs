@@ -140,7 +140,7 @@ on_sqlite!(
         );
         stub.on(deriving_from("Vesna is at C."), edge("C", None));
         let setup = Setup::new(medium, &stub).env("THINKD_TOOLS__CODE__ENABLED", false);
-        let mut app = setup.env("THINKD_MEMORY__TRIES", 1).start().await;
+        let mut app = setup.env("THINKD_TEST_MEMORY__TRIES", 1).start().await;
         let one = tried(&app, "Vesna is at B.", "surviving").await;
         let two = tried(&app, "Vesna is at C.", "contested").await;
         app.set_env("THINKD_TOOLS__CODE__ENABLED", true);

@@ -102,8 +102,8 @@ async fn of_two_servers_one_tries_and_when_it_dies_the_other_goes_on() {
     stub.script(reflecting_on("two"), [text("never").never()]);
     stub.on(reflecting, holds());
     let mut app = Setup::new(medium, &stub)
-        .env("THINKD_RUNTIME__LEASE_MS", 600)
-        .env("THINKD_RUNTIME__SCAN_MS", 200)
+        .env("THINKD_TEST_RUNTIME__LEASE_MS", 600)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 200)
         .start()
         .await;
     let other = app.beside().await;

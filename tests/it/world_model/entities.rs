@@ -479,8 +479,8 @@ on_sqlite!(
 on_sqlite!(d1_bad_merges_are_named_and_there_are_limits, |medium| {
     let stub = knowing(&[IDENTITY]).await;
     let setup = Setup::new(medium, &stub)
-        .env("THINKD_MEMORY__MERGES", 2)
-        .env("THINKD_MEMORY__ENTITY_NAMES", 3);
+        .env("THINKD_TEST_MEMORY__MERGES", 2)
+        .env("THINKD_TEST_MEMORY__ENTITY_NAMES", 3);
     let app = setup.start().await;
     for names in [&["Alma"][..], &[]] {
         merge(&app, names)

@@ -153,7 +153,7 @@ on_sqlite!(
         );
         agree(&stub);
         let mut app = Setup::new(medium, &stub)
-            .env("THINKD_MEMORY__TRIES", 1)
+            .env("THINKD_TEST_MEMORY__TRIES", 1)
             .start()
             .await;
         let wall = claim(&app, "The wall stands.").await;
@@ -362,7 +362,7 @@ on_sqlite!(
         agree(&stub);
         let mut app = Setup::new(medium, &stub)
             .env("THINKD_MEMORY__CALLS_PER_HOUR", 100_000)
-            .env("THINKD_MEMORY__TRIALS_AT_ONCE", 16)
+            .env("THINKD_TEST_MEMORY__TRIALS_AT_ONCE", 16)
             .start()
             .await;
         for round in 0..6_usize {

@@ -190,9 +190,12 @@ on_sqlite!(
         );
         stub.on(reflecting_on("two"), holds());
         let setup = Setup::new(medium, &stub)
-            .env("THINKD_MEMORY__RETRY_MS", 1)
-            .env("THINKD_MEMORY__TRIES", 2);
-        let mut app = setup.env("THINKD_MODELS__LOW__RETRIES", 0).start().await;
+            .env("THINKD_TEST_MEMORY__RETRY_MS", 1)
+            .env("THINKD_TEST_MEMORY__TRIES", 2);
+        let mut app = setup
+            .env("THINKD_TEST_MODELS__LOW__RETRIES", 0)
+            .start()
+            .await;
         let id = claim(&app, "It is so.").await;
         judged(&app, &id, 0, "surviving").await;
         // Three times nothing is derived, three times a reading breaks, and once one has no answer: that is the only try.
@@ -237,7 +240,7 @@ on_sqlite!(
         let app = Setup::new(medium, &stub)
             .env("THINKD_RUNTIME__CONNECTIONS", 6)
             .env("THINKD_MEMORY__CALLS_PER_HOUR", 100_000)
-            .env("THINKD_MEMORY__TRIALS_AT_ONCE", 32)
+            .env("THINKD_TEST_MEMORY__TRIALS_AT_ONCE", 32)
             .start()
             .await;
         for round in 0..3 {

@@ -220,8 +220,9 @@ on_sqlite!(
             ),
         ];
         let library = Library::of(&pages).await;
-        let more = "headers = { authorization = \"Bearer key-canary-0123456789\" }";
-        let mut app = setup(medium, &stub, &library, more).start().await;
+        let setup = setup(medium, &stub, &library, "headers_file = \"headers\"");
+        let setup = setup.file("headers", "authorization: Bearer key-canary-0123456789\n");
+        let mut app = setup.start().await;
         let id = tried(&app, "The library opens at nine.", "surviving").await;
         let heard = library.heard();
         assert_eq!(heard.len(), 1);
@@ -321,7 +322,7 @@ on_sqlite!(
         ])
         .await;
         let app = setup(medium, &stub, &library, "")
-            .env("THINKD_MEMORY__TRIES", 1)
+            .env("THINKD_TEST_MEMORY__TRIES", 1)
             .start()
             .await;
         let mut wrong = Vec::new();
@@ -384,7 +385,7 @@ on_sqlite!(
         let page = "The town of Tromsø lies far in the north. Its harbour is large. 北の町トロムソ";
         let library = Library::of(&[("https://k.example", page)]).await;
         let app = setup(medium, &stub, &library, "")
-            .env("THINKD_MEMORY__TRIES", 1)
+            .env("THINKD_TEST_MEMORY__TRIES", 1)
             .start()
             .await;
         for (at, quote) in ["T", "in", "Its harbour is large."].into_iter().enumerate() {
@@ -423,7 +424,7 @@ on_sqlite!(
         let (own, other) = ("https://www.a.example/hours#top", "https://b.example/hours");
         let library = Library::of(&[(own, page)]).await;
         let app = setup(medium, &stub, &library, "")
-            .env("THINKD_MEMORY__TRIES", 1)
+            .env("THINKD_TEST_MEMORY__TRIES", 1)
             .start()
             .await;
         let claim = async |text: &str, quote: &str| {
@@ -497,8 +498,9 @@ on_sqlite!(
         let good = json!({ "results": [{ "title": null, "url": "https://g.example", "text": "It is so." }] }).to_string();
         let inside = Library::of(&[("https://inside.example", "It is so.")]).await;
         let library = Library::start(Answers::Stalls).await;
-        let app = setup(medium, &stub, &library, "timeout_ms = 400")
-            .env("THINKD_MEMORY__TRIES", 1)
+        let app = setup(medium, &stub, &library, "")
+            .env("THINKD_TEST_MEMORY__KNOWLEDGE__TIMEOUT_MS", 400)
+            .env("THINKD_TEST_MEMORY__TRIES", 1)
             .start()
             .await;
         let json = || vec![("content-type", "application/json".to_owned())];
@@ -578,14 +580,15 @@ on_sqlite!(
         stub.on(deriving, searched("the door is open", "opening hours"));
         stub.on(weighing, weighs("supports", Some("opens at nine")));
         let settings = format!(
-            "[tools.mcp.it]\nurl = \"{}\"\n[memory.knowledge]\nmcp = \"it/search\"\nargument = \"text\"\n",
+            "[tools.mcp.it]\nurl = \"{}\"\n[memory.knowledge]\nmcp = \"it/search\"\n",
             server.url()
         );
         // Minds have not got it: trials have.
         let setup = Setup::new(medium, &stub).file("thinkd.toml", &settings);
         let app = setup
             .env("THINKD_TOOLS__CONVERSATION", "reply")
-            .env("THINKD_MEMORY__TRIES", 1)
+            .env("THINKD_TEST_MEMORY__TRIES", 1)
+            .env("THINKD_TEST_MEMORY__KNOWLEDGE__ARGUMENT", "text")
             .start()
             .await;
         let id = tried(&app, "It opens at nine.", "surviving").await;
@@ -649,9 +652,7 @@ async fn d1_46_a_knowledge_base_that_cannot_be_is_refused_at_the_start() {
             "both url and mcp",
         ),
         ("mcp = \"it/search\"", "one of [tools.mcp]"),
-        ("headers = { a = \"b\" }", "headers and no url"),
-        ("url = \"http://x\"\nbytes = 1", "bytes is from"),
-        ("url = \"http://x\"\ntimeout_ms = 0", "timeout_ms is from"),
+        ("headers_file = \"none\"", "headers and no url"),
     ] {
         let setup = Setup::offline(Medium::sqlite())
             .file("thinkd.toml", &format!("[memory.knowledge]\n{more}\n"));
@@ -678,8 +679,9 @@ async fn the_doctor_names_the_instruments_and_asks_the_knowledge_base() {
         Medium::sqlite(),
         &stub,
         &library,
-        "headers = { authorization = \"canary\" }",
+        "headers_file = \"headers\"",
     );
+    let setup = setup.file("headers", "authorization: canary\n");
     let (code, said) = doctor(&setup).await;
     assert!(
         code == Some(0)

@@ -221,7 +221,8 @@ on_sqlite!(
     d1_05_a_filler_that_was_killed_repeats_nothing_that_is_stored,
     |medium| {
         let (stub, embedder) = (trying().await, Embedder::start(Does::Stall("Salt")).await);
-        let setup = setup(medium, &stub, &embedder).env("THINKD_MEMORY__VECTORS_WAIT_MS", 1500);
+        let setup =
+            setup(medium, &stub, &embedder).env("THINKD_TEST_MEMORY__VECTORS_WAIT_MS", 1500);
         let mut app = setup.start().await;
         tried(&app, PHYSICIAN, "surviving").await;
         assert_eq!(
@@ -299,7 +300,7 @@ on_sqlite!(
     |medium| {
         let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
         let app = setup(medium, &stub, &embedder)
-            .env("THINKD_MEMORY__VECTORS_WAIT_MS", 20_000)
+            .env("THINKD_TEST_MEMORY__VECTORS_WAIT_MS", 20_000)
             .start()
             .await;
         tried(&app, PHYSICIAN, "surviving").await;

@@ -24,7 +24,7 @@ async fn setup(medium: Medium) -> (Stub, Setup) {
             "Is the library open at half past nine?",
         ),
     );
-    let setup = Setup::new(medium, &stub).env("THINKD_MEMORY__RETRY_MS", 1);
+    let setup = Setup::new(medium, &stub).env("THINKD_TEST_MEMORY__RETRY_MS", 1);
     (stub, setup)
 }
 
@@ -141,7 +141,7 @@ on_sqlite!(
     d1_48_a_no_of_people_falsifies_and_who_does_not_know_decides_nothing,
     |medium| {
         let (stub, setup) = setup(medium).await;
-        let app = setup.env("THINKD_MEMORY__TRIES", 1).start().await;
+        let app = setup.env("THINKD_TEST_MEMORY__TRIES", 1).start().await;
         let id = claim_as(&app, "ann", OPEN).await;
         answer_as(
             &app,
@@ -277,8 +277,8 @@ on_sqlite!(
     |medium| {
         let (stub, setup) = setup(medium).await;
         let app = setup
-            .env("THINKD_MEMORY__QUESTION_MS", 300)
-            .env("THINKD_MEMORY__TRIES", 1)
+            .env("THINKD_TEST_MEMORY__QUESTION_MS", 300)
+            .env("THINKD_TEST_MEMORY__TRIES", 1)
             .start()
             .await;
         let id = claim_as(&app, "ann", OPEN).await;

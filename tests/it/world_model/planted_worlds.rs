@@ -33,10 +33,7 @@ async fn judged_by(medium: Medium, claims: usize, quality: Quality) -> Report {
             &format!("[memory.knowledge]\nurl = \"{}\"\n", door.search()),
         );
     for (name, value) in SETTINGS {
-        setup = setup.env(
-            &format!("THINKD_{}", name.to_uppercase().replace('.', "__")),
-            value,
-        );
+        setup = setup.env(name, value);
     }
     let app = setup.start().await;
     let report = run(&Asked::at(http::client(), &app.address), &world, &door).await;

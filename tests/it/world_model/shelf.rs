@@ -89,7 +89,7 @@ on_sqlite!(
         );
         assert_eq!(metric(&mut app, "thinkd_recall_bytes").await, little);
         // What nobody uses goes: there is room for the other one, and in the end nothing is there.
-        app.set_env("THINKD_MEMORY__RECALL_IDLE_MS", 400);
+        app.set_env("THINKD_TEST_MEMORY__RECALL_IDLE_MS", 400);
         app.restart().await;
         recall(&mut app, "little", "").await.expect(200);
         polled("room", async || {

@@ -146,8 +146,8 @@ on_sqlite!(
             [unknown(), text("no call at all"), unknown()],
         );
         let app = Setup::new(medium, &stub)
-            .env("THINKD_MEMORY__RETRY_MS", 1)
-            .env("THINKD_MEMORY__TRIES", 3)
+            .env("THINKD_TEST_MEMORY__RETRY_MS", 1)
+            .env("THINKD_TEST_MEMORY__TRIES", 3)
             .start()
             .await;
         let id = claim(&app, "Something is so.").await;
@@ -538,7 +538,7 @@ on_sqlite!(
         let stub = agreeable().await;
         stub.on(deriving, derives(None, &["one"]));
         let app = Setup::new(medium, &stub)
-            .env("THINKD_MEMORY__REQUIRE_EXPERIMENT", true)
+            .env("THINKD_TEST_MEMORY__REQUIRE_EXPERIMENT", true)
             .start()
             .await;
         let id = tried(&app, "It is so.", "proposed").await;

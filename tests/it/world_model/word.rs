@@ -198,7 +198,7 @@ on_sqlite!(
             ],
         );
         let mut app = Setup::new(medium, &stub)
-            .env("THINKD_MEMORY__TRIES", 1)
+            .env("THINKD_TEST_MEMORY__TRIES", 1)
             .start()
             .await;
         tried(&app, router, "surviving").await;
@@ -257,7 +257,7 @@ on_sqlite!(nobody_makes_the_word_of_somebody_else, |medium| {
         ],
     );
     let app = Setup::new(medium, &stub)
-        .env("THINKD_MEMORY__TRIES", 1)
+        .env("THINKD_TEST_MEMORY__TRIES", 1)
         .start()
         .await;
     tell_as(&app, "bob", "Clara is allergic to nuts, I hear.").await;
@@ -406,7 +406,7 @@ on_sqlite!(
         stub.on(deriving_from(BERGEN), tested);
         stub.on(reflecting, reflects("refuted", "she lives elsewhere"));
         let app = Setup::new(medium, &stub)
-            .env("THINKD_MEMORY__TRIES", 1)
+            .env("THINKD_TEST_MEMORY__TRIES", 1)
             .start()
             .await;
         let (mut ids, mut others) = (Vec::new(), Vec::new());
@@ -503,7 +503,7 @@ on_sqlite!(
             ],
         );
         let app = Setup::new(medium, &stub)
-            .env("THINKD_MEMORY__TRIES", 1)
+            .env("THINKD_TEST_MEMORY__TRIES", 1)
             .start()
             .await;
         tell_as(&app, "clara", "By the way, the gate code is Falcon.").await;
@@ -587,7 +587,7 @@ on_sqlite!(
         stub.on(deriving_from(BERGEN), tested);
         let mut app = Setup::new(medium, &stub)
             .env("THINKD_MEMORY__RETEST_CALLS_PER_DAY", 20)
-            .env("THINKD_MEMORY__RETEST_AFTER_MS", 1)
+            .env("THINKD_TEST_MEMORY__RETEST_AFTER_MS", 1)
             .start()
             .await;
         let own = claim_as(&app, "clara", BERGEN).await;

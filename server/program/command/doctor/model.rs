@@ -15,7 +15,7 @@ use crate::program::settings::Settings;
 use endpoint::Endpoint;
 use thinkd_mind::decision::REPLY;
 use thinkd_mind::turn::options::PlainText;
-use thinkd_model::endpoint::{Calling, Options};
+use thinkd_model::endpoint::Options;
 use thinkd_model::prompt::Prompts;
 use thinkd_model::provider::{
     Answer, Content, Message, Model, Piece, Request, Role, Schemas, Tier, ToolChoice, ToolSpec,
@@ -197,12 +197,8 @@ impl Asked<'_> {
             }
             PlainText::AskAgain | PlainText::Refuse => "",
         };
-        let required = match self.options.tool_choice {
-            Calling::Auto => "set tool_choice = \"required\" for this model, ",
-            Calling::Required => "",
-        };
         format!(
-            "it wrote “{}”.{words} So {PARSER}, {required}set turn.language = \"auto\" (THINKD_TURN__LANGUAGE), by which it acts by \
+            "it wrote “{}”.{words} So {PARSER}, set turn.language = \"auto\" (THINKD_TURN__LANGUAGE), by which it acts by \
              elements in its text, or choose another model",
             short(&answer.text)
         )
@@ -295,8 +291,7 @@ impl Asked<'_> {
             }
             404 if said.contains("model") => UNKNOWN.to_owned(),
             0 | 300..=399 | 404 | 405 if failure.kind != FailureKind::Timeout => base_url_remedy(),
-            0 => "Is it loading, or too slow? Its limits are timeout_ms and first_piece_timeout_ms"
-                .to_owned(),
+            0 => "Is it loading, or too slow? Its limit is timeout_ms".to_owned(),
             _ => "Its own log may say more".to_owned(),
         }
     }

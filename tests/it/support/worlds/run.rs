@@ -14,10 +14,10 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The settings of a server for measured trials: the limits of daily use are out of the way.
 pub const SETTINGS: [(&str, &str); 4] = [
-    ("memory.calls_per_hour", "1000000000"),
-    ("memory.waiting", "100000"),
-    ("memory.retry_ms", "1"),
-    ("tools.code.enabled", "false"),
+    ("THINKD_MEMORY__CALLS_PER_HOUR", "1000000000"),
+    ("THINKD_TEST_MEMORY__WAITING", "100000"),
+    ("THINKD_TEST_MEMORY__RETRY_MS", "1"),
+    ("THINKD_TOOLS__CODE__ENABLED", "false"),
 ];
 
 /// A claim that became a statement of its own: neither joined to another one nor refused.

@@ -44,7 +44,7 @@ async fn retesting(app: &mut App, library: &Library, calls: u64, after_ms: u64) 
     let knowledge = format!("[memory.knowledge]\nurl = \"{}?lang=en\"\n", library.0.url);
     std::fs::write(app.folder().join("thinkd.toml"), knowledge).unwrap();
     app.set_env("THINKD_MEMORY__RETEST_CALLS_PER_DAY", calls);
-    app.set_env("THINKD_MEMORY__RETEST_AFTER_MS", after_ms);
+    app.set_env("THINKD_TEST_MEMORY__RETEST_AFTER_MS", after_ms);
     app.restart().await;
 }
 

@@ -61,7 +61,7 @@ on_sqlite!(
     d1_45_a_doubt_that_people_leave_is_not_read_by_what_carried_the_statement,
     |medium| {
         let (stub, setup) = doubting(medium).await;
-        let mut app = setup.env("THINKD_MEMORY__TRIES", 1).start().await;
+        let mut app = setup.env("THINKD_TEST_MEMORY__TRIES", 1).start().await;
         let (id, _) = doubted(&app).await;
         away(&app, true).await;
         judged(&app, &id, 2, "surviving").await;
@@ -90,7 +90,10 @@ on_sqlite!(
     d1_45_a_doubt_waits_for_people_who_went_and_is_theirs_when_they_are_back,
     |medium| {
         let (_stub, setup) = doubting(medium).await;
-        let mut app = setup.env("THINKD_MEMORY__RETRY_MS", 1000).start().await;
+        let mut app = setup
+            .env("THINKD_TEST_MEMORY__RETRY_MS", 1000)
+            .start()
+            .await;
         let (id, first) = doubted(&app).await;
         away(&app, true).await;
         judged(&app, &id, 2, "surviving").await;
@@ -125,7 +128,7 @@ on_sqlite!(
         stub.on(deriving_from("It is doubted."), by("question"));
         stub.on(deriving_from("It is old."), by("search"));
         stub.on(deriving, knowable("it is so", "Is it so?"));
-        let setup = Setup::new(medium, &stub).env("THINKD_MEMORY__TRIES", 1);
+        let setup = Setup::new(medium, &stub).env("THINKD_TEST_MEMORY__TRIES", 1);
         let mut app = setup.env("THINKD_MEMORY__QUESTIONS", 0).start().await;
         let (mut ids, mut tested) = (Vec::new(), Vec::new());
         for text in ["It is doubted.", "It is old.", "It is thought."] {
