@@ -110,7 +110,10 @@ async fn acks(stub: &Stub) {
     let (mut alone, mut beside) = (Vec::new(), Vec::new());
     for _ in 0..SERVERS {
         let folder = Folder::new();
-        let settings = ["tools.code.time_ms=1000", "turn.max_rounds=1000"];
+        let settings = [
+            "THINKD_TEST_TOOLS__CODE__TIME_MS=1000",
+            "turn.max_rounds=1000",
+        ];
         let server = Server::thinkd_asking(&folder.file("code.db"), &stub.url(), &settings).await;
         timed(&server, &mut alone).await;
         let http = process::http();

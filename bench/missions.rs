@@ -127,7 +127,7 @@ impl Missions {
         let (door, folder) = (Door::open().await, Folder::new());
         let settings = [
             "THINKD_TEST_MISSION__DEPTH=1",
-            "mission.tasks=10000",
+            "THINKD_TEST_MISSION__TASKS=10000",
             "budget.root.model_calls=1200000",
             "budget.root.tokens=1000000000",
         ];

@@ -39,7 +39,7 @@ const KEYS: &str = "[[keys]]\nkey = \"the-key-of-tenant-a\"\nspace = \"a\"\n\
 const SETTINGS: [&str; 3] = [
     "limits.frames_per_second=200",
     "limits.sockets=10000",
-    "runtime.workers=16",
+    "THINKD_TEST_RUNTIME__WORKERS=16",
 ];
 /// The log of A before it begins: 5,000 events, 3 MB.
 const LOG: usize = 5000;

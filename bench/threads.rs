@@ -248,7 +248,7 @@ async fn fire(stub: &Stub, folder: &Folder, kind: &str, url: &str, places: usize
         url,
         &folder.0,
         stub,
-        &[&format!("runtime.workers={places}")],
+        &[&format!("THINKD_TEST_RUNTIME__WORKERS={places}")],
     );
     server.ready().await;
     let last = first + SECONDS as i64 * 1_000_000;

@@ -81,7 +81,7 @@ async fn told(world: &Arc<World>, cell: Cell) -> Told {
         settings.push(format!("memory.knowledge.url={}", door.search()));
     }
     if cell.people {
-        settings.push("memory.questions=400".to_owned());
+        settings.push("THINKD_TEST_MEMORY__QUESTIONS=400".to_owned());
     }
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
     let folder = Folder::new();

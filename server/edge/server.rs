@@ -55,8 +55,10 @@ pub async fn serve(
     parts: Parts,
     shutdown: CancellationToken,
 ) -> Result<(), String> {
-    let routes = http::router().merge(parts.routes.clone());
-    let routes = routes.merge(openai::router());
+    let mut routes = http::router().merge(parts.routes.clone());
+    if options.doors.openai {
+        routes = routes.merge(openai::router());
+    }
     let edge = Arc::new(Edge::new(options, parts, shutdown.clone())?);
     let router = router(edge.clone(), &routes);
     let tasks = edge.tasks.clone();

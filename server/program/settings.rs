@@ -188,12 +188,12 @@ with_defaults! {
         pub default_submodules: bool = true,
         /// Most connections to Postgres that one server has, at least 6.
         pub connections: u32 = CONNECTIONS,
-        /// Most turns that run at a time.
-        pub workers: u32 = 1024,
         /// Order of threads when more are to run: `breadth-first` or `depth-first`.
         pub scheduling: schedule::Scheduling = schedule::Scheduling::default(),
     }
     fixed {
+        /// Most turns that run at a time.
+        pub workers: u32 = 1024,
         /// Time that a thread stays with a server that says nothing more; then another server takes it up.
         pub lease_ms: u64 = 10_000,
         /// The interval at which a server looks for threads that wait and that no server runs.
@@ -321,11 +321,9 @@ impl Settings {
             ("turn.max_rounds", self.turn.max_rounds),
             ("history.decision", self.history.decision),
             ("history.block", self.history.block),
-            ("runtime.workers", self.runtime.workers.into()),
             ("memory.calls_per_hour", self.memory.calls_per_hour),
             ("memory.recall_bytes", self.memory.recall_bytes as u64),
             ("mission.width", self.mission.width.into()),
-            ("mission.tasks", self.mission.tasks.into()),
             ("budget.root.model_calls", self.budget.root.model_calls),
             ("budget.root.tokens", self.budget.root.tokens),
         ];

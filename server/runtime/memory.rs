@@ -17,16 +17,12 @@ with_defaults! {
     pub struct Options {
         /// A trial takes up to three readings of a prediction, until the rest cannot change its count; otherwise one.
         pub two_of_three: bool = false,
-        /// Most questions to people that trials of one space have open; 0: people are never asked.
-        pub questions: u32 = 5,
         /// Most calls that trials of one space make to models in an hour; the rest waits.
         pub calls_per_hour: u64 = 1000,
         /// Most calls in a day by which held statements of one space are tested again while nothing
         /// else is due; 0: none is. The most used and the longest untested come first, each by an
         /// instrument that has not carried it.
         pub retest_calls_per_day: u64 = 0,
-        /// Most bytes of statements that are kept in memory for recall, of all spaces together.
-        pub recall_bytes: usize = 512 << 20,
         /// Most tokens, estimated, that every turn recalls before any module thinks, where
         /// something is held; 0: turns recall nothing by themselves.
         pub recall_in_turns: u32 = 300,
@@ -40,8 +36,12 @@ with_defaults! {
         pub exact_vectors: usize = 500_000,
         /// The knowledge base in which predictions are looked up.
         pub knowledge: knowledge::Options = knowledge::Options::default(),
+        /// Most bytes of statements that are kept in memory for recall, of all spaces together.
+        pub recall_bytes: usize = 512 << 20,
     }
     fixed {
+        /// Most questions to people that trials of one space have open; 0: people are never asked.
+        pub questions: u32 = 5,
         /// Statements of one space that are tried at a time.
         pub trials_at_once: u32 = 4,
         /// The number of times a statement is tried while its predictions have no answer.

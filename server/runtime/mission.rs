@@ -12,10 +12,10 @@ with_defaults! {
     pub struct Options {
         /// Tasks of one mission that are worked on at a time.
         pub width: u32 = 4,
-        /// Most tasks of one mission, parts of tasks included.
-        pub tasks: u32 = 100,
     }
     fixed {
+        /// Most tasks of one mission, parts of tasks included.
+        pub tasks: u32 = 100,
         /// The depth to which tasks are split: 1 are the tasks of the mission itself.
         pub depth: u64 = 3,
         /// Most routes of one task.

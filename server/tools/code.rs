@@ -29,17 +29,17 @@ with_defaults! {
     pub struct Options {
         /// True if there is the tool `run_code`, and trials of statements may run code.
         pub enabled: bool = true,
-        /// The time that one run may compute; after twice that and two seconds it is stopped in any
-        /// case. The wait for a free worker counts towards `tools.timeout_ms` alone.
-        pub time_ms: u64 = 5000,
-        /// True if code computes only when nothing else on the machine wants a processor. Off, it
-        /// competes with the server, for machines that are never idle.
-        pub background: bool = true,
         /// Another machine that runs the code: a table with the `url` where `thinkd replica` listens and its `token`; `ca_file` and `domain`
         /// where its certificate is not from a public authority, or has another name.
         pub replica: workers::Remote = workers::Remote::default(),
+        /// True if code computes only when nothing else on the machine wants a processor. Off, it
+        /// competes with the server, for machines that are never idle.
+        pub background: bool = true,
     }
     fixed {
+        /// The time that one run may compute; after twice that and two seconds it is stopped in any
+        /// case. The wait for a free worker counts towards `tools.timeout_ms` alone.
+        pub time_ms: u64 = 5000,
         /// Most bytes of memory that the values of one run may have.
         pub memory_bytes: u64 = 64 << 20,
         /// Most bytes that one run may print, and most bytes of its value.

@@ -298,7 +298,7 @@ on_sqlite!(a_message_behind_a_cancel_has_a_turn_of_its_own, |medium| {
     let (stub, gate) = (Stub::start().await, Gate::new());
     stub.script(at("busy"), [reply("busy").held(&gate)]);
     stub.on(at("t"), reply("the answer"));
-    let setup = Setup::new(medium, &stub).env("THINKD_RUNTIME__WORKERS", 1);
+    let setup = Setup::new(medium, &stub).env("THINKD_TEST_RUNTIME__WORKERS", 1);
     let app = setup.start().await;
     app.say_in("busy", "go").await;
     stub.request(at("busy")).await;

@@ -239,7 +239,7 @@ on_both!(
     a_call_that_waits_too_long_fails_and_the_turn_goes_on,
     |medium| {
         let (stub, setup) = setup(medium).await;
-        let setup = setup.env("THINKD_TEST_DOORS__CLIENT_TOOL_MS", 50);
+        let setup = setup.env("THINKD_DOORS__CLIENT_TOOL_MS", 50);
         let app = setup.start().await;
         let called = Called::by(&app, Client::new(), "both", weather()).await;
         let asked = stub.nth(1, decision).await;

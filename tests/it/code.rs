@@ -202,7 +202,7 @@ on_sqlite!(
             ],
         );
         let app = Setup::new(medium, &stub)
-            .env("THINKD_TOOLS__CODE__TIME_MS", 300)
+            .env("THINKD_TEST_TOOLS__CODE__TIME_MS", 300)
             .start()
             .await;
         let mut follower = app.socket().await;
@@ -305,7 +305,7 @@ on_sqlite!(
             .chain([reply("All stopped.")]);
         stub.script(decision, calls.collect::<Vec<_>>());
         let limits = [
-            ("THINKD_TOOLS__CODE__TIME_MS", 1000),
+            ("THINKD_TEST_TOOLS__CODE__TIME_MS", 1000),
             ("THINKD_TEST_TOOLS__CODE__MEMORY_BYTES", 16 << 20),
             ("THINKD_TEST_TOOLS__CODE__OUTPUT_BYTES", 50_000),
         ];
@@ -346,7 +346,7 @@ on_sqlite!(a_worker_that_dies_is_a_failure_and_is_replaced, |medium| {
         ],
     );
     let app = Setup::new(medium, &stub)
-        .env("THINKD_TOOLS__CODE__TIME_MS", 30_000)
+        .env("THINKD_TEST_TOOLS__CODE__TIME_MS", 30_000)
         .start()
         .await;
     let mut socket = app.socket().await;

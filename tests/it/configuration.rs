@@ -156,6 +156,11 @@ fn collect(
     let (parts, keys): (Vec<Field>, Vec<Field>) = fields
         .into_iter()
         .partition(|field| part(sources, file, &field.kind).is_some());
+    // Settings of a program of one's own (docs/add-a-feature.md): this one has none.
+    let keys = keys
+        .into_iter()
+        .filter(|it| it.kind != "BTreeMap<String, Dict>");
+    let keys = keys.collect();
     sections.push(Section {
         structure,
         places: vec![(path.to_owned(), says.to_owned())],

@@ -460,7 +460,7 @@ async fn claims_have_the_names_that_are_configured() {
             "/resource_access/thinkd~1test/roles",
         )
         .env("THINKD_JWT__SPACE_CLAIM", "https://thinkd.example/space")
-        .env("THINKD_JWT__USER_CLAIM", "email")
+        .env("THINKD_TEST_JWT__USER_CLAIM", "email")
         .env("THINKD_JWT__DEFAULT_SPACE", "commons")
         .env("THINKD_JWT__DEFAULT_ROLE", "viewer")
         .env("THINKD_TOKEN", "a.static.key");

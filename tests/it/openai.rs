@@ -634,10 +634,7 @@ async fn comments_are_told_where_that_is_wanted() {
     stub.on(voice("critic"), text("Careful."));
     stub.on(decision, reply("Fine."));
     let setup = Setup::new(Medium::sqlite(), &stub).voices(&["critic"]);
-    let app = setup
-        .env("THINKD_TEST_DOORS__REMARKS", "true")
-        .start()
-        .await;
+    let app = setup.env("THINKD_DOORS__REMARKS", "true").start().await;
     let said = Client::new().adds("user", "hi").asks(&app).await;
     assert_eq!(
         said.body["choices"][0]["message"]["reasoning_content"],
@@ -679,3 +676,10 @@ on_both!(
         assert_eq!(inputs(&app, &first.thread).await, ["one", "two"]);
     }
 );
+
+#[tokio::test]
+async fn a_door_that_is_off_is_not_there() {
+    let app = door::closed().await;
+    let client = Client::new().adds("user", "hi");
+    client.is_refused(&app, json!({}), 404).await;
+}

@@ -180,3 +180,8 @@ async fn keys_and_roles_open_a_response_as_they_open_its_thread() {
     let error = refused(&app, &body("hi", behind(&one)), 404).await;
     assert_eq!(error["param"], "previous_response_id");
 }
+
+#[tokio::test]
+async fn a_door_that_is_off_is_not_there() {
+    refused(&door::closed().await, &body("hi", json!({})), 404).await;
+}

@@ -33,8 +33,6 @@ with_defaults! {
         pub space_claim: String = "space".into(),
         /// The claim that names the role, likewise: `viewer`, `member`, `operator` or `admin`, or a list, of which the highest role counts.
         pub role_claim: String = "role".into(),
-        /// The claim that names the user, likewise.
-        pub user_claim: String = "sub".into(),
         /// The space of a token without that claim; absent: such a token is refused.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub default_space: Option<Space> = None,
@@ -43,6 +41,8 @@ with_defaults! {
         pub default_role: Option<Role> = None,
     }
     fixed {
+        /// The claim that names the user, likewise.
+        pub user_claim: String = "sub".into(),
         /// The largest difference allowed between the issuer's clock and the server's, in seconds.
         pub leeway_s: u64 = 60,
         /// The time before the end of a token at which its socket or stream is told.

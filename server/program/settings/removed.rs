@@ -6,28 +6,27 @@ use figment::value::{Dict, Value};
 /// Each removed key, and the value that it has now: a table a line. `*` stands for any name.
 const REMOVED: &str = "\
 : console true
-jwt: leeway_s 60, expiring_ms 60000, refresh_ms 600000, refetch_ms 10000, stale_ms 3600000, fetch_ms 5000
-doors: openai true, remarks false, chat_id_headers [\"x-openwebui-chat-id\"], message_id_headers [\"idempotency-key\" \"x-openwebui-message-id\"]
-doors: side_call_headers [\"x-openwebui-task\"], side_calls [\"### Task:\"], client_tool_ms 3600000
+jwt: user_claim sub, leeway_s 60, expiring_ms 60000, refresh_ms 600000, refetch_ms 10000, stale_ms 3600000, fetch_ms 5000
+doors: side_call_headers [\"x-openwebui-task\"]
 models.*: api chat, temperature parameters.temperature, max_tokens parameters.max_tokens, strict_tools true unless the endpoint refuses it
 models.*: usage_in_stream true unless the endpoint refuses it, tool_choice auto, retries 3, backoff_ms 500, connect_timeout_ms 5000
 models.*: first_piece_timeout_ms two fifths of timeout_ms and at least 120000, between_pieces_timeout_ms a fifth of timeout_ms and at least 60000
 history: submodule_block 48 or block if that is less, media 4, event_chars 4000, summaries_back 2000 or block if that is more
 tools: approval_ms 604800000, approval_ms_of approval_ms (604800000), open_requests 64
-tools.code: memory_bytes 67108864, output_bytes 1048576, workers 2
+tools.code: time_ms 5000, memory_bytes 67108864, output_bytes 1048576, workers 2
 tools.mcp.*: env_file secrets_file, headers_file secrets_file, progress_ms timeout_ms, list_ms 60000
 budget: sends 1000, timers 32, timer_ms 1000, schedules 16, watches 32, contacts 256, unreadable 3, wait_s 86400
 budget.root: threads 64
 pipelines: at_once 8, nodes 1000, time_ms 600000
-mission: depth 3, routes 4, model_calls five sixths of budget.root.model_calls, tokens budget.root.tokens
+mission: depth 3, tasks 100, routes 4, model_calls five sixths of budget.root.model_calls, tokens budget.root.tokens
 mission: time_ms 3600000, question_ms 600000, at_once 16
 replica: listen listen, token token
-memory: trials_at_once 4, tries 3, retry_ms 60000, answer_ms 60000, require_experiment false, reopenings 3, question_ms 86400000, waiting 1000
+memory: questions 5, trials_at_once 4, tries 3, retry_ms 60000, answer_ms 60000, require_experiment false, reopenings 3, question_ms 86400000, waiting 1000
 memory: retest_after_ms 2592000000, merges 5000, entity_names 32, recall_idle_ms 300000, recall_tokens 1500, recall_in_turns_ms 2000
 memory: vectors_wait_ms 2000
 memory.knowledge: headers headers_file, argument query, timeout_ms 10000, bytes 262144
 mood: enabled true unless mood.step is 0, drift half of mood.step, seed 0
-runtime: lease_ms 10000, scan_ms 3000, commit_ms 30000
+runtime: workers 1024, lease_ms 10000, scan_ms 3000, commit_ms 30000
 limits: unauthenticated_frame_bytes limits.text_bytes, tool_output_bytes limits.text_bytes, filter_tags 32, image_pixels 100000000
 limits: header_bytes a quarter of limits.text_bytes and at least 16384, url_bytes an eighth of limits.text_bytes and at least 8192
 limits: body_bytes an eighth of limits.frame_bytes, requests_per_second five times limits.frames_per_second

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use figment::error::Actual;
 use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
-use strsim::damerau_levenshtein;
 
-use super::values::{is_secret, may_be_secret};
+use super::values::{is_secret, may_be_secret, nearest};
 use super::{Invalid, Settings, invalid, removed};
 use thinkd_edge::keys::Key;
 use thinkd_words::decode;
@@ -426,24 +425,6 @@ fn source(figment: &Figment, value: &Value) -> String {
         .map_or("default".into(), |metadata| metadata.name.to_string())
 }
 
-/// Returns the setting, or the short name of one in the environment, that is spelt nearly so.
-fn nearest(path: &str, known: &[&str]) -> Option<String> {
-    let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
-    let as_variable = format!("THINKD_{}", path.to_uppercase().replace('.', "__"));
-    let whole = |key: &&str| match table {
-        "" => (*key).to_owned(),
-        table => format!("{table}.{key}"),
-    };
-    let keys = known
-        .iter()
-        .map(|it| (damerau_levenshtein(key, it), whole(it)));
-    let aliases = ALIASES.iter();
-    let aliases =
-        aliases.map(|(name, _)| (damerau_levenshtein(&as_variable, name), (*name).to_owned()));
-    let near = keys.chain(aliases).min()?;
-    (near.0 <= key.len().div_ceil(3)).then_some(near.1)
-}
-
 pub(super) fn explain(figment: &Figment, error: &figment::Error) -> Invalid {
     use figment::error::Kind;
     let path = error.path.join(".");
@@ -452,7 +433,7 @@ pub(super) fn explain(figment: &Figment, error: &figment::Error) -> Invalid {
         let from = figment.find_value(&path).map_or(String::new(), |value| {
             format!(" ({})", first_source(figment, &value))
         });
-        let near = match nearest(&path, expected) {
+        let near = match nearest(&path, expected, &ALIASES) {
             Some(name) => format!("did you mean {name}? Known here: "),
             None => "known here: ".to_owned(),
         };

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serializer};
+use strsim::damerau_levenshtein;
 
 use thinkd_words::secret::redacted_url;
 
@@ -80,4 +81,22 @@ pub fn may_be_secret(path: &str) -> bool {
         [.., last] => *last == "base_url" || is_secret(path),
         [] => false,
     }
+}
+
+/// Returns the setting, or the short name of one in the environment, that is spelt nearly so.
+pub fn nearest(path: &str, known: &[&str], aliases: &[(&str, &str)]) -> Option<String> {
+    let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
+    let as_variable = format!("THINKD_{}", path.to_uppercase().replace('.', "__"));
+    let whole = |key: &&str| match table {
+        "" => (*key).to_owned(),
+        table => format!("{table}.{key}"),
+    };
+    let keys = known
+        .iter()
+        .map(|it| (damerau_levenshtein(key, it), whole(it)));
+    let aliases = aliases.iter();
+    let aliases =
+        aliases.map(|(name, _)| (damerau_levenshtein(&as_variable, name), (*name).to_owned()));
+    let near = keys.chain(aliases).min()?;
+    (near.0 <= key.len().div_ceil(3)).then_some(near.1)
 }

@@ -35,7 +35,7 @@ on_sqlite!(python_code_runs_and_what_stops_it_is_said, |medium| {
             .collect::<Vec<_>>(),
     );
     let setup = Setup::new(medium, &stub)
-        .env("THINKD_TOOLS__CODE__TIME_MS", 300)
+        .env("THINKD_TEST_TOOLS__CODE__TIME_MS", 300)
         .env("THINKD_TURN__MAX_ROUNDS", 20);
     let app = setup
         .env("THINKD_TEST_TOOLS__CODE__MEMORY_BYTES", 16 << 20)

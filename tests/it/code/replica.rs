@@ -41,7 +41,7 @@ impl Replica {
     fn start(listen: &str) -> Self {
         let folder = Folder::new();
         let own = [
-            ("THINKD_TOOLS__CODE__TIME_MS", "60"),
+            ("THINKD_TEST_TOOLS__CODE__TIME_MS", "60"),
             ("THINKD_TOOLS__CODE__BACKGROUND", "false"),
         ];
         let env = [("THINKD_TOKEN", TOKEN), own[0], own[1]];

@@ -125,7 +125,7 @@ on_both!(
             .map(|number| input(&format!("hang-{number}")))
             .collect();
         logged(&medium, vec![("a", many), ("b", vec![input("main")])]).await;
-        let setup = tenants(medium, &stub).env("THINKD_RUNTIME__WORKERS", 8);
+        let setup = tenants(medium, &stub).env("THINKD_TEST_RUNTIME__WORKERS", 8);
         let app = setup
             .env("THINKD_TEST_RUNTIME__SCAN_MS", 100)
             .start_bare()

@@ -28,7 +28,7 @@ on_both!(
             [call("mcp__it__quick", argument), reply("It was quick.")],
         );
         let app = tool_server(medium, &stub, &server, "")
-            .env("THINKD_RUNTIME__WORKERS", 128)
+            .env("THINKD_TEST_RUNTIME__WORKERS", 128)
             .start_bare()
             .await;
         for number in 0..90 {
@@ -53,7 +53,7 @@ on_both!(
             call("mcp__it__slow", json!({ "text": "a" })).held(&gate),
         );
         let app = tool_server(medium, &stub, &server, "timeout_ms = 700\n")
-            .env("THINKD_RUNTIME__WORKERS", 200)
+            .env("THINKD_TEST_RUNTIME__WORKERS", 200)
             .start_bare()
             .await;
         for number in 0..140 {

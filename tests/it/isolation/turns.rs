@@ -20,7 +20,7 @@ on_both!(
         let stub = Stub::start().await;
         stub.on(hanging, reply("never").never());
         let app = tenants(medium, &stub)
-            .env("THINKD_RUNTIME__WORKERS", 8)
+            .env("THINKD_TEST_RUNTIME__WORKERS", 8)
             .start_bare()
             .await;
         hang(&app, &stub, 6).await;
@@ -39,7 +39,7 @@ on_both!(
 async fn without_a_share_the_other_tenant_waits() {
     let (stub, gate) = (Stub::start().await, Gate::new());
     stub.on(hanging, reply("late").held(&gate));
-    let setup = tenants(Medium::sqlite(), &stub).env("THINKD_RUNTIME__WORKERS", 8);
+    let setup = tenants(Medium::sqlite(), &stub).env("THINKD_TEST_RUNTIME__WORKERS", 8);
     let app = setup
         .env("THINKD_TEST_LIMITS__SPACE_SHARE", 1)
         .start_bare()
@@ -58,7 +58,7 @@ on_both!(one_place_goes_from_space_to_space, |medium| {
     let (stub, gate) = (Stub::start().await, Gate::new());
     stub.script(at("first"), [reply("late").held(&gate)]);
     let app = tenants(medium, &stub)
-        .env("THINKD_RUNTIME__WORKERS", 1)
+        .env("THINKD_TEST_RUNTIME__WORKERS", 1)
         .start_bare()
         .await;
     a(&app).say("first", "hello").await;

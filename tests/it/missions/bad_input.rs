@@ -88,7 +88,7 @@ on_sqlite!(ten_thousand_tasks_are_asked_for_in_fewer, |medium| {
     stub.on(node("decompose"), tasks(&list_of));
     otherwise(&stub);
     let app = Setup::new(medium, &stub)
-        .env("THINKD_MISSION__TASKS", 12)
+        .env("THINKD_TEST_MISSION__TASKS", 12)
         .env("THINKD_MODELS__LOW__STREAM", false)
         .start()
         .await;

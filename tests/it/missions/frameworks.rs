@@ -439,7 +439,7 @@ on_sqlite!(programs_that_never_run_make_no_framework, |medium| {
     otherwise(&stub);
     let app = Setup::new(medium, &stub)
         .env("THINKD_TOOLS__CODE__ENABLED", true)
-        .env("THINKD_TOOLS__CODE__TIME_MS", 200)
+        .env("THINKD_TEST_TOOLS__CODE__TIME_MS", 200)
         .env("THINKD_TEST_MISSION__DEPTH", 1)
         .start()
         .await;

@@ -316,7 +316,7 @@ on_sqlite!(d1_36_a_program_decides_before_a_model_does, |medium| {
     otherwise(&stub);
     let app = Setup::new(medium, &stub)
         .env("THINKD_TOOLS__CODE__ENABLED", true)
-        .env("THINKD_TOOLS__CODE__TIME_MS", 200)
+        .env("THINKD_TEST_TOOLS__CODE__TIME_MS", 200)
         .env("THINKD_TEST_MISSION__DEPTH", 1)
         .start()
         .await;

@@ -85,7 +85,7 @@ async fn two_servers_share_the_budget_of_a_root_postgres() {
         .env("THINKD_BUDGET__ROOT__MODEL_CALLS", 12)
         .env("THINKD_TEST_BUDGET__ROOT__THREADS", 8);
     let app = setup
-        .env("THINKD_RUNTIME__WORKERS", 3)
+        .env("THINKD_TEST_RUNTIME__WORKERS", 3)
         .env("THINKD_TEST_RUNTIME__SCAN_MS", 100)
         .start()
         .await;

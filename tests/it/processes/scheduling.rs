@@ -18,7 +18,7 @@ async fn order(medium: Medium, scheduling: Option<&str>) -> Vec<String> {
     let (stub, gate) = (Stub::start().await, Gate::new());
     stub.script(at("busy"), [asleep().held(&gate)]);
     stub.on(Request::is_decision, asleep());
-    let setup = Setup::new(medium, &stub).env("THINKD_RUNTIME__WORKERS", 1);
+    let setup = Setup::new(medium, &stub).env("THINKD_TEST_RUNTIME__WORKERS", 1);
     let setup = match scheduling {
         Some(scheduling) => setup.env("THINKD_RUNTIME__SCHEDULING", scheduling),
         None => setup,
@@ -76,7 +76,7 @@ on_sqlite!(
         stub.script(at("other"), (0..3).map(|_| text("Hm.")));
         stub.on(Request::is_decision, asleep());
         let app = Setup::new(medium, &stub)
-            .env("THINKD_RUNTIME__WORKERS", 1)
+            .env("THINKD_TEST_RUNTIME__WORKERS", 1)
             .start()
             .await;
         let mut socket = app.socket().await;

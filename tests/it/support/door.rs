@@ -23,3 +23,10 @@ pub async fn inputs(app: &App, thread: &str) -> Vec<String> {
         .await;
     events.iter().map(|event| said(event).to_owned()).collect()
 }
+
+/// A server without these doors.
+pub async fn closed() -> App {
+    let stub = Stub::start().await;
+    let setup = Setup::new(Medium::sqlite(), &stub).voices(&[]);
+    setup.env("THINKD_DOORS__OPENAI", "false").start().await
+}

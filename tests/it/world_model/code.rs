@@ -141,7 +141,7 @@ on_sqlite!(
             );
         }
         let app = Setup::new(medium, &stub)
-            .env("THINKD_TOOLS__CODE__TIME_MS", 300)
+            .env("THINKD_TEST_TOOLS__CODE__TIME_MS", 300)
             .env("THINKD_TEST_TOOLS__CODE__OUTPUT_BYTES", 10_000)
             .env("THINKD_TEST_MEMORY__TRIES", 1)
             .start()

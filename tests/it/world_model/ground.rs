@@ -295,7 +295,7 @@ on_sqlite!(
         );
         stub.on(deriving, testable("it is so", &[("question", "Is it so?")]));
         let app = Setup::new(medium, &stub)
-            .env("THINKD_MEMORY__QUESTIONS", 1)
+            .env("THINKD_TEST_MEMORY__QUESTIONS", 1)
             .start()
             .await;
         let claim_as = async |text: &str, ground: Value| {

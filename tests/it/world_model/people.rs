@@ -348,7 +348,7 @@ on_sqlite!(
     d1_48_what_is_withdrawn_is_asked_no_more_and_no_more_is_asked_at_a_time_than_may_be,
     |medium| {
         let (_stub, setup) = setup(medium).await;
-        let app = setup.env("THINKD_MEMORY__QUESTIONS", 1).start().await;
+        let app = setup.env("THINKD_TEST_MEMORY__QUESTIONS", 1).start().await;
         let id = claim_as(&app, "ann", OPEN).await;
         let open = question(&app).await;
         // The next one finds no room, and is tested by something else.
@@ -436,7 +436,7 @@ on_sqlite!(
         let gate = Gate::new();
         stub.on(deriving, knowable("it is so", "Is it so?").held(&gate));
         let app = Setup::new(medium, &stub)
-            .env("THINKD_MEMORY__QUESTIONS", 1)
+            .env("THINKD_TEST_MEMORY__QUESTIONS", 1)
             .start()
             .await;
         let mut ids = Vec::new();

@@ -129,7 +129,7 @@ on_sqlite!(
         stub.on(deriving_from("It is old."), by("search"));
         stub.on(deriving, knowable("it is so", "Is it so?"));
         let setup = Setup::new(medium, &stub).env("THINKD_TEST_MEMORY__TRIES", 1);
-        let mut app = setup.env("THINKD_MEMORY__QUESTIONS", 0).start().await;
+        let mut app = setup.env("THINKD_TEST_MEMORY__QUESTIONS", 0).start().await;
         let (mut ids, mut tested) = (Vec::new(), Vec::new());
         for text in ["It is doubted.", "It is old.", "It is thought."] {
             let id = claim_as(&app, "ann", text).await;
