@@ -38,6 +38,7 @@ mod kept;
 mod looking;
 mod marks;
 mod named;
+mod place;
 mod reply;
 mod request;
 mod responses;

@@ -859,7 +859,7 @@ fn a_direct_address_is_of_the_database_beside_it() {
 /// the number that holds, and nothing is refused, not even a value of the wrong kind.
 #[test]
 fn a_removed_key_starts_and_is_named_with_what_holds_instead() {
-    let file = "[jwt]\nleeway_s = 5\n[doors]\nopenai = false\nchat_id_headers = [\"x\"]\n[memory]\nwaiting = \"many\"\n\
+    let file = "[jwt]\nleeway_s = 5\n[doors]\nside_call_headers = [\"x\"]\n[memory]\nwaiting = \"many\"\n\
         [tools.approval_ms_of]\nsend = 5\n[models.low]\nmodel = \"m\"\nretries = 0\n";
     let env = [
         ("THINKD_LIMITS__READ_MS", "5"),
@@ -875,8 +875,7 @@ fn a_removed_key_starts_and_is_named_with_what_holds_instead() {
     let shown = config(&files, &env, &set);
     for said in [
         "jwt.leeway_s (thinkd.toml) is 60",
-        "doors.openai (thinkd.toml) is true",
-        "doors.chat_id_headers (thinkd.toml) is [\"x-openwebui-chat-id\"]",
+        "doors.side_call_headers (thinkd.toml) is [\"x-openwebui-task\"]",
         "memory.waiting (thinkd.toml) is 1000",
         "tools.approval_ms_of (thinkd.toml) is ",
         "models.low.retries (thinkd.toml) is 3",
@@ -900,18 +899,18 @@ fn a_removed_key_starts_and_is_named_with_what_holds_instead() {
 #[tokio::test]
 async fn the_start_warns_once_of_removed_keys() {
     let app = Setup::offline(Medium::sqlite())
-        .file("thinkd.toml", "[doors]\nopenai = false\n")
+        .file("thinkd.toml", "console = false\n")
         .env("THINKD_LIMITS__BODY_BYTES", 1)
         .start()
         .await;
-    app.until_says("doors.openai (thinkd.toml) is true").await;
+    app.until_says("console (thinkd.toml) is true").await;
     let said = app.output();
     assert_eq!(said.matches("no settings any more").count(), 1, "{said}");
     assert!(
         said.contains("limits.body_bytes (the environment variable THINKD_LIMITS__BODY_BYTES) is"),
         "{said}"
     );
-    app.get("/v1/models").await.expect(200);
+    assert_eq!(app.get("/console/").await.status, 200);
 }
 
 /// A key that has another name now is read as that, unless that is set beside it.

@@ -9,13 +9,12 @@ use super::asking::Asked;
 use super::found::{Behind, Found, Where};
 use super::looking::{Looking, instead_of};
 use super::marks::marks;
+use super::place::{Place, said_before};
 use super::request::{Chat, Exchange, Piece};
 use super::results;
 use super::telling::{from_client, parts};
 use crate::context::Edge;
 use crate::problem::{Problem, Slug};
-use crate::waiters::Storing;
-use thinkd_event::envelope::Event;
 use thinkd_event::fact::input::Mark;
 use thinkd_event::request::FromClient;
 use thinkd_log::appended::Placed;
@@ -25,26 +24,7 @@ use thinkd_session::handle::Session;
 use thinkd_thread::new_thread::NewThread;
 use thinkd_thread::settings::Settings;
 use thinkd_tools::toolbox::client::offered;
-use thinkd_words::id::{Key, Seq, ThreadId};
-
-/// A message in its place.
-#[derive(Debug)]
-pub struct Place {
-    /// The thread.
-    pub thread: ThreadId,
-    /// The id of the message's last event.
-    pub event_id: Uuid,
-    /// Its position.
-    pub seq: Seq,
-    /// True if its turn runs, or is the next one.
-    pub is_next: bool,
-    /// True if an earlier request said it.
-    pub was_said: bool,
-    /// The mark of the client that offers tools with it: their calls come to it.
-    pub client: Option<String>,
-    /// Held until the client waits for the answer.
-    pub storing: Option<Storing>,
-}
+use thinkd_words::id::{Key, ThreadId};
 
 /// Says the new message in its place, unless an earlier request has.
 pub async fn place(
@@ -273,17 +253,4 @@ fn placed_in(thread: ThreadId, placed: &[Placed], received: Received) -> Result<
         client: offered(last).map(|it| it.client),
         storing: None,
     })
-}
-
-/// Returns the place of words that an earlier request said.
-pub fn said_before(event: &Event) -> Place {
-    Place {
-        thread: event.thread.clone(),
-        event_id: event.event_id,
-        seq: event.seq,
-        is_next: false,
-        was_said: true,
-        client: offered(event).map(|it| it.client),
-        storing: None,
-    }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::conversation::Place;
+use super::place::Place;
 use super::reply::{Used, Wanted};
 use super::request::Chat;
 use thinkd_words::time;

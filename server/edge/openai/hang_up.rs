@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::conversation::{Place, said_before};
+use super::place::{Place, said_before};
 use super::reply::{CANCELLED, Next, Reply};
 use crate::context::Edge;
 use crate::problem::Problem;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::conversation::Place;
+use super::place::Place;
 use super::tools::shown_id;
 use crate::problem::{Problem, Slug};
 use thinkd_event::envelope::{Event, TurnOutcome};

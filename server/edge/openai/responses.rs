@@ -15,8 +15,8 @@ use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use super::asking::{asked, thread_of};
-use super::conversation::{Place, said_before};
 use super::hang_up::HungUp;
+use super::place::{Place, said_before};
 use super::reply::{Next, Reply};
 use super::request::body_of;
 use super::turns::{Until, turn_about};

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use super::asking::Asked;
-use super::conversation::{Place, said_before};
 use super::marks::{self, Scope};
+use super::place::{Place, said_before};
 use super::request::{Chat, ToolResult};
 use super::telling::from_client;
 use super::tools::request_of;

@@ -8,8 +8,8 @@ use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse, Response};
 
 use super::asking::Asked;
-use super::conversation::Place;
 use super::hang_up::HungUp;
+use super::place::Place;
 use super::reply::{Next, Reply};
 use super::request::Chat;
 use super::{conversation, results};

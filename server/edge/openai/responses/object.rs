@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::ids::{message_id, response_id};
 use super::tools;
-use crate::openai::conversation::{Place, said_before};
 use crate::openai::kept::{Instructions, Kept};
+use crate::openai::place::{Place, said_before};
 use crate::openai::reply::{End, How, Next, Reply, Used, Wanted};
 use crate::problem::Problem;
 use thinkd_event::envelope::Event;
