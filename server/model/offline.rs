@@ -153,9 +153,18 @@ fn entry(line: &str) -> Option<(&str, &str)> {
 
 /// The text of all user messages.
 fn transcript(view: &Value) -> String {
+    texts_of(view, "user")
+}
+
+/// The text of all system messages.
+fn instructions(view: &Value) -> String {
+    texts_of(view, "system")
+}
+
+fn texts_of(view: &Value, role: &str) -> String {
     let messages = view["messages"].as_array().into_iter().flatten();
-    let users = messages.filter(|message| message["role"] == "user");
-    let texts = users.map(|message| match &message["content"] {
+    let its = messages.filter(|message| message["role"] == role);
+    let texts = its.map(|message| match &message["content"] {
         Value::String(text) => text.clone(),
         Value::Array(parts) => {
             let texts = parts.iter().filter_map(|part| part["text"].as_str());
@@ -174,6 +183,10 @@ fn decided(view: &Value, heard: &Heard) -> (String, Vec<ToolCall>) {
         tools.any(|tool| tool.pointer("/function/name").and_then(Value::as_str) == Some(name))
     };
     if tools.is_none_or(Vec::is_empty) {
+        // Small questions beside the conversation have no elements.
+        if !instructions(view).contains("<reply>") {
+            return (announcement(heard), Vec::new());
+        }
         let text = announcement(heard).replace('&', "&amp;");
         let text = text.replace('<', "&lt;");
         return (format!("<reply>{text}</reply>\n<wait/>"), Vec::new());

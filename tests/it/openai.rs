@@ -683,3 +683,12 @@ async fn a_door_that_is_off_is_not_there() {
     let client = Client::new().adds("user", "hi");
     client.is_refused(&app, json!({}), 404).await;
 }
+
+#[tokio::test]
+async fn the_offline_model_answers_a_side_call_in_plain_words() {
+    let app = Setup::offline(Medium::sqlite()).start().await;
+    let title = Client::new().adds("user", "### Task: a title for this conversation");
+    let answer = title.asks(&app).await;
+    assert!(!answer.text.contains('<'), "{}", answer.text);
+    assert!(!answer.text.is_empty());
+}
