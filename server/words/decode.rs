@@ -176,7 +176,7 @@ impl de::Error for Wrong {
         let given: String = field.chars().take(40).collect();
         let detail = match expected {
             [] => "no members are taken here".to_owned(),
-            known => format!("{given:?} is none of the members: {}", known.join(", ")),
+            known => format!("members are: {}; not {given:?}", known.join(", ")),
         };
         Self {
             path: vec![field.to_owned()],

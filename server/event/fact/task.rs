@@ -344,8 +344,6 @@ impl TaskNews {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn what_is_written_is_read_back() {
         let mut read = 0;

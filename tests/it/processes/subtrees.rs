@@ -495,7 +495,7 @@ on_sqlite!(the_main_thread_of_a_space_does_not_end, |medium| {
         .await
         .expect_problem(409, "thread-ended");
     assert!(
-        ended["detail"].as_str().unwrap().contains("unused id"),
+        ended["detail"].as_str().unwrap().contains("POST /threads"),
         "{ended}"
     );
 });
