@@ -639,7 +639,7 @@ export type ClientResults = Of<["client-results", ...("expired" | "overrules")[]
   request?: unknown;
 }>;
 
-/** The mind, or a server of tools that it called, asks a person: POST /questions/{question_id}, the frame `answer`, or, where it is the mind's only open question of its thread, the next message. */
+/** The mind, or a server of tools that it called, asks a person: POST /questions/{question_id}, the frame `answer`, or, where it is the agent's only open question of its thread, the next message. */
 export type UserQuestion = Of<["question", "user"], {
   /** the same for people and models */
   text: string;

@@ -47,7 +47,7 @@ export type Audit = {
   looked_at: Record<string, unknown>;
   /** The cursor of the next page; null on the last one. */
   next?: string | null;
-  /** The number of recalls by minds that were looked at, the newest ones: at most 2000. */
+  /** The number of recalls by agents that were looked at, the newest ones: at most 2000. */
   recalls: number;
   /** Why vectors said nothing, or not of all statements; null: they did. */
   without_vectors?: string | null;

@@ -736,7 +736,7 @@ class ClientResults(Event):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UserQuestion(Event):
-    """The mind, or a server of tools that it called, asks a person: POST /questions/{question_id}, the frame `answer`, or, where it is the mind's only open question of its thread, the next message."""
+    """The mind, or a server of tools that it called, asks a person: POST /questions/{question_id}, the frame `answer`, or, where it is the agent's only open question of its thread, the next message."""
 
     turn: int
     """the turn"""
