@@ -578,7 +578,10 @@ impl Settings {
         }
         // Our own types have nothing that TOML cannot say.
         text + "\n"
-            + &toml::to_string(self).unwrap_or_else(|error| format!("# cannot be shown: {error}\n"))
+            + &toml::to_string(self).map_or_else(
+                |error| format!("# cannot be shown: {error}\n"),
+                |text| removed::without(&text),
+            )
     }
 }
 

@@ -3,7 +3,7 @@
 
 /// Declares a struct as Rust does, with a default behind each field; `Default` is made of these.
 /// Fields under `fixed` are numbers that no setting sets: their keys are taken out of all that is
-/// read (`program/settings/removed.rs`), and are not written.
+/// read (`program/settings/removed.rs`), and `GET /metadata` shows those of limits and budgets.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! with_defaults {
@@ -21,7 +21,6 @@ macro_rules! with_defaults {
             $($(#[$says])* $seen $field: $type,)*
             $($(
                 $(#[$says_fixed])*
-                #[serde(skip_serializing)]
                 $seen_fixed $fixed: $fixed_type,
             )*)?
         }

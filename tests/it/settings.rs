@@ -950,3 +950,14 @@ async fn limits_follow_the_key_that_sets_them() {
         .await
         .expect_problem(413, "too-large");
 }
+
+/// A client is told of all limits, also of those that no key sets.
+#[tokio::test]
+async fn the_metadata_have_the_limits_without_a_key() {
+    let app = Setup::offline(Medium::sqlite()).start().await;
+    let shown = app.get("/metadata").await.expect(200);
+    assert_eq!(shown["limits"]["read_ms"], 10_000, "{shown}");
+    assert_eq!(shown["limits"]["tool_output_bytes"], 65_536);
+    assert_eq!(shown["budget"]["sends"], 1000);
+    assert_eq!(shown["budget"]["root"]["threads"], 64);
+}

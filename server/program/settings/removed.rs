@@ -50,6 +50,23 @@ pub fn instead(path: &str) -> Option<&'static str> {
     })
 }
 
+/// Returns the settings as TOML without the numbers that have no key.
+pub fn without(text: &str) -> String {
+    let mut table = String::new();
+    let mut is_key = |line: &&str| {
+        if let Some(name) = line.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
+            name.clone_into(&mut table);
+        }
+        let key = line.split_once(" = ").map(|(key, _)| match &*table {
+            "" => key.to_owned(),
+            table => format!("{table}.{key}"),
+        });
+        key.is_none_or(|key| instead(&key).is_none())
+    };
+    let kept = text.lines().filter(|line| is_key(line));
+    kept.map(|line| format!("{line}\n")).collect()
+}
+
 /// Takes the removed keys out of the data of a source. Returns a sentence about each. A key with
 /// another name now is read as that.
 pub fn take(data: &mut Dict, source: &str, is_replica: bool) -> Vec<String> {
