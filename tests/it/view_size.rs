@@ -282,8 +282,10 @@ on_sqlite!(
         stub.on(crate::support::any, too_long());
         assert!(app.tell("never").await.is_empty());
         let failed = app.log().await;
-        let turn = failed.last().unwrap()["payload"]["turn"].clone();
-        let sizes: Vec<u64> = with(&failed, &["call:decision"])
+        let calls = with(&failed, &["call:decision"]);
+        // A remark on the message before may be the last of the log.
+        let turn = calls.last().unwrap()["payload"]["turn"].clone();
+        let sizes: Vec<u64> = calls
             .into_iter()
             .filter(|call| call["payload"]["turn"] == turn)
             .map(|call| {
