@@ -14,7 +14,11 @@ check:
 
 # all tests, or those of one feature: just test fork; finds a Postgres by itself, or says that there is none
 test *filter:
-    cargo test --workspace {{ if filter == "" { "" } else { "--test it" } }} {{filter}}
+    cargo test --workspace {{ if filter == "" { "" } else { "--test it --test inside" } }} {{filter}}
+
+# tests that meet the program alone, after a change of nothing but them: links no server
+retest *filter:
+    cargo test --workspace --test it {{filter}}
 
 # the same against a Postgres that runs already, e.g. postgres://postgres@localhost/postgres
 test-postgres url *filter:

@@ -1,6 +1,6 @@
 //! Frameworks on probation: 40 planted ones, half of them bad. Measures the costs and gains of
 //! using them by their tallies over 2,000 like tasks, beside using none
-//! (`tests/it/support/planted_frameworks.rs`).
+//! (`tests/kit/planted_frameworks.rs`).
 
 use thinkd::event::framework::Standing;
 

@@ -15,22 +15,10 @@ mod figures;
 mod fork;
 mod frameworks;
 mod handover;
-#[path = "../tests/it/support/hello.rs"]
-mod hello;
 mod history;
 mod memory;
 mod missions;
-#[path = "../tests/it/support/planted.rs"]
-mod planted;
-#[path = "../tests/it/support/planted_frameworks.rs"]
-mod planted_frameworks;
-#[path = "../tests/it/support/planted_missions.rs"]
-mod planted_missions;
-#[path = "../tests/it/support/worlds.rs"]
-mod planted_worlds;
 mod postgres;
-#[path = "../tests/it/support/prefix.rs"]
-mod prefix;
 mod process;
 mod prompts;
 mod recall;
@@ -43,6 +31,7 @@ mod turns;
 mod worlds;
 
 use figures::Arguments;
+use kit::{hello, planted, planted_frameworks, planted_missions, prefix, worlds as planted_worlds};
 
 type Part = fn(&Arguments);
 

@@ -1,4 +1,4 @@
-//! The model of planted missions (`tests/it/support/planted_missions.rs`), and of plain ones: so
+//! The model of planted missions (`tests/kit/planted_missions.rs`), and of plain ones: so
 //! many tasks of which each is considered, done and judged at once, or never done. It answers over
 //! HTTP, and counts its requests.
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::imports::{code, module_of, paths, sources};
+use kit::imports::{code, module_of, paths, sources};
 
 const PAGE: &str = include_str!("../../ARCHITECTURE.md");
 

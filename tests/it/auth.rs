@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::support::*;
+use kit::*;
 
 const TOKEN: &str = "correct-horse-battery";
 

@@ -1,8 +1,8 @@
 //! Copies of the log that cannot be made or restored: the message names the fault and the remedy.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
-use crate::support::db::Folder;
-use crate::support::*;
+use kit::db::Folder;
+use kit::*;
 
 /// Runs a command that has to fail, and has to say all of this and nothing of a database that failed.
 async fn refused(database: &str, folder: &Folder, arguments: &[&str], says: &[&str]) {

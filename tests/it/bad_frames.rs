@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::*;
+use kit::*;
 
 /// A connection without any library that would keep it from doing wrong.
 struct Raw {

@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::*;
+use kit::*;
 
 /// Addresses that are refused, with the problem, and a word that its detail has to name.
 fn addresses() -> Vec<(String, u16, &'static str, &'static str)> {
@@ -911,7 +911,7 @@ async fn blobs_are_what_they_say_they_are() {
         )
     };
     let png = base64::engine::general_purpose::STANDARD
-        .decode(crate::boundary::PNG)
+        .decode(kit::media::PNG)
         .unwrap();
     for (name, kind, bytes, status, slug) in [
         (

@@ -4,8 +4,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
-use crate::view_size::{all_exact, size, too_long};
+use kit::views::{all_exact, size, too_long};
+use kit::*;
 
 /// Entries after the log: the question, the positions that it is about, a voice's own prompt.
 const TAIL: usize = 4096;

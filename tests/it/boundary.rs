@@ -3,14 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
-
-/// A PNG of one pixel.
-pub const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-/// Another one.
-pub const PNG_2: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
-/// A WAV without samples.
-pub const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
+use kit::media::*;
+use kit::*;
 
 // D4.01: greets, takes text, perceptions and images, answers; acknowledges after storing.
 on_sqlite!(
@@ -63,7 +57,7 @@ on_sqlite!(
         let stub = Stub::start().await;
         let app = App::start(medium, &stub).await;
         let mut socket = app.socket().await;
-        let id = thinkd::words::id::fresh().to_string();
+        let id = thinkd_words::id::fresh().to_string();
         let text = "Grüße, \"Welt\"\n\t🌍 — nothing \\u is changed";
         let frame = json!({ "type": "message", "thread": "main", "event_id": id, "text": text });
         socket.ask(frame.clone()).await;
@@ -195,7 +189,7 @@ on_sqlite!(
         let stub = Stub::start().await;
         let app = App::start(medium, &stub).await;
         let mut socket = app.socket().await;
-        let id = thinkd::words::id::fresh().to_string();
+        let id = thinkd_words::id::fresh().to_string();
         let image = |data: &str| json!({ "data": data, "mimeType": "image/png" });
         let frame = json!({
             "type": "message", "event_id": id, "audio": [{ "data": WAV, "mimeType": "audio/wav" }],
@@ -264,7 +258,7 @@ on_sqlite!(
         let stub = Stub::start().await;
         let app = App::start(medium, &stub).await;
         let mut socket = app.socket().await;
-        let id = thinkd::words::id::fresh().to_string();
+        let id = thinkd_words::id::fresh().to_string();
         let first = socket.ask(json!({ "text": "once", "event_id": id })).await;
         assert_eq!(
             (&first["status"], &first["events"][0]["event_id"]),
@@ -414,7 +408,7 @@ on_sqlite!(a_threads_status_is_told_as_it_changes, |medium| {
 on_sqlite!(d4_02_t4_32_the_chat_alone_can_be_read_over_http, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub).voices(&["a"]).start().await;
-    let before = thinkd::words::time::now().seconds() - 1;
+    let before = thinkd_words::time::now().seconds() - 1;
     for text in ["one", "two", "three"] {
         app.tell(text).await;
     }

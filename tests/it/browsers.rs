@@ -4,7 +4,7 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 /// An id that `crypto.randomUUID()` returned.
 const UUID: &str = "3f2c1b9e-1d2c-4e5f-8a9b-0c1d2e3f4a5b";

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 /// The calls that the server has seen.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 const ALL: [&str; 3] = ["main", "main.a", "main.a.b"];
 

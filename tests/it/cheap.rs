@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::hello::SAID;
-use crate::support::*;
+use kit::hello::SAID;
+use kit::*;
 
 /// The most that the first "hello" may cost, and the sixteenth turn.
 const CALLS_MAX: usize = 5;

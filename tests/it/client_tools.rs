@@ -4,10 +4,10 @@
 
 use serde_json::{Value, json};
 
-use crate::boundary::PNG;
-use crate::support::door::chat::{Client, pieces, words_of};
-use crate::support::door::tools::{act, setup};
-use crate::support::*;
+use kit::door::chat::{Client, pieces, words_of};
+use kit::door::tools::{act, setup};
+use kit::media::PNG;
+use kit::*;
 
 /// A tool as clients offer it.
 fn tool(name: &str) -> Value {

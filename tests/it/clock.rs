@@ -2,11 +2,11 @@
 //! seen stays as it was, and every recorded call is rebuilt byte for byte.
 
 use serde_json::{Value, json};
-use thinkd::event::draft::Draft;
-use thinkd::words::text::sha256;
-use thinkd::words::time::Timestamp;
+use thinkd_event::draft::Draft;
+use thinkd_words::text::sha256;
+use thinkd_words::time::Timestamp;
 
-use crate::support::*;
+use kit::*;
 
 async fn set_zone(app: &App, zone: Value) -> Reply {
     let change = json!({ "settings": { "time_zone": zone } });

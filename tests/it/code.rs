@@ -4,12 +4,11 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
-use thinkd::words::time;
+use thinkd_words::time;
 
-use crate::support::*;
+use kit::*;
 
 mod cage;
-mod hostile;
 #[cfg(feature = "python")]
 mod python;
 mod replica;

@@ -1,63 +1,12 @@
 //! The commands beside serving: chat, events, healthcheck, rebuild, the contracts. The real program against a real server.
 
-use std::process::{Output, Stdio};
-
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
-use crate::support::*;
-
-/// The program, to be run against this server.
-pub fn thinkd(app: &App, arguments: &[&str]) -> Command {
-    client(app, env!("CARGO_BIN_EXE_thinkd"), arguments)
-}
-
-pub fn client(app: &App, program: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env_clear()
-        .env("THINKD_URL", format!("http://{}", app.address))
-        .env("TERM", "xterm");
-    command.current_dir(app.folder()).kill_on_drop(true);
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command
-}
-
-/// Runs it to its end, with this on its standard input.
-pub async fn ended(command: &mut Command, input: &str) -> Output {
-    let mut child = command.spawn().unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
-        .await
-        .unwrap();
-    within("the end of the command", child.wait_with_output())
-        .await
-        .unwrap()
-}
-
-pub fn out(output: &Output) -> String {
-    let said = String::from_utf8(output.stdout.clone()).unwrap();
-    assert!(
-        output.status.success(),
-        "{said}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    said
-}
-
-pub fn err(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
+use kit::command::*;
+use kit::*;
 
 #[tokio::test]
 async fn a_chat_through_a_pipe_prints_a_reply_a_line_and_ends() {
@@ -262,27 +211,6 @@ async fn a_chat_that_cannot_connect_shows_nothing_but_why() {
     );
 }
 
-pub fn has_script() -> bool {
-    let has = std::path::Path::new("/usr/bin/script").exists();
-    if !has {
-        println!("no script(1) here: the chat was not tried in a terminal");
-    }
-    has
-}
-
-/// Returns text written to a terminal, without its escape sequences.
-pub fn plain(written: &str) -> String {
-    let mut plain = String::new();
-    let mut rest = written;
-    while let Some((before, after)) = rest.split_once('\u{1b}') {
-        plain.push_str(before);
-        rest = after.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
-        rest = &rest[rest.len().min(1)..];
-    }
-    // The line that is being typed is drawn again with every row above it.
-    (plain + rest).replace('\r', "").replace("\n> ", "\n")
-}
-
 const MARKDOWN: &str = "# The *plan*\n\nSome **bold** words and `code`, and so many more words that they need several rows.\n\n\
     1. first\n2. second, which goes on and on and on until it needs a row of its own\n   - inner\n\n> quoted\n\n\
     ```sh\nls   -l\n```\n\n[a link](http://example.org) &#27;[31m";
@@ -477,7 +405,7 @@ async fn the_log_is_coloured_on_a_terminal_that_wants_it() {
     let app = App::start(Medium::sqlite(), &stub).await;
     app.tell("hello").await;
     for (environment, coloured) in [("", true), ("NO_COLOR=1", false)] {
-        let line = format!("{environment} {} events", env!("CARGO_BIN_EXE_thinkd"));
+        let line = format!("{environment} {} events", kit::program());
         let shown = ended(
             client(&app, "script", &["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh"),
             "",
@@ -489,72 +417,6 @@ async fn the_log_is_coloured_on_a_terminal_that_wants_it() {
             out(&shown)
         );
         assert_eq!(out(&shown).contains('\u{1b}'), coloured, "{}", out(&shown));
-    }
-}
-
-/// A chat in a terminal of its own (`script` makes one).
-pub struct Typist {
-    /// The program.
-    pub child: Child,
-    seen: String,
-}
-
-impl Typist {
-    fn sit_down(app: &App, arguments: &str) -> Self {
-        Self::sit_down_in(app, "", arguments)
-    }
-
-    /// In a terminal that is prepared by this before.
-    pub fn sit_down_in(app: &App, before: &str, arguments: &str) -> Self {
-        let line = format!("{before} {} chat {arguments}", env!("CARGO_BIN_EXE_thinkd"));
-        let child = client(app, "script", &["-qec", &line, "/dev/null"])
-            .env("SHELL", "/bin/sh")
-            .spawn()
-            .unwrap();
-        Self {
-            child,
-            seen: String::new(),
-        }
-    }
-
-    pub async fn types(&mut self, keys: &str) {
-        self.child
-            .stdin
-            .as_mut()
-            .unwrap()
-            .write_all(keys.as_bytes())
-            .await
-            .unwrap();
-    }
-
-    /// Reads until this is on the screen, and forgets the text before it.
-    pub async fn sees(&mut self, text: &str) -> String {
-        let stdout = self.child.stdout.as_mut().unwrap();
-        let seen = &mut self.seen;
-        let read = async {
-            let mut buffer = [0; 4096];
-            loop {
-                if let Some(at) = seen.find(text) {
-                    return seen.drain(..at + text.len()).collect::<String>();
-                }
-                let n = stdout.read(&mut buffer).await.unwrap();
-                assert!(n > 0, "it ended without {text:?} on the screen: {seen:?}");
-                seen.push_str(&String::from_utf8_lossy(&buffer[..n]));
-            }
-        };
-        match tokio::time::timeout(PATIENCE, read).await {
-            Ok(before) => before,
-            Err(_) => panic!("{text:?} did not come on the screen: {:?}", self.seen),
-        }
-    }
-}
-
-impl Typist {
-    /// Returns the seconds that stand behind this text on the screen.
-    async fn seconds(&mut self, before: &str) -> u64 {
-        self.sees(before).await;
-        let shown = self.sees(" s").await;
-        shown.trim_end_matches(" s").parse().unwrap()
     }
 }
 
@@ -1170,7 +1032,7 @@ async fn json_on_a_terminal_steers_it_not() {
     let arguments = ["events", "--limit", "500", "--json"];
     let plain = out(&ended(&mut thinkd(&app, &arguments), "").await);
     assert!(plain.contains("\u{9b}31m"), "{plain}");
-    let line = format!("{} {}", env!("CARGO_BIN_EXE_thinkd"), arguments.join(" "));
+    let line = format!("{} {}", kit::program(), arguments.join(" "));
     let mut script = client(&app, "script", &["-qec", &line, "/dev/null"]);
     let shown = out(&ended(script.env("SHELL", "/bin/sh"), "").await);
     let odd = |c: &char| c.is_control() && !"\r\n".contains(*c) || "\u{202e}\u{2028}".contains(*c);

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::Command;
 
-use crate::support::db::Folder;
-use crate::support::generated::is_fresh;
-use crate::support::imports::{code, module_of, paths, sources};
+use kit::db::Folder;
+use kit::generated::is_fresh;
+use kit::imports::{code, module_of, paths, sources};
 
 const PAGE: &str = "docs/configuration.md";
 
@@ -42,8 +42,7 @@ fn the_page_of_settings_is_written_from_the_code() {
     );
     let defaults = defaults(&printed());
     let aliases = aliases(&sources["program/settings/sources.rs"]);
-    let page = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE))
-        .unwrap();
+    let page = std::fs::read_to_string(std::path::Path::new(kit::ROOT).join(PAGE)).unwrap();
     let head = page.split("\n## At the top").next().unwrap().trim_end();
     is_fresh(PAGE, &write(head, &sections, &defaults, &aliases));
     let keys = sections.iter().map(|section| section.keys.len());
@@ -54,13 +53,13 @@ fn the_page_of_settings_is_written_from_the_code() {
 /// The page begins with a configuration that the program takes, and that says each key's default.
 #[test]
 fn the_page_begins_with_a_configuration_that_works() {
-    let page = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE));
+    let page = std::fs::read_to_string(std::path::Path::new(kit::ROOT).join(PAGE));
     let page = page.unwrap();
     let example = page.split("```toml\n").nth(1).unwrap();
     let example = example.split("```").next().unwrap();
     let folder = Folder::new();
     std::fs::write(folder.path().join("thinkd.toml"), example).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_thinkd"));
+    let mut command = Command::new(kit::program());
     let output = command
         .arg("config")
         .env_clear()
@@ -255,7 +254,7 @@ fn fields(text: &str, structure: &str) -> Option<Vec<Field>> {
 /// absent.
 fn printed() -> String {
     let folder = Folder::new();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_thinkd"));
+    let mut command = Command::new(kit::program());
     let output = command
         .arg("config")
         .env_clear()

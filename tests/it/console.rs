@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::*;
+use kit::*;
 
 fn dist() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("console/dist")
+    Path::new(kit::ROOT).join("console/dist")
 }
 
 /// The files of a folder, by their names below it.

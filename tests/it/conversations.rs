@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 on_sqlite!(
     a_list_has_the_first_and_the_last_line_of_each_thread,

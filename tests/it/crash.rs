@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 const KILLS: usize = 20;
 
@@ -68,7 +68,7 @@ impl Sender {
 
     fn next(&mut self) -> Value {
         self.number += 1;
-        let id = thinkd::words::id::fresh().to_string();
+        let id = thinkd_words::id::fresh().to_string();
         let (thread, text) = (
             format!("t{}", self.number % 3),
             format!("input {}", self.number),
@@ -152,7 +152,7 @@ fn check_not_asked_again(stub: &Stub, log: &[Value]) -> usize {
                 && !has(e, "failure")
         });
         if let Some(event) = recorded {
-            let at = thinkd::words::time::Timestamp::parse(event["ts"].as_str().unwrap()).unwrap();
+            let at = thinkd_words::time::Timestamp::parse(event["ts"].as_str().unwrap()).unwrap();
             assert!(
                 at > request.wall,
                 "{} was asked again about {batch:?} although #{} was recorded",

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use serde_json::json;
 use sqlx::{Connection, SqliteConnection};
 
-use crate::support::*;
+use kit::*;
 
 const PAGE: usize = 4096;
 
@@ -48,7 +48,7 @@ async fn log_file(stub: &Stub) -> (App, Vec<(usize, String, String)>) {
 fn png() -> Vec<u8> {
     use base64::Engine as _;
     let mut bytes = base64::engine::general_purpose::STANDARD
-        .decode(crate::boundary::PNG)
+        .decode(kit::media::PNG)
         .unwrap();
     bytes.extend(noise(1, 3 * PAGE));
     bytes
@@ -99,7 +99,7 @@ async fn a_log_with_a_page_of_noise_is_not_served_and_the_page_is_named() {
         damage(&file, &whole, page);
         let url = app.database().to_owned();
         let ended = tokio::task::spawn_blocking(move || {
-            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_thinkd"));
+            let mut command = std::process::Command::new(kit::program());
             command
                 .env_clear()
                 .env("DATABASE_URL", url)
@@ -139,15 +139,12 @@ async fn a_page_of_noise_elsewhere_is_found_while_the_server_works() {
     let (mut app, pages) = log_file(&stub).await;
     let file = app.folder().join("thinkd.db");
     let whole = std::fs::read(&file).unwrap();
-    let before = thinkd::words::time::now();
+    let before = thinkd_words::time::now();
     app.start_again().await;
     faults(&app, |count| count == 0).await;
     let checked = app.get("/readyz?full=true").await.expect(200)["checked"].clone();
-    let at = thinkd::words::time::Timestamp::parse(checked["at"].as_str().unwrap()).unwrap();
-    assert!(
-        before <= at && at <= thinkd::words::time::now(),
-        "{checked}"
-    );
+    let at = thinkd_words::time::Timestamp::parse(checked["at"].as_str().unwrap()).unwrap();
+    assert!(before <= at && at <= thinkd_words::time::now(), "{checked}");
     assert_eq!(checked["pages"], whole.len() / PAGE, "{checked}");
     assert_eq!(
         (checked["events"].as_u64().unwrap() > 12, &checked["faults"]),

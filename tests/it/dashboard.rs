@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::imports::sources;
-use crate::support::*;
+use kit::imports::sources;
+use kit::*;
 
 /// Metrics that this test does not bring about: of trouble, and of recall.
 const OTHERS: [&str; 9] = [
@@ -52,7 +52,7 @@ fn queries(of: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn the_dashboard_shows_what_a_server_measures() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/grafana.json");
+    let file = Path::new(kit::ROOT).join("examples/grafana.json");
     let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     let shown = metrics(&queries(&dashboard).join(" "));
     assert!(shown.len() > 15, "{shown:?}");

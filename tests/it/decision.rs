@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 /// The positions of the events that a decision may see: neither `debug` nor of modality `state`.
 fn visible(log: &[Value]) -> Vec<i64> {

@@ -7,7 +7,7 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use sqlx::{Connection, Executor, SqliteConnection};
 
-use crate::support::*;
+use kit::*;
 
 mod speed;
 

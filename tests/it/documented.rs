@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::imports::{sources, sources_of};
+use kit::imports::{sources, sources_of};
 
 /// The floors with public items that are held to this rule.
 const FLOORS: [&str; 2] = ["event/", "log/"];

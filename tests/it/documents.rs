@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::support::imports::{files, sources};
+use kit::imports::{files, sources};
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(kit::ROOT)
 }
 
 /// Returns the pages: every Markdown file of the repository, without prompts (models read those)

@@ -2,14 +2,14 @@
 //! fields that this build does not know stay as they are.
 
 use serde_json::{Value, json};
-use thinkd::event::draft::Draft;
-use thinkd::event::envelope::{Event, Visibility};
-use thinkd::event::fact::set::{Change, Set};
-use thinkd::event::fact::{Fact, Kind, Role, examples};
-use thinkd::event::raw::Raw;
-use thinkd::words::id::ThreadId;
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::{Event, Visibility};
+use thinkd_event::fact::set::{Change, Set};
+use thinkd_event::fact::{Fact, Kind, Role, examples};
+use thinkd_event::raw::Raw;
+use thinkd_words::id::ThreadId;
 
-use crate::support::facts;
+use kit::facts;
 
 #[test]
 fn every_kind_of_fact_has_an_example() {
@@ -200,7 +200,7 @@ fn the_document_of_a_failure_names_everybody_who_can_fail() {
         "summary",
         "core",
     ] {
-        assert!(thinkd::words::failure::By::parse(who).is_some(), "{who}");
+        assert!(thinkd_words::failure::By::parse(who).is_some(), "{who}");
         let tags = section
             .lines()
             .find(|line| line.starts_with("Tags "))

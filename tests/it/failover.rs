@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::support::*;
+use kit::*;
 
 /// The time within which messages are taken again.
 const TAKEN_WITHIN: Duration = Duration::from_secs(10);
@@ -46,7 +46,7 @@ impl Load {
         let client = tokio::spawn(async move {
             let (client, mut all) = (reqwest::Client::new(), Vec::new());
             while !over.load(Ordering::Relaxed) {
-                let id = thinkd::words::id::fresh().to_string();
+                let id = thinkd_words::id::fresh().to_string();
                 let body = json!({ "text": format!("message {id}"), "event_id": id });
                 let mut refusals = 0;
                 loop {

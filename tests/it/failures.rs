@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 /// The only failure in the log, which must be of this kind and of the decision, and name something.
 fn failure<'a>(log: &'a [Value], kind: &str, word: &str) -> &'a Value {

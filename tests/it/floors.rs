@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::support::imports::{
+use kit::imports::{
     Module, code, files, floors, handed_out, module_of, paths, paths_below, sources, sources_of,
 };
 
@@ -365,7 +365,7 @@ fn circles_of_scripts_are_found() {
 
 #[test]
 fn one_floor_depends_on_each_library_that_is_kept_apart() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("server");
+    let root = Path::new(kit::ROOT).join("server");
     for (library, floor) in [("sqlx", "log"), ("async-openai", "model"), ("rmcp", "mcp")] {
         let names = |line: &str| {
             let rest = line.strip_prefix(library);
@@ -383,9 +383,7 @@ fn one_floor_depends_on_each_library_that_is_kept_apart() {
 #[test]
 fn both_databases_have_the_same_migrations() {
     let names = |database: &str| {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("migrations")
-            .join(database);
+        let folder = Path::new(kit::ROOT).join("migrations").join(database);
         files(&folder, "sql")
             .iter()
             .map(|file| file.file_name().unwrap().to_owned())

@@ -3,9 +3,9 @@
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
-use thinkd::words::id::fresh;
+use thinkd_words::id::fresh;
 
-use crate::support::*;
+use kit::*;
 
 mod failures;
 mod left;

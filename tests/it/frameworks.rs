@@ -4,11 +4,11 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use thinkd::event::framework::Standing;
+use thinkd_event::framework::Standing;
 
-use crate::support::app::ran;
-use crate::support::planted_frameworks::{Worth, came, points};
-use crate::support::*;
+use kit::app::ran;
+use kit::planted_frameworks::{Worth, came, points};
+use kit::*;
 
 const PURPOSE: &str = "scheduling appointments so that none of them collide";
 
@@ -44,7 +44,7 @@ fn names(of: &[Value]) -> Vec<&str> {
     of.iter().map(|it| it["name"].as_str().unwrap()).collect()
 }
 
-async fn rebuild_finds_nothing_to_mend(app: &mut App) {
+async fn rows_are_what_the_log_says(app: &mut App) {
     assert!(app.stop().await.success());
     let (code, said) = ran(
         &app.folder(),
@@ -146,7 +146,7 @@ on_sqlite!(
         assert_eq!(changes.len(), 6, "each change is an event");
         assert_eq!(changes[4]["payload"]["key"], framework["id"]);
         let before = app.get(&at).await.expect(200);
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
         assert_eq!(app.get(&at).await.expect(200), before, "it lasts");
         app.delete(&at).await.expect(204);
         app.get(&at).await.expect_problem(404, "not-found");
@@ -154,7 +154,7 @@ on_sqlite!(
             .await
             .expect_problem(404, "not-found");
         app.delete(&at).await.expect_problem(404, "not-found");
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -330,7 +330,7 @@ on_sqlite!(
             now["tally"],
             "each outcome is an event with the sum so far"
         );
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
         assert_eq!(
             app.get(&path(&framework)).await.expect(200),
             now,

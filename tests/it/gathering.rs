@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 fn asleep() -> Answer {
     call("wait", json!({ "from": null, "timeout_s": null }))

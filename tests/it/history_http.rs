@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use base64::Engine;
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 async fn items(app: &App, query: &str) -> Vec<Value> {
     let page = app.get(&format!("/events?{query}")).await.expect(200);
@@ -434,7 +434,7 @@ on_both!(
         socket.send_text("not json").await;
         socket.problem().await;
         app.tell("one").await;
-        let media = json!({ "text": "two", "images": [{ "data": crate::boundary::PNG, "mimeType": "image/png" }], "audio": [{ "data": crate::boundary::WAV, "mimeType": "audio/wav" }] });
+        let media = json!({ "text": "two", "images": [{ "data": kit::media::PNG, "mimeType": "image/png" }], "audio": [{ "data": kit::media::WAV, "mimeType": "audio/wav" }] });
         app.post("/threads/main/messages?wait=15", media)
             .await
             .expect(200);
@@ -486,7 +486,7 @@ on_both!(
         stub.on(decision, reply("never").never());
         let app = App::start(medium, &stub).await;
         let image = base64::engine::general_purpose::STANDARD
-            .decode(crate::boundary::PNG)
+            .decode(kit::media::PNG)
             .unwrap();
         let stored = http::send(
             app.request("POST", "/blobs")
@@ -755,7 +755,7 @@ on_both!(
 async fn restore(app: &mut App) {
     use sqlx::Connection as _;
     let thinkd = |app: &App, arguments: &[&str]| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_thinkd"));
+        let mut command = std::process::Command::new(kit::program());
         let command = command
             .args(arguments)
             .env_clear()

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::support::app::ran;
-use crate::support::*;
+use kit::app::ran;
+use kit::*;
 
 /// Returns the part of a request about the mood: the rest of its last message, and the word.
 fn mood_of(request: &Request) -> (String, String) {
@@ -50,7 +50,7 @@ async fn moods(app: &App) -> Vec<i64> {
         .collect()
 }
 
-async fn rebuild_finds_nothing_to_mend(app: &mut App) {
+async fn rows_are_what_the_log_says(app: &mut App) {
     assert!(app.stop().await.success());
     let (code, said) = ran(
         &app.folder(),
@@ -212,7 +212,7 @@ async fn lived(
         app.tell("go on").await;
     }
     let moods = moods(&app).await;
-    rebuild_finds_nothing_to_mend(&mut app).await;
+    rows_are_what_the_log_says(&mut app).await;
     (moods, stub.requests())
 }
 

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::support::*;
+use kit::*;
 
 /// Two minds on one server.
 const TENANTS: &str = "[[keys]]\nkey = \"key-of-mind-a-0123456789\"\nspace = \"a\"\nrole = \"operator\"\n\
@@ -214,19 +214,18 @@ on_sqlite!(
     |medium| {
         let stub = Stub::start().await;
         let mut app = App::start(medium, &stub).await;
-        let names: Vec<String> =
-            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/prompts/submodules"))
-                .unwrap()
-                .map(|file| {
-                    file.unwrap()
-                        .path()
-                        .file_stem()
-                        .unwrap()
-                        .to_str()
-                        .unwrap()
-                        .to_owned()
-                })
-                .collect();
+        let names: Vec<String> = std::fs::read_dir(format!("{}/prompts/submodules", kit::ROOT))
+            .unwrap()
+            .map(|file| {
+                file.unwrap()
+                    .path()
+                    .file_stem()
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .to_owned()
+            })
+            .collect();
         let mut socket = app.socket().await;
         for name in &names {
             socket

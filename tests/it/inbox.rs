@@ -2,14 +2,14 @@
 //! chat`. The real program against a real server.
 
 use serde_json::{Value, json};
-use thinkd::event::draft::Draft;
-use thinkd::event::fact::Fact;
-use thinkd::event::fact::question::Question;
-use thinkd::log::appended::Append;
-use thinkd::words::id::{Space, ThreadId};
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::question::Question;
+use thinkd_log::appended::Append;
+use thinkd_words::id::{Space, ThreadId};
 
-use crate::command::{Typist, client, ended, err, has_script, out, plain, thinkd};
-use crate::support::*;
+use kit::command::{Typist, client, ended, err, has_script, out, plain, thinkd};
+use kit::*;
 
 /// Returns a server with notes that wait for a person.
 fn setup(stub: &Stub) -> Setup {
@@ -373,11 +373,7 @@ async fn the_inbox_shows_a_change_as_a_diff_in_colours_on_a_terminal() {
         return;
     }
     for (environment, coloured) in [("", true), ("NO_COLOR=1", false)] {
-        let line = format!(
-            "{environment} {} inbox show {}",
-            env!("CARGO_BIN_EXE_thinkd"),
-            end(&id)
-        );
+        let line = format!("{environment} {} inbox show {}", kit::program(), end(&id));
         let shown = ended(
             client(&app, "script", &["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh"),
             "",

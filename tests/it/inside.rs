@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 /// The frames that a turn brings, up to its end.
 async fn frames_of_a_turn(socket: &mut Socket) -> Vec<Value> {

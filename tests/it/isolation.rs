@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 mod processors;
 mod reads;

@@ -4,8 +4,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::issuer::{AUDIENCE, base64url, in_seconds, unsigned};
-use crate::support::*;
+use kit::issuer::{AUDIENCE, base64url, in_seconds, unsigned};
+use kit::*;
 
 mod ends;
 mod keys;

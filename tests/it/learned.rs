@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 /// A model that refuses a member of the request.
 fn refuses(stub: &Stub, member: &'static str) {

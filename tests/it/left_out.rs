@@ -4,9 +4,9 @@
 
 use serde_json::{Value, json};
 
-use super::support::answer::Answer;
-use crate::boundary::{PNG, WAV};
-use crate::support::*;
+use kit::answer::Answer;
+use kit::media::{PNG, WAV};
+use kit::*;
 
 /// The sentence of `prompts/view_refused.md`.
 const LEFT_OUT: &str = "[left out here: the provider";

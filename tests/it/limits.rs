@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 /// Requests sent at the same time: how many were answered with each status, and the bodies.
 async fn at_once(requests: Vec<reqwest::RequestBuilder>) -> Vec<Reply> {

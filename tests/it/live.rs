@@ -8,9 +8,9 @@ use std::process::Command;
 use serde_json::{Value, json};
 use sqlx::{Connection, Executor, PgConnection};
 
-use crate::support::faults::{self, Hanging};
-use crate::support::followers::telling;
-use crate::support::*;
+use kit::faults::{self, Hanging};
+use kit::followers::telling;
+use kit::*;
 
 /// Returns a server with commits of so many milliseconds. It does not look for waiting threads, so
 /// that a thread that is not woken sleeps.
@@ -40,7 +40,7 @@ on_both!(
         followers.have_seen_all(&app).await;
 
         faults::slow_commits(&app, ms(1600)).await;
-        let id = thinkd::words::id::fresh().to_string();
+        let id = thinkd_words::id::fresh().to_string();
         let frame = json!({ "type": "message", "thread": "main", "event_id": id, "text": "slow" });
         let ack = socket.ask(frame.clone()).await;
         assert_eq!(
@@ -103,7 +103,7 @@ on_both!(
         let mut socket = app.socket().await;
         socket.chat("before").await;
         faults::slow_commits(&app, ms(3200)).await;
-        let id = thinkd::words::id::fresh().to_string();
+        let id = thinkd_words::id::fresh().to_string();
         let frame = json!({ "type": "message", "thread": "main", "event_id": id, "text": "slow" });
         let refused = socket.ask(frame.clone()).await;
         assert_eq!(
@@ -187,7 +187,7 @@ on_both!(
         let (mut sent, mut waiting) = (0, Vec::<Value>::new());
         for round in 0..8_u64 {
             for _ in 0..8 {
-                let id = thinkd::words::id::fresh().to_string();
+                let id = thinkd_words::id::fresh().to_string();
                 let thread = format!("t{}", sent % 4);
                 let frame = json!({ "type": "message", "thread": thread, "id": id, "event_id": id, "text": "hi" });
                 socket.send(frame.clone()).await;
@@ -323,7 +323,7 @@ on_both!(
         if !app.is_postgres() {
             faults::fast_commits(&app).await;
         }
-        let path = format!("/blobs/{}", thinkd::words::text::sha256(&blob));
+        let path = format!("/blobs/{}", thinkd_words::text::sha256(&blob));
         for _ in 0..2 {
             let kept = app
                 .request("GET", &path)

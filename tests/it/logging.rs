@@ -7,8 +7,8 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::store_faults::{can_fail, fail, mend, until_ready};
-use crate::support::*;
+use kit::store_faults::{can_fail, fail, mend, until_ready};
+use kit::*;
 
 /// Standard error on a disk that is full.
 fn full_disk() -> Stdio {

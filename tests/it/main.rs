@@ -1,4 +1,5 @@
-//! The black-box suite: the real binary, real sockets, a scripted model. One binary, one link.
+//! The black-box suite: the real program, real sockets, a scripted model. Of the server it links the
+//! three lowest crates alone, for the types of events and a look into the log.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -6,7 +7,6 @@
     reason = "tests say what is wrong by panicking, helpers included, and print what helps"
 )]
 
-mod approvals;
 mod architecture;
 mod auth;
 mod backup;
@@ -24,13 +24,10 @@ mod code;
 mod command;
 mod configuration;
 mod console;
-mod contracts;
 mod conversations;
 mod crash;
-mod cut_off;
 mod damage;
 mod dashboard;
-mod dead_tasks;
 mod decision;
 mod doctor;
 mod documented;
@@ -42,7 +39,6 @@ mod floors;
 mod forks;
 mod frameworks;
 mod gathering;
-mod hints;
 mod history_http;
 mod identity;
 mod ids;
@@ -50,27 +46,19 @@ mod inbox;
 mod inside;
 mod isolation;
 mod jwt;
-mod language;
 mod learned;
 mod left_out;
 mod limits;
 mod live;
 mod logging;
-mod machine;
 mod map;
 mod mcp;
-mod media;
 mod missions;
-mod model;
-mod more_tools;
 mod offered;
 mod openai;
 mod operations;
 mod order;
-mod own_features;
-mod own_tools;
 mod paths;
-mod pipelines;
 mod plain_text;
 mod processes;
 mod prompt_cache;
@@ -78,40 +66,28 @@ mod properties;
 mod proposals;
 mod providers;
 mod questions;
-mod real_model;
-mod requests;
 mod responses;
 mod resume;
 mod rights;
 mod schedules;
 mod secrets;
 mod servers;
-mod session;
 mod settings;
 mod space_settings;
 mod state;
 mod steer;
-mod store;
 mod store_faults;
-mod strict_views;
 mod substeps;
 mod summaries;
-mod support;
-mod tenants;
 mod too_long;
 mod tools;
-mod tools_schema;
 mod turn;
 mod unreadable;
 mod unserved;
 mod upgrades;
 mod usage;
-mod view_fit;
-mod view_size;
-mod views;
 mod voices;
 mod weak_model;
 mod withdrawing;
 mod world_model;
-mod written;
 mod wrong_clock;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::support::generated::is_fresh;
-use crate::support::imports::{code, files, floors, module_of, paths, sources};
+use kit::generated::is_fresh;
+use kit::imports::{code, files, floors, module_of, paths, sources};
 
 /// A box of the map: a floor of the server, or a crate below it.
 struct Storey {
@@ -24,7 +24,7 @@ type Uses = BTreeMap<(usize, usize), usize>;
 
 #[test]
 fn the_map_is_drawn_from_the_imports() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(kit::ROOT);
     let sources = sources();
     let storeys = storeys(root, &sources);
     let fresh = draw(&storeys, &uses(&storeys, &sources));

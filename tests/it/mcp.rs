@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 mod answers;
 mod approve;

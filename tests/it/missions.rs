@@ -5,7 +5,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::app::rows_are_what_the_log_says;
+use kit::*;
 
 mod agreement;
 mod bad_input;
@@ -176,26 +177,6 @@ async fn replies(app: &App, mission: &str) -> Vec<String> {
     events.iter().map(|event| said(event).to_owned()).collect()
 }
 
-/// Asserts that the rows agree with the log.
-async fn rebuilt(mut app: App) {
-    app.kill();
-    let store = thinkd::log::store::open(
-        app.database(),
-        thinkd::log::options::Options::default(),
-        thinkd::log::thread_row::ThreadRow::apply,
-    );
-    assert_eq!(
-        store
-            .await
-            .unwrap()
-            .rebuild(true)
-            .await
-            .unwrap()
-            .differences,
-        Vec::<String>::new()
-    );
-}
-
 // D1.08, D1.11, D1.27, D1.28, D1.36, D1.38, D1.39, T1.15, T1.45: the whole way, over the socket.
 on_sqlite!(
     d1_27_a_mission_is_decomposed_done_checked_and_answered,
@@ -210,7 +191,7 @@ on_sqlite!(
             ]),
         );
         otherwise(&stub);
-        let app = App::start(medium, &stub).await;
+        let mut app = App::start(medium, &stub).await;
         let mut socket = app.socket().await;
         let mission = begin(&app, "Plan a day of five talks.", json!({})).await;
         let reply = socket.response().await;
@@ -339,7 +320,7 @@ on_sqlite!(
         );
         assert_eq!(replies(&app, &mission).await, ["the answer to the mission"]);
         envelope::check_log(&app.log().await);
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 fn setup(medium: Medium, stub: &Stub, server: &ToolServer, more: &str) -> Setup {
     Setup::new(medium, stub).file(
@@ -344,7 +344,7 @@ on_sqlite!(
             "which stay as they are"
         );
         server.hears("tools/call", 1).await;
-        let (ok, said) = crate::more_tools::command(&app, &["doctor", "--json"]).await;
+        let (ok, said) = kit::app::command(&app, &["doctor", "--json"]).await;
         assert!(
             said.contains("more_tools") && said.contains("128"),
             "{ok} {said}"

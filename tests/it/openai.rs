@@ -5,10 +5,10 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::boundary::PNG;
-use crate::support::door::chat::*;
-use crate::support::door::inputs;
-use crate::support::*;
+use kit::door::chat::*;
+use kit::door::inputs;
+use kit::media::PNG;
+use kit::*;
 
 mod in_a_row;
 mod open_webui;

@@ -8,8 +8,8 @@ use std::time::Instant;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use crate::support::pooler::{IGNORES, Pooler};
-use crate::support::*;
+use kit::pooler::{IGNORES, Pooler};
+use kit::*;
 
 /// Runs a command with this database, and no other environment; returns its exit code, and its
 /// output.
@@ -509,7 +509,7 @@ async fn a_server_that_postgres_gives_no_connections_is_not_ready_and_goes_on_wh
         format!("alter role {role} connection limit 100"),
     )
     .await;
-    crate::store_faults::until_ready(&app, 200).await;
+    kit::store_faults::until_ready(&app, 200).await;
     assert_eq!(said(&app.tell("again").await[0]), "ok: again");
     drop(app);
     forget(&medium, &role).await;
@@ -603,7 +603,7 @@ fn said_of(replies: &[serde_json::Value]) -> &str {
 /// A program that runs the server with a limit of open files, as `ulimit` sets it.
 fn with_files(folder: &std::path::Path, ulimit: &str) -> std::path::PathBuf {
     use std::os::unix::fs::PermissionsExt;
-    let (script, program) = (folder.join("limited"), env!("CARGO_BIN_EXE_thinkd"));
+    let (script, program) = (folder.join("limited"), kit::program());
     let text = format!("#!/bin/sh\nulimit {ulimit}\nexec {program} \"$@\"\n");
     std::fs::write(&script, text).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -923,7 +923,7 @@ async fn a_start_that_waits_for_its_database_says_so_and_can_be_stopped() {
     let folder = db::Folder::new();
     let mut command = tokio::process::Command::new("sh");
     command
-        .args(["-c", "exec \"$0\" 2>&1", env!("CARGO_BIN_EXE_thinkd")])
+        .args(["-c", "exec \"$0\" 2>&1", kit::program()])
         .env_clear()
         .env("DATABASE_URL", app.database())
         .env("THINKD_LISTEN", "127.0.0.1:0")

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::faults::execute;
-use crate::support::*;
+use kit::faults::execute;
+use kit::*;
 
 /// From now on the database takes nothing that says this.
 async fn refuse(app: &App, text: &str) {
@@ -37,7 +37,7 @@ async fn take(app: &App) {
 }
 
 fn message(number: usize) -> Value {
-    let id = thinkd::words::id::fresh().to_string();
+    let id = thinkd_words::id::fresh().to_string();
     json!({ "type": "message", "id": id, "event_id": id, "text": format!("no {number}") })
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 /// Texts of which some are ids of each kind, and some of none.
 fn texts() -> Vec<String> {

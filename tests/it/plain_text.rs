@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
-use crate::written::{FORMS, is_marked};
+use kit::written::{FORMS, is_marked};
+use kit::*;
 
 const PLAIN_TEXT: &str = "THINKD_TURN__PLAIN_TEXT";
 

@@ -4,7 +4,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::app::rows_are_what_the_log_says;
+use kit::*;
 
 mod bad_input;
 mod breaths;
@@ -75,31 +76,6 @@ fn told<'a>(log: &'a [Value], thread: &str, wanted: &[&str]) -> Vec<&'a Value> {
         .into_iter()
         .filter(|event| event["thread"] == thread)
         .collect()
-}
-
-/// Stops the server and has it compare its rows with the log.
-pub async fn rows_are_what_the_log_says(app: &mut App) {
-    assert!(app.stop().await.success());
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_thinkd"));
-    command
-        .args(["rebuild", "--check"])
-        .env_clear()
-        .env("DATABASE_URL", app.database())
-        .current_dir(app.folder());
-    let output = within(
-        "the end of rebuild --check",
-        command.kill_on_drop(true).output(),
-    )
-    .await
-    .unwrap();
-    let (out, err) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    assert!(
-        output.status.success() && out.contains("everything was what the log says"),
-        "{out}{err}"
-    );
 }
 
 // D0.01 D0.05 D0.06 D0.07 T0.01: a process goes on by itself until it ends; then its address takes nothing more.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::support::prefix::repeated;
-use crate::support::*;
-use crate::world_model::{derives, deriving, holds, judged};
+use kit::claims::{derives, deriving, holds, judged};
+use kit::prefix::repeated;
+use kit::*;
 
 /// Turns that are measured, and calls of each: four voices twice, and the decision.
 const TURNS: usize = 50;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 /// The next act of a client. Numbers choose a socket, a thread, or an earlier input.
 #[derive(Debug, Clone)]
@@ -79,7 +79,7 @@ impl Case<'_> {
     }
 
     async fn act(&mut self, act: &Act) {
-        let id = thinkd::words::id::fresh().to_string();
+        let id = thinkd_words::id::fresh().to_string();
         match act {
             Act::Say { socket, thread } => {
                 let text = format!("say {}", self.sent.len());
@@ -94,15 +94,11 @@ impl Case<'_> {
                 thread,
                 parts,
             } => {
-                let images: Vec<Value> = [
-                    crate::boundary::PNG,
-                    crate::boundary::PNG_2,
-                    crate::boundary::PNG,
-                ]
-                .iter()
-                .take(*parts - 1)
-                .map(|data| json!({ "data": data, "mimeType": "image/png" }))
-                .collect();
+                let images: Vec<Value> = [kit::media::PNG, kit::media::PNG_2, kit::media::PNG]
+                    .iter()
+                    .take(*parts - 1)
+                    .map(|data| json!({ "data": data, "mimeType": "image/png" }))
+                    .collect();
                 self.input(
                     *socket,
                     json!({ "thread": self.thread(*thread), "event_id": id, "text": "look", "images": images }),
@@ -234,7 +230,7 @@ fn explore(medium: impl Future<Output = Option<Medium>>) {
     };
     let (stub, app) = runtime.block_on(async {
         let stub = Stub::start().await;
-        stub.on_each(crate::support::any, |request| {
+        stub.on_each(kit::any, |request| {
             let answer = if request.is_decision() {
                 reply("yes")
             } else {

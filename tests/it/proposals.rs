@@ -3,13 +3,13 @@
 //! Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
-use thinkd::event::condition::Condition;
-use thinkd::event::draft::Draft;
-use thinkd::log::appended::Append;
-use thinkd::log::error::StoreError;
-use thinkd::words::id::{Name, Space, ThreadId};
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::Draft;
+use thinkd_log::appended::Append;
+use thinkd_log::error::StoreError;
+use thinkd_words::id::{Name, Space, ThreadId};
 
-use crate::support::*;
+use kit::*;
 
 const TOOL: &str = "propose_submodule";
 const REMOVAL: &str = "propose_submodule_removal";

@@ -2,15 +2,15 @@
 //! `tests/providers/README.md` has the form of a file. Each habit is met by a server of its own, streamed and plain.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use futures_util::{StreamExt as _, stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::boundary::PNG;
-use crate::support::generated::is_fresh;
-use crate::support::*;
+use kit::generated::is_fresh;
+use kit::media::PNG;
+use kit::*;
 
 /// Habits that are tried at the same time.
 const AT_ONCE: usize = 4;
@@ -126,8 +126,8 @@ fn stop() -> String {
     "stop".to_owned()
 }
 
-fn folder() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/providers"))
+fn folder() -> PathBuf {
+    Path::new(kit::ROOT).join("tests/providers")
 }
 
 fn habits() -> Vec<Habit> {

@@ -3,10 +3,10 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use thinkd::event::draft::DEPTH_MAX;
+use thinkd_event::draft::DEPTH_MAX;
 
-use crate::support::faults::pause;
-use crate::support::*;
+use kit::faults::pause;
+use kit::*;
 
 fn asks(more: Value) -> Answer {
     let mut arguments = json!({ "question": "Which colour?", "choices": null, "schema": null, "who": null, "expires_s": null });
@@ -92,7 +92,7 @@ on_both!(
         );
         answer(
             &app,
-            &thinkd::words::id::fresh().to_string(),
+            &thinkd_words::id::fresh().to_string(),
             json!({ "text": "red" }),
         )
         .await
@@ -109,7 +109,7 @@ on_both!(the_next_message_answers_the_only_open_question, |medium| {
     let app = Setup::new(medium, &stub).voices(&[]).start().await;
     asked(&app, &stub, "a", json!({ "choices": ["red", "blue"] })).await;
     stub.script(at("a"), [reply("Choose."), reply("Blue it is.")]);
-    let event_id = thinkd::words::id::fresh().to_string();
+    let event_id = thinkd_words::id::fresh().to_string();
     let said_so = json!({ "type": "message", "thread": "a", "text": "blue", "event_id": event_id });
     // What cannot be the answer is a message; what is perceived is none.
     app.tell_in("a", "what else is there?").await;
@@ -274,7 +274,7 @@ on_both!(
         say("bob", json!({ "text": "red" })).await;
         say(
             "ada",
-            json!({ "audio": [{ "data": crate::boundary::WAV, "mimeType": "audio/wav" }] }),
+            json!({ "audio": [{ "data": kit::media::WAV, "mimeType": "audio/wav" }] }),
         )
         .await;
         assert_eq!(app.pages("/questions?").await.len(), 1, "it is open");

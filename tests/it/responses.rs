@@ -5,9 +5,9 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::door::responses::*;
-use crate::support::door::{inputs, send};
-use crate::support::*;
+use kit::door::responses::*;
+use kit::door::{inputs, send};
+use kit::*;
 
 mod cancels;
 mod items;

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 fn seqs(events: &[Value]) -> Vec<i64> {
     events.iter().map(seq).collect()

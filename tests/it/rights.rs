@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 mod first;
 mod keys;

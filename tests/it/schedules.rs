@@ -7,18 +7,17 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use thinkd::event::draft::Draft;
-use thinkd::event::fact::set::Change;
-use thinkd::event::schedule::Schedule;
-use thinkd::words::id::{Name, ThreadId};
-use thinkd::words::time::{Timestamp, now};
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::set::Change;
+use thinkd_event::schedule::Schedule;
+use thinkd_words::id::{Name, ThreadId};
+use thinkd_words::time::{Timestamp, now};
 
-use crate::processes::rows_are_what_the_log_says;
-use crate::support::*;
+use kit::app::rows_are_what_the_log_says;
+use kit::*;
 
 mod calendar;
 mod changes;
-mod firing;
 
 /// Returns a server on which schedules may be quick. It looks for schedules that other servers have
 /// set so seldom that a test would notice.

@@ -5,13 +5,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::support::db::Folder;
-use crate::support::*;
+use kit::db::Folder;
+use kit::*;
 
 /// One run of the program in an empty folder, to its end.
 fn thinkd(env: &[(&str, &str)], arguments: &[&str]) -> Output {
     let folder = Folder::new();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_thinkd"));
+    let mut command = Command::new(kit::program());
     command
         .args(arguments)
         .env_clear()
@@ -177,10 +177,8 @@ async fn what_holds_the_log_can_be_read_by_its_owner_only() {
     let stub = Stub::start().await;
     let medium = Medium::sqlite();
     let (folder, url) = (medium.folder().to_owned(), medium.url().to_owned());
-    let masked = [
-        "-c",
-        concat!("umask 0; : > control; exec ", env!("CARGO_BIN_EXE_thinkd")),
-    ];
+    let line = format!("umask 0; : > control; exec {}", kit::program());
+    let masked = ["-c", &line];
     let app = Setup::new(medium, &stub)
         .program("sh".into())
         .arguments(&masked)
@@ -193,7 +191,7 @@ async fn what_holds_the_log_can_be_read_by_its_owner_only() {
         "the mask allows everything"
     );
     let masked = |arguments: &str, url: &str| {
-        let line = format!("umask 0; exec {} {arguments}", env!("CARGO_BIN_EXE_thinkd"));
+        let line = format!("umask 0; exec {} {arguments}", kit::program());
         let mut command = Command::new("sh");
         command
             .args(["-c", &line])

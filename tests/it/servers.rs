@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use thinkd::event::draft::{Draft, InputKind, Part};
-use thinkd::words::id::{ThreadId, fresh};
+use thinkd_event::draft::{Draft, InputKind, Part};
+use thinkd_words::id::{ThreadId, fresh};
 
-use crate::support::*;
+use kit::*;
 
 /// Returns two servers on one database; `None` where there is no Postgres. A lease that is not
 /// renewed is over soon.

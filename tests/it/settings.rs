@@ -3,9 +3,9 @@
 
 use std::process::{Command, Stdio};
 
-use crate::support::app::Setup;
-use crate::support::db::{Folder, Medium};
-use crate::support::{PATIENCE, watchdog};
+use kit::app::Setup;
+use kit::db::{Folder, Medium};
+use kit::{PATIENCE, watchdog};
 
 /// The result of one run of the program.
 struct Run {
@@ -22,7 +22,7 @@ fn thinkd(files: &[(&str, &str)], env: &[(&str, &str)], arguments: &[&str]) -> R
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
     }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_thinkd"));
+    let mut command = Command::new(kit::program());
     command
         .args(arguments)
         .env_clear()

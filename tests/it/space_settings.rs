@@ -5,8 +5,8 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::app::ran;
-use crate::support::*;
+use kit::app::ran;
+use kit::*;
 
 async fn put(app: &App, body: Value) -> Reply {
     http::send(app.request("PUT", "/settings").json(&body)).await
@@ -24,7 +24,7 @@ async fn changes(app: &App) -> Vec<Value> {
         .collect()
 }
 
-async fn rebuild_finds_nothing_to_mend(app: &mut App) {
+async fn rows_are_what_the_log_says(app: &mut App) {
     assert!(app.stop().await.success());
     let (code, said) = ran(
         &app.folder(),
@@ -84,7 +84,7 @@ on_sqlite!(a_setting_is_an_event_and_lasts, |medium| {
     assert_eq!(back["changes"]["user_away"]["by"], "ann");
     assert!(back["seq"].as_i64() > set["seq"].as_i64(), "{back}");
     assert_eq!(changes(&app).await.len(), 3);
-    rebuild_finds_nothing_to_mend(&mut app).await;
+    rows_are_what_the_log_says(&mut app).await;
     app.start_again().await;
     assert_eq!(settings(&app).await, back);
 });
@@ -132,7 +132,7 @@ on_sqlite!(of_those_who_change_what_they_know_one_wins, |medium| {
     put(&app, json!({ "settings": {}, "expected_seq": seq }))
         .await
         .expect_problem(409, "settings-changed");
-    rebuild_finds_nothing_to_mend(&mut app).await;
+    rows_are_what_the_log_says(&mut app).await;
 });
 
 on_sqlite!(

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 /// Lets the decision call a tool in a turn, and returns the call's result.
 async fn use_tool(app: &App, stub: &Stub, tool: &str, arguments: Value) -> Value {

@@ -2,10 +2,10 @@
 //! further call they wait like any other. Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
-use thinkd::words::id::fresh;
+use thinkd_words::id::fresh;
 
-use crate::support::one as only;
-use crate::support::*;
+use kit::one as only;
+use kit::*;
 
 mod door;
 

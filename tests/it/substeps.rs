@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 fn nothing(tool: &str) -> Answer {
     call(tool, json!({}))

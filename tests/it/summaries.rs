@@ -5,13 +5,12 @@
 
 use serde_json::{Value, json};
 
-use crate::support::app::ran;
-use crate::support::*;
+use kit::app::rows_are_what_the_log_says;
+use kit::*;
 
 mod beside;
 mod faults;
 mod older;
-mod planned;
 
 /// Requests for a summary.
 fn summing(request: &Request) -> bool {
@@ -130,20 +129,6 @@ async fn views_are_exact(app: &App, call: &str) -> usize {
     records.len()
 }
 
-async fn rebuild_finds_nothing_to_mend(app: &mut App) {
-    assert!(app.stop().await.success());
-    let (code, said) = ran(
-        &app.folder(),
-        &[("DATABASE_URL", app.database())],
-        &["rebuild", "--check"],
-    )
-    .await;
-    assert!(
-        code == Some(0) && said.contains("everything was what the log says"),
-        "{said}"
-    );
-}
-
 on_sqlite!(
     d4_59_summaries_stand_for_what_left_the_view_and_the_events_stay,
     |medium| {
@@ -226,7 +211,7 @@ on_sqlite!(
             "byte for byte"
         );
         envelope::check_log(&records);
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use super::support::answer::Answer;
-use crate::support::*;
+use kit::answer::Answer;
+use kit::*;
 
 /// About 8,000 tokens.
 const WINDOW: usize = 32_000;

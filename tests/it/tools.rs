@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::json;
 
-use crate::support::*;
+use kit::*;
 
 // `[tools] conversation`: a decision is offered these and no others, and cannot call others either.
 on_sqlite!(a_conversation_has_the_tools_that_are_configured, |medium| {

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 // D4.04 D4.10 D4.38 D4.45 D4.48 D4.49 D4.52 D4.53 D4.54 D4.55 T4.33: input, outputs, decision, action, result, response, in this order.
 on_both!(

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::stored::execute;
-use crate::support::*;
+use kit::stored::execute;
+use kit::*;
 
 /// Runs a command of the program on a database; returns its success, and its output.
 async fn command(app: &App, database: &str, arguments: &[&str]) -> (bool, String) {

@@ -5,16 +5,16 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use thinkd::event::draft::Draft;
-use thinkd::event::envelope::Event;
-use thinkd::log::backup;
-use thinkd::log::kernel::Store;
-use thinkd::log::query::Query;
-use thinkd::log::thread_row::ThreadRow;
-use thinkd::words::id::{Space, ThreadId};
+use thinkd_event::draft::Draft;
+use thinkd_event::envelope::Event;
+use thinkd_log::backup;
+use thinkd_log::kernel::Store;
+use thinkd_log::query::Query;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_words::id::{Space, ThreadId};
 
-use crate::support::stored::{append, draft, execute, open};
-use crate::support::*;
+use kit::stored::{append, draft, execute, open};
+use kit::*;
 
 async fn tagged(store: &Arc<dyn Store>, tag: &str) -> Vec<Event> {
     let query = Query {
@@ -113,7 +113,7 @@ on_both!(
         store.close().await;
         drop(store);
         let copy = medium.folder().join("copy");
-        thinkd::log::backup::backup(medium.url(), &copy)
+        thinkd_log::backup::backup(medium.url(), &copy)
             .await
             .unwrap();
         for target in Medium::each().await {

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::failover::Load;
-use crate::support::*;
+use kit::stored::made;
+use kit::*;
 
 /// Runs a command with the database of a server that has ended; returns its exit code, and its
 /// output.
@@ -16,20 +17,6 @@ async fn command(app: &App, arguments: &[&str]) -> (Option<i32>, String) {
         ("THINKD_LISTEN", "127.0.0.1:0"),
     ];
     app::ran(&app.folder(), &env, arguments).await
-}
-
-/// The row of a migration that this program does not have.
-pub async fn made(app: &App, number: u32, name: &str) {
-    let bytes = if app.is_postgres() {
-        "decode('00', 'hex')"
-    } else {
-        "x'00'"
-    };
-    let text = format!(
-        "insert into _sqlx_migrations (version, description, success, checksum, execution_time) \
-         values ({number}, '{name}', true, {bytes}, 0)"
-    );
-    stored::execute(app.database(), &text).await;
 }
 
 on_both!(what_a_newer_program_added_bothers_no_older_one, |medium| {
@@ -200,7 +187,7 @@ async fn an_earlier_program_and_this_one_serve_one_database() {
     take_messages(&new, &old).await;
     assert!(old.stop().await.success());
     assert_eq!(said_text(&new.tell("upgraded").await), "ok: upgraded");
-    crate::processes::rows_are_what_the_log_says(&mut new).await;
+    kit::app::rows_are_what_the_log_says(&mut new).await;
 }
 
 // A program from before forks refuses the threads that are forks, and serves all others.

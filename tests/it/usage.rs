@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 /// The records of model calls in the log.
 fn records(log: &[Value]) -> Vec<&Value> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::*;
+use kit::*;
 
 mod follow_up;
 mod removed;

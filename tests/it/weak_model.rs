@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::support::*;
+use kit::*;
 
 const TURNS: usize = 200;
 /// One call in so many is of a tool that is not there.

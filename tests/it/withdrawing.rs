@@ -5,17 +5,17 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use thinkd::event::condition::Condition;
-use thinkd::event::draft::{Draft, InputKind, Part};
-use thinkd::event::fact::Fact;
-use thinkd::event::fact::withdrawn::Withdrawn;
-use thinkd::log::appended::{Append, Appended};
-use thinkd::log::error::StoreError;
-use thinkd::log::kernel::Store;
-use thinkd::words::id::{Seq, Space, ThreadId, fresh};
+use thinkd_event::condition::Condition;
+use thinkd_event::draft::{Draft, InputKind, Part};
+use thinkd_event::fact::Fact;
+use thinkd_event::fact::withdrawn::Withdrawn;
+use thinkd_log::appended::{Append, Appended};
+use thinkd_log::error::StoreError;
+use thinkd_log::kernel::Store;
+use thinkd_words::id::{Seq, Space, ThreadId, fresh};
 
-use crate::boundary::PNG;
-use crate::support::*;
+use kit::media::PNG;
+use kit::*;
 
 /// Says something that waits, with an image where one is wanted; its id.
 async fn wait_with(app: &App, text: &str, image: Option<Value>) -> String {

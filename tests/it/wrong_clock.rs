@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::faults::with_wrong_clock;
-use crate::support::*;
+use kit::faults::with_wrong_clock;
+use kit::*;
 
 /// A year, in seconds.
 const YEAR: i64 = 365 * 86_400;
@@ -74,11 +74,11 @@ on_both!(
         let of_wait = |event: &Value| event["thread"] == "p" && is_rung(event);
         comes(&app, "the end of the wait", before, of_wait).await;
         let noon = app.get("/schedules/noon").await.expect(200);
-        let due = thinkd::words::time::Timestamp::parse(noon["next"].as_str().unwrap()).unwrap();
+        let due = thinkd_words::time::Timestamp::parse(noon["next"].as_str().unwrap()).unwrap();
         let day = 86_400_000_000;
-        assert!(due <= thinkd::words::time::now().after(day), "{noon}");
+        assert!(due <= thinkd_words::time::now().after(day), "{noon}");
         app.until_says("the clock was ahead").await;
-        crate::processes::rows_are_what_the_log_says(&mut app).await;
+        kit::app::rows_are_what_the_log_says(&mut app).await;
     }
 );
 

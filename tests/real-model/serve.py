@@ -6,7 +6,7 @@
 Prints `listening on http://127.0.0.1:<port>` when the model is loaded, and ends when its standard input does. The model is
 SmolLM2-135M-Instruct (Apache-2.0), served by llama.cpp. It is weak: it talks, mostly beside the point, and calls no tools.
 So what is tested with it is form, never sense. With `--constrained` each answer is a call of the first tool that was offered, held to the
-tool's schema by a grammar, with texts of a few words: what it says has the right form, and any content. `tests/it/real_model.rs` starts it by itself; to try it by hand:
+tool's schema by a grammar, with texts of a few words: what it says has the right form, and any content. `tests/inside/real_model.rs` starts it by itself; to try it by hand:
 
     OPENAI_BASE_URL=http://127.0.0.1:<port>/v1 THINKD_MODEL=smollm2 THINKD_MODELS__LOW__MAX_TOKENS=48 cargo run
 """

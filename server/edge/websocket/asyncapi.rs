@@ -1,5 +1,5 @@
 //! The socket's contract as an AsyncAPI document, from the server's side, made from the frames that the server uses.
-//! Its examples are read by the same code that reads clients' frames (`tests/it/contracts.rs`).
+//! Its examples are read by the same code that reads clients' frames (`tests/inside/contracts.rs`).
 #![cfg_attr(
     not(debug_assertions),
     allow(

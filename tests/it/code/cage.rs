@@ -13,8 +13,8 @@ use runner::cage;
 use runner::request::Limits;
 
 use super::{runs, workers};
-use crate::support::db::Folder;
-use crate::support::*;
+use kit::db::Folder;
+use kit::*;
 
 const NAME: &str = "code::cage::a_process_that_tries";
 

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use super::*;
-use crate::support::db::Folder;
+use kit::db::Folder;
 
 const TOKEN: &str = "a-token-of-32-characters-or-more!";
 
@@ -23,7 +23,7 @@ impl Drop for Replica {
 }
 
 fn command(folder: &Folder, listen: &str, env: &[(&str, &str)]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_thinkd"));
+    let mut command = Command::new(kit::program());
     command
         .arg("replica")
         .current_dir(folder.path())

@@ -1,13 +1,13 @@
 //! Forks while the server dies or its disk is full: each is there whole, or not at all, and the same request makes it then.
 
 use serde_json::json;
-use thinkd::words::id::fresh;
+use thinkd_words::id::fresh;
 
 use super::views::Numbers;
 use super::{chat, ends, events, fork, spoken};
 use crate::crash::idle;
-use crate::store_faults::{can_fail, fail, mend, until_ready};
-use crate::support::*;
+use kit::store_faults::{can_fail, fail, mend, until_ready};
+use kit::*;
 
 const KILLS: usize = 12;
 

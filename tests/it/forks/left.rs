@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ends, fork};
-use crate::support::*;
+use kit::*;
 
 const STAYS: &str = "left with the other thread, and not yours any more: ";
 
@@ -78,7 +78,7 @@ on_both!(
         ] {
             let fork = fork(&app, "main", json!({ "at": at })).await;
             app.tell_in(&fork.thread, "go on").await;
-            let seen = stub.nth(0, crate::support::at(&fork.thread)).await;
+            let seen = stub.nth(0, kit::at(&fork.thread)).await;
             assert_eq!(
                 seen.says(&format!("{STAYS}questions")),
                 is_told,

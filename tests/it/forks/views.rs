@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::{ends, fork, message};
-use crate::support::*;
+use kit::*;
 
 /// A sequence of numbers that a seed fixes.
 pub struct Numbers(pub u64);

@@ -1,13 +1,13 @@
 //! Rounds over all spaces: however much one of them has to be done, another's turn comes.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
-use thinkd::event::draft::Draft;
-use thinkd::log::appended::Append;
-use thinkd::log::options::Options;
-use thinkd::log::store;
-use thinkd::log::thread_row::ThreadRow;
-use thinkd::words::id::{Space, ThreadId};
-use thinkd::words::time::{Timestamp, now};
+use thinkd_event::draft::Draft;
+use thinkd_log::appended::Append;
+use thinkd_log::options::Options;
+use thinkd_log::store;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_words::id::{Space, ThreadId};
+use thinkd_words::time::{Timestamp, now};
 
 use super::*;
 
@@ -114,10 +114,10 @@ on_both!(
         let input = |name: &str| {
             let draft = Draft::input(
                 &thread(name),
-                thinkd::event::draft::InputKind::Message,
-                vec![thinkd::event::draft::Part::Text("hello".into())],
+                thinkd_event::draft::InputKind::Message,
+                vec![thinkd_event::draft::Part::Text("hello".into())],
                 None,
-                thinkd::words::id::fresh(),
+                thinkd_words::id::fresh(),
             );
             draft.into_iter().next().unwrap()
         };

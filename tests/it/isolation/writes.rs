@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use sqlx::{Connection, Executor as _, PgConnection, SqliteConnection};
-use thinkd::event::draft::{Draft, InputKind, Part};
-use thinkd::log::appended::Append;
-use thinkd::log::backup;
-use thinkd::log::blob::Blob;
-use thinkd::log::kernel::Store;
-use thinkd::log::options::Options;
-use thinkd::log::query::Query;
-use thinkd::log::store;
-use thinkd::log::thread_row::ThreadRow;
-use thinkd::words::id::{Space, ThreadId};
+use thinkd_event::draft::{Draft, InputKind, Part};
+use thinkd_log::appended::Append;
+use thinkd_log::backup;
+use thinkd_log::blob::Blob;
+use thinkd_log::kernel::Store;
+use thinkd_log::options::Options;
+use thinkd_log::query::Query;
+use thinkd_log::store;
+use thinkd_log::thread_row::ThreadRow;
+use thinkd_words::id::{Space, ThreadId};
 use tokio::sync::watch;
 
 use super::*;
@@ -42,7 +42,7 @@ fn said_in(space: &Space) -> Append {
             InputKind::Message,
             parts,
             None,
-            thinkd::words::id::fresh(),
+            thinkd_words::id::fresh(),
         ),
     )
 }
@@ -224,7 +224,7 @@ async fn an_upload_that_is_cut_off_leaves_nothing() {
     let medium = Medium::sqlite();
     let store = open(&medium).await;
     let (one, blob) = (space("a"), large(24, 3));
-    let hash = thinkd::words::text::sha256(&blob.bytes);
+    let hash = thinkd_words::text::sha256(&blob.bytes);
     // Nobody waits for it any more.
     tokio::select! {
         _ = store.put_blob(&one, blob.clone()) => panic!("it was faster than the first part"),
@@ -297,7 +297,7 @@ on_both!(
         // The control: on SQLite it is there in parts.
         assert!(medium.is_shared() || count(&medium, "blob_parts").await > 1);
         let file = medium.folder().join("backup.db");
-        thinkd::log::backup::backup(medium.url(), &file)
+        thinkd_log::backup::backup(medium.url(), &file)
             .await
             .unwrap();
         for target in Medium::each().await {

@@ -13,10 +13,7 @@ fn at(frame: &Value) -> f64 {
     let text = frame["at"]
         .as_str()
         .unwrap_or_else(|| panic!("no time: {frame}"));
-    thinkd::words::time::Timestamp::parse(text)
-        .unwrap()
-        .micros() as f64
-        / 1e6
+    thinkd_words::time::Timestamp::parse(text).unwrap().micros() as f64 / 1e6
 }
 
 /// The frame `expiring` comes before the end, with its time, and then the socket is closed. A

@@ -150,7 +150,7 @@ async fn process_1_waits_for_what_is_not_its_own() {
             "-c",
             FIRST,
         ])
-        .arg(env!("CARGO_BIN_EXE_thinkd"))
+        .arg(kit::program())
         .env_clear()
         .envs(setup.environment())
         .current_dir(setup.folder())

@@ -55,7 +55,7 @@ fn none() -> Value {
 }
 
 fn read(file: &str) -> String {
-    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
+    std::fs::read_to_string(Path::new(kit::ROOT).join(file)).unwrap()
 }
 
 fn listed() -> Vec<Server> {

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
-use crate::support::*;
+use kit::*;
 
 /// Tries to read its parent, writes the names of the files that it could read, and ends.
 const PROGRAM: &str = "for file in environ mem maps stat; do \
@@ -35,7 +35,7 @@ async fn a_program_reads_neither_environment_nor_memory_nor_descriptors_of_the_s
     let binary = folder.join("thinkd");
     // By a process of its own: a file that another test's child has inherited for writing cannot be run.
     let copied = Command::new("cp")
-        .args([Path::new(env!("CARGO_BIN_EXE_thinkd")), &binary])
+        .args([Path::new(kit::program()), &binary])
         .status();
     assert!(copied.await.unwrap().success());
     std::fs::set_permissions(&binary, open).unwrap();

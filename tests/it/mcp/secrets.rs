@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD as BASE64, URL_SAFE_NO_PAD};
 use secrecy::SecretString;
-use thinkd::words::veil::Veil;
+use thinkd_words::veil::Veil;
 
 use super::*;
 

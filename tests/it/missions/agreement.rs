@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::support::planted_missions::Planted;
+use kit::planted_missions::Planted;
 
 /// Exact tasks by name.
 fn exact(names: &[&str]) -> Answer {
@@ -37,7 +37,7 @@ on_sqlite!(
             ["12 owls", "13 owls", "12  Owls", "12 owls"].map(solved),
         );
         otherwise(&stub);
-        let app = App::start(medium, &stub).await;
+        let mut app = App::start(medium, &stub).await;
         let mission = begin(&app, "two numbers", json!({})).await;
         assert_eq!(ended(&app, &mission).await["status"], "done");
         assert_eq!(stub.count(node("consider")) + stub.count(node("judge")), 0);
@@ -90,7 +90,7 @@ on_sqlite!(
                 "over"
             ]
         );
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -178,7 +178,7 @@ async fn disagreeing(medium: Medium, high: [&str; 2]) -> (App, Stub, String) {
 on_sqlite!(
     d1_57_what_no_two_tries_agree_on_the_high_tier_has_to_say_twice,
     |medium| {
-        let (app, stub, mission) = disagreeing(medium, ["113", " 113"]).await;
+        let (mut app, stub, mission) = disagreeing(medium, ["113", " 113"]).await;
         let tries = stub.all(node("solve"));
         assert_eq!(tries.len(), 14, "twelve, and two of the high tier");
         let routes: Vec<Value> = tries.iter().map(|it| told(it, "Route: ")).collect();
@@ -196,17 +196,17 @@ on_sqlite!(
             (&task["status"], &task["answer"]),
             (&json!("closed"), &json!("113"))
         );
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
 on_sqlite!(
     what_the_high_tier_says_as_a_try_before_did_passes_at_once,
     |medium| {
-        let (app, stub, mission) = disagreeing(medium, ["105", "105"]).await;
+        let (mut app, stub, mission) = disagreeing(medium, ["105", "105"]).await;
         assert_eq!(stub.count(node("solve")), 13, "the first agrees already");
         assert_eq!(list(&app, &mission).await[0]["answer"], "105");
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 

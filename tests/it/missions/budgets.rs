@@ -15,7 +15,7 @@ on_sqlite!(
             tasks(&[("a", &[]), ("b", &[1]), ("c", &[2])]),
         );
         otherwise(&stub);
-        let app = App::start(medium, &stub).await;
+        let mut app = App::start(medium, &stub).await;
         // Decompose; consider, solve and judge of a; consider of b.
         let mission = begin(
             &app,
@@ -57,7 +57,7 @@ on_sqlite!(
                 .any(|it| it["payload"]["outcome"] == "refused")
         );
         envelope::check_log(&log);
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 

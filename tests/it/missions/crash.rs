@@ -140,7 +140,7 @@ on_both!(
             "the kills fell into missions: {resumed} of {calls}"
         );
         envelope::check_log(&app.log().await);
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -294,6 +294,6 @@ on_both!(
                 break;
             }
         }
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );

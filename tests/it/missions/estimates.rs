@@ -182,6 +182,6 @@ on_sqlite!(
             .map(|it| &it["kind"])
             .collect();
         assert_eq!(kinds, ["split", "whole"]);
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );

@@ -14,9 +14,7 @@ mod recorded;
 /// Returns a server with the model and the knowledge base of an example, and the words of its
 /// mission.
 async fn example(medium: Medium, name: &str) -> (App, String) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("examples/missions")
-        .join(name);
+    let folder = Path::new(kit::ROOT).join("examples/missions").join(name);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let served = recorded::app(&folder);

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::world_model::{derives, deriving, holds, judged as tried, reflecting, statement};
+use kit::claims::{derives, deriving, holds, judged as tried, reflecting, statement};
 
 const FACT: &str = "The library opens at nine.";
 
@@ -61,7 +61,7 @@ on_sqlite!(
         assert_eq!(held(&app).await.len(), 1);
         envelope::check_log(&app.log().await);
         app.restart().await;
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 

@@ -84,7 +84,7 @@ on_sqlite!(
         ordering(&stub);
         stub.on(node("apply"), applied("longest first"));
         otherwise(&stub);
-        let app = App::start(medium, &stub).await;
+        let mut app = App::start(medium, &stub).await;
         let id = create(
             &app,
             json!({ "knowledge": ["Begin with the longest talk."] }),
@@ -146,7 +146,7 @@ on_sqlite!(
             .collect();
         assert_eq!(outcomes.len(), 2);
         envelope::check_log(&log);
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -307,7 +307,7 @@ on_sqlite!(
             judged(request.says("longest first"), "two of them clash")
         });
         otherwise(&stub);
-        let app = Setup::new(medium, &stub)
+        let mut app = Setup::new(medium, &stub)
             .env("THINKD_MODEL_HIGH", "stub-high")
             .start()
             .await;
@@ -373,7 +373,7 @@ on_sqlite!(
             false
         );
         envelope::check_log(&chosen);
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::command::{err, out, thinkd};
+use kit::command::{err, out, thinkd};
 
 fn counts(solved: u64, failed: u64, left: u64) -> Value {
     json!({ "solved": solved, "failed": failed, "left": left })
@@ -48,7 +48,7 @@ on_sqlite!(
         stub.on(about("solve", "order"), text("I cannot."));
         stub.on(about("solve", "wait"), solved("late").held(&gate));
         otherwise(&stub);
-        let app = Setup::new(medium, &stub)
+        let mut app = Setup::new(medium, &stub)
             .env("THINKD_TEST_MISSION__DEPTH", 1)
             .start()
             .await;
@@ -97,7 +97,7 @@ on_sqlite!(
         assert_eq!(outcome, "failed");
         assert!(reason.contains("1 model call"), "{reason}");
         envelope::check_log(&app.log().await);
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -115,7 +115,7 @@ async fn the_command_prints_the_outcome_and_the_reason() {
     otherwise(&stub);
     let app = App::start(Medium::sqlite(), &stub).await;
     let says =
-        async |arguments: &[&str]| crate::command::ended(&mut thinkd(&app, arguments), "").await;
+        async |arguments: &[&str]| kit::command::ended(&mut thinkd(&app, arguments), "").await;
     let said = says(&["mission", "two things"]).await;
     let shown = String::from_utf8_lossy(&said.stdout).into_owned();
     assert_eq!(said.status.code(), Some(1));
@@ -145,7 +145,7 @@ on_sqlite!(without_a_model_all_say_that_none_is_configured, |medium| {
     );
     let reply = replies(&app, &mission).await;
     assert!(reply[0].contains("no model is configured"), "{reply:?}");
-    let said = crate::command::ended(&mut thinkd(&app, &["mission", "a thing"]), "").await;
+    let said = kit::command::ended(&mut thinkd(&app, &["mission", "a thing"]), "").await;
     assert_eq!(said.status.code(), Some(1));
     assert!(
         err(&said).contains("no model is configured"),

@@ -104,7 +104,7 @@ on_sqlite!(
         stub.on(node("decompose"), tasks(&[("the weather in Oslo", &[])]));
         stub.on_each(node("solve"), looks_up("solve"));
         otherwise(&stub);
-        let app = setup(medium, &stub, &server).start().await;
+        let mut app = setup(medium, &stub, &server).start().await;
         let mission = begin(&app, "How warm is it?", json!({})).await;
         assert_eq!(ended(&app, &mission).await["status"], "done");
         assert_eq!(list(&app, &mission).await[0]["answer"], "4 degrees");
@@ -160,7 +160,7 @@ on_sqlite!(
         );
         assert_eq!(app.get("/frameworks").await.expect(200)["items"], json!([]));
         envelope::check_log(&app.log().await);
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -182,7 +182,7 @@ on_sqlite!(
         stub.on_each(node("solve"), looks_up("solve"));
         stub.on_each(node("apply"), looks_up("apply"));
         otherwise(&stub);
-        let app = setup(medium, &stub, &server).start().await;
+        let mut app = setup(medium, &stub, &server).start().await;
         let mission = begin(&app, "How warm is it in Oslo?", json!({ "value": "high" })).await;
         ended(&app, &mission).await;
         let story = story_of(&app, &mission).await;
@@ -261,7 +261,7 @@ on_sqlite!(
             "one for all like tasks"
         );
         envelope::check_log(&app.log().await);
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -350,7 +350,7 @@ on_sqlite!(
                 204
             );
         }
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use thinkd::words::time::Timestamp;
+use thinkd_words::time::Timestamp;
 
 use super::*;
 
@@ -18,7 +18,7 @@ on_sqlite!(t1_09_a_task_is_changed_before_it_begins, |medium| {
     );
     stub.on(about("solve", "a"), solved("did a").held(&gate));
     otherwise(&stub);
-    let app = Setup::new(medium, &stub)
+    let mut app = Setup::new(medium, &stub)
         .env("THINKD_MISSION__WIDTH", 1)
         .start()
         .await;
@@ -80,7 +80,7 @@ on_sqlite!(t1_09_a_task_is_changed_before_it_begins, |medium| {
     app.patch(&path("t2"), json!({ "rank": 1 }))
         .await
         .expect_problem(409, "already-settled");
-    rebuilt(app).await;
+    rows_are_what_the_log_says(&mut app).await;
 });
 
 // Two who change tasks at the same time close no circle between them, and neither loses what the other said.
@@ -95,7 +95,7 @@ on_sqlite!(
         );
         stub.on(about("solve", "a"), solved("did a").held(&gate));
         otherwise(&stub);
-        let app = Setup::new(medium, &stub)
+        let mut app = Setup::new(medium, &stub)
             .env("THINKD_MISSION__WIDTH", 1)
             .start()
             .await;
@@ -145,7 +145,7 @@ on_sqlite!(
                 .all(|task| task["status"] == "closed"),
             "none is left"
         );
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -158,7 +158,7 @@ on_sqlite!(a_task_is_skipped_before_and_while_it_is_done, |medium| {
     );
     stub.on(about("solve", "a"), text("never").never());
     otherwise(&stub);
-    let app = Setup::new(medium, &stub)
+    let mut app = Setup::new(medium, &stub)
         .env("THINKD_MISSION__WIDTH", 1)
         .start()
         .await;
@@ -189,7 +189,7 @@ on_sqlite!(a_task_is_skipped_before_and_while_it_is_done, |medium| {
     );
     let last = stub.request(node("answer")).await;
     assert!(last.says("skipped"), "{last:?}");
-    rebuilt(app).await;
+    rows_are_what_the_log_says(&mut app).await;
 });
 
 // Whoever is told that a task is skipped finds it skipped, however near it is to its beginning or its end; nothing of it goes on.
@@ -216,7 +216,7 @@ on_sqlite!(
             ),
         );
         otherwise(&stub);
-        let app = App::start(medium, &stub).await;
+        let mut app = App::start(medium, &stub).await;
         let mut skipped_in_all = 0;
         for round in 0..12 {
             let mission = begin(&app, &format!("four things, {round}"), json!({})).await;
@@ -278,7 +278,7 @@ on_sqlite!(
         };
         let tasks: BTreeSet<String> = ends.iter().copied().map(of).collect();
         assert_eq!(tasks.len(), ends.len(), "each task ends once");
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 

@@ -145,7 +145,7 @@ on_sqlite!(
             [judged(false, "the parts do not fit")],
         );
         otherwise(&stub);
-        let app = App::start(medium, &stub).await;
+        let mut app = App::start(medium, &stub).await;
         let mission = begin(&app, "one thing", json!({})).await;
         assert_eq!(ended(&app, &mission).await["status"], "done");
         assert_eq!(tried(&stub), ["straight", "straight", "split", "straight"]);
@@ -171,7 +171,7 @@ on_sqlite!(
             (&json!("t1"), &json!(["t1", "t3"]))
         );
         assert_eq!(whole["status"], "closed");
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -251,7 +251,7 @@ on_sqlite!(a_task_behind_a_failed_one_is_planned_anew_once, |medium| {
     let without = json!({ "possible": true, "description": "do less", "why": "a guess will do" });
     stub.on(about("replan", "can do without"), call("replan", without));
     otherwise(&stub);
-    let app = Setup::new(medium, &stub)
+    let mut app = Setup::new(medium, &stub)
         .env("THINKD_TEST_MISSION__DEPTH", 1)
         .start()
         .await;
@@ -281,7 +281,7 @@ on_sqlite!(a_task_behind_a_failed_one_is_planned_anew_once, |medium| {
     );
     assert_eq!(stub.count(node("replan")), 2);
     assert_eq!(stub.count(about("consider", "needs it")), 0);
-    rebuilt(app).await;
+    rows_are_what_the_log_says(&mut app).await;
 });
 
 /// A check by a program, and the answers that it passes.

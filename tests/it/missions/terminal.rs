@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use super::*;
-use crate::command::{self, err, out, thinkd};
+use kit::command::{self, err, out, thinkd};
 
 /// Returns the output of `thinkd` with these arguments.
 async fn says(app: &App, arguments: &[&str]) -> Output {

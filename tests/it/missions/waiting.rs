@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use super::*;
-use crate::command::{out, thinkd};
+use kit::command::{out, thinkd};
 
 /// Waits until nothing is done for a mission any more because it waits for people.
 async fn rests(app: &App, mission: &str) -> Value {
@@ -89,7 +89,7 @@ on_sqlite!(a_mission_that_waits_for_an_answer_holds_nothing, |medium| {
     assert_eq!(stub.count(of_missions) - calls, 5 + 4);
     assert_eq!(tagged(&app, &first, &["run", "parked"]).await, 1);
     envelope::check_log(&app.log().await);
-    rebuilt(app).await;
+    rows_are_what_the_log_says(&mut app).await;
 });
 
 // As long as another task is worked on, it is; both questions of a mission are answered in any order.
@@ -175,7 +175,7 @@ on_sqlite!(
         let stub = Stub::start().await;
         stub.script(node("consider"), [asks("Which room?")]);
         otherwise(&stub);
-        let app = App::start(medium, &stub).await;
+        let mut app = App::start(medium, &stub).await;
         let mission = begin(&app, "book a room", json!({ "value": "high" })).await;
         rests(&app, &mission).await;
         let question = open(&app, "questions", &mission).await;
@@ -193,7 +193,7 @@ on_sqlite!(
             .expect(200);
         assert_eq!(ended(&app, &mission).await["status"], "done");
         assert!(stub.nth(1, node("consider")).await.says("the blue one"));
-        rebuilt(app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -281,7 +281,7 @@ on_sqlite!(a_plan_that_is_approved_is_done, |medium| {
         "already-settled"
     );
     envelope::check_log(&log);
-    rebuilt(app).await;
+    rows_are_what_the_log_says(&mut app).await;
 });
 
 // What a person makes of the plan counts, where it is one.

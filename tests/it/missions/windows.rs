@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::view_size::{all_exact, too_long};
+use kit::views::{all_exact, too_long};
 
 const BYTES: usize = 32_768;
 /// The number of tasks: their answers are longer than five prompts.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::*;
-use thinkd::words::failure::Who;
-use thinkd::words::id::Name;
+use thinkd_words::failure::Who;
+use thinkd_words::id::Name;
 
 /// So many calls may go back to one message.
 const CALLS: usize = 16;
@@ -130,7 +130,7 @@ fn breath_of(tool: &str) -> Option<Breath> {
 #[test]
 fn each_tool_is_a_breath_or_none() {
     let all: BTreeSet<Breath> = everybody().iter().flat_map(breaths).copied().collect();
-    let prompts = concat!(env!("CARGO_MANIFEST_DIR"), "/prompts/tools");
+    let prompts = format!("{}/prompts/tools", kit::ROOT);
     let files = std::fs::read_dir(prompts).unwrap().map(Result::unwrap);
     let begun: BTreeSet<Breath> = files
         .filter_map(|file| breath_of(file.path().file_stem()?.to_str()?))

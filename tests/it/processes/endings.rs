@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use thinkd::event::draft::Draft;
-use thinkd::log::appended::Append;
-use thinkd::log::kernel::Store;
-use thinkd::words::id::{Name, Space, ThreadId};
+use thinkd_event::draft::Draft;
+use thinkd_log::appended::Append;
+use thinkd_log::kernel::Store;
+use thinkd_words::id::{Name, Space, ThreadId};
 
 use super::subtrees::refuse;
 use super::*;

@@ -115,7 +115,7 @@ on_both!(t3_47_what_is_stored_stays_as_it_is, |medium| {
     let app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;
     processes(&app, &["p", "q"]).await;
-    let id = thinkd::words::id::fresh().to_string();
+    let id = thinkd_words::id::fresh().to_string();
     let message = |text: &str| json!({ "text": text, "event_id": id });
     app.post("/threads/p/messages", message("first"))
         .await
@@ -204,7 +204,7 @@ on_both!(
         stub.on(at("p"), asleep());
         stub.on(at("main"), reply("Heard."));
         let images = json!(vec![
-            json!({ "data": crate::boundary::PNG, "mimeType": "image/png" });
+            json!({ "data": kit::media::PNG, "mimeType": "image/png" });
             200
         ]);
         let messages = [("p", 12), ("main", 8)];

@@ -236,9 +236,9 @@ on_both!(d3_27_a_waiting_thread_waits_on_over_a_restart, |medium| {
 on_both!(
     waits_that_nobody_looked_at_are_looked_at_once_after_a_start,
     |medium| {
-        use thinkd::event::draft::Draft;
-        use thinkd::log::appended::Append;
-        use thinkd::words::id::{Space, ThreadId};
+        use thinkd_event::draft::Draft;
+        use thinkd_log::appended::Append;
+        use thinkd_words::id::{Space, ThreadId};
         let stub = Stub::start().await;
         stub.on(Request::is_decision, asleep());
         let mut app = quick(medium, &stub).start().await;
@@ -266,11 +266,11 @@ on_both!(
         turn_over(&mut socket, "late", 2).await;
         assert!(app.stop().await.success());
         // As such a server would have left it.
-        let options = thinkd::log::options::Options::default();
-        let store = thinkd::log::store::open(
+        let options = thinkd_log::options::Options::default();
+        let store = thinkd_log::store::open(
             app.database(),
             options,
-            thinkd::log::thread_row::ThreadRow::apply,
+            thinkd_log::thread_row::ThreadRow::apply,
         )
         .await
         .unwrap();

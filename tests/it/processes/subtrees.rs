@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use thinkd::event::draft::Draft;
-use thinkd::words::id::ThreadId;
+use thinkd_event::draft::Draft;
+use thinkd_words::id::ThreadId;
 
 use super::*;
 

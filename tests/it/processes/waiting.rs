@@ -4,8 +4,8 @@
 
 use super::*;
 
-use thinkd::event::draft::Draft;
-use thinkd::words::id::ThreadId;
+use thinkd_event::draft::Draft;
+use thinkd_words::id::ThreadId;
 
 fn wait_for(from: &str, seconds: f64) -> Answer {
     call("wait", json!({ "from": from, "timeout_s": seconds }))

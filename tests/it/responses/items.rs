@@ -4,7 +4,7 @@
 use base64::Engine as _;
 
 use super::*;
-use crate::boundary::PNG;
+use kit::media::PNG;
 
 on_both!(
     the_messages_that_a_response_was_asked_with_are_its_input_items,

@@ -3,8 +3,8 @@
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
-use crate::boundary::PNG;
-use crate::support::door::tools::setup;
+use kit::door::tools::setup;
+use kit::media::PNG;
 
 fn tools() -> Value {
     json!({ "tools": [{

@@ -159,7 +159,7 @@ on_both!(the_role_is_asked_before_a_frame_is_judged, |medium| {
 
 /// The frames that clients send, as the contract has it.
 fn frames() -> BTreeSet<String> {
-    let contract = thinkd::edge::websocket::asyncapi::value();
+    let contract = kit::schema::asyncapi();
     let operations = contract["operations"].as_object().unwrap().values();
     operations
         .filter(|operation| operation["action"] == "receive")

@@ -3,8 +3,8 @@
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use thinkd::words::recurrence::{Due, NAMED, Recurrence, Times, When};
-use thinkd::words::time::Timestamp;
+use thinkd_words::recurrence::{Due, NAMED, Recurrence, Times, When};
+use thinkd_words::time::Timestamp;
 
 const SECOND: i64 = 1_000_000;
 const HOUR: i64 = 3600 * SECOND;

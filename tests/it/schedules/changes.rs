@@ -2,10 +2,10 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use thinkd::words::time::{Timestamp, now};
+use thinkd_words::time::{Timestamp, now};
 
 use super::{due, every, fired, hm, quick, ran, runs, set, without_gap};
-use crate::support::*;
+use kit::*;
 
 fn micros(time: &Value) -> i64 {
     Timestamp::parse(time.as_str().unwrap_or_else(|| panic!("no time: {time}")))

@@ -41,7 +41,7 @@ on_sqlite!(
             "{last:?}"
         );
         views_are_exact(&app, "call:decision").await;
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 

@@ -1,11 +1,11 @@
 //! `follow_up` of a voice: whether it is asked once more after the decision. Every `on_sqlite!` is two `#[tokio::test]`s, one a database.
 
-use thinkd::event::draft::Draft;
-use thinkd::log::appended::Append;
-use thinkd::words::id::{Space, ThreadId};
+use thinkd_event::draft::Draft;
+use thinkd_log::appended::Append;
+use thinkd_words::id::{Space, ThreadId};
 
 use super::*;
-use crate::support::app::ran;
+use kit::app::ran;
 
 /// Each voice of the space, and whether it follows up.
 async fn voices(app: &App) -> Vec<(String, bool)> {

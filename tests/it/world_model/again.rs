@@ -71,7 +71,7 @@ on_sqlite!(
             "an experiment reads, not reflection"
         );
         assert_eq!(
-            steps(&story(&app, &other).await),
+            steps(&story_of(&app, &other).await),
             ["claimed", "derived", "read yes", "judged surviving"]
         );
         let log = app.public_log().await;
@@ -103,7 +103,7 @@ on_sqlite!(
             (1..=8).contains(&most) && more == 1,
             "{most} at a time, and {more} words more"
         );
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -148,9 +148,9 @@ on_sqlite!(
             "read no",
             "judged falsified",
         ];
-        assert_eq!(steps(&story(&app, &wrong).await), tried);
-        assert_eq!(steps(&story(&app, &other).await), tried[..4]);
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        assert_eq!(steps(&story_of(&app, &wrong).await), tried);
+        assert_eq!(steps(&story_of(&app, &other).await), tried[..4]);
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -186,7 +186,7 @@ on_sqlite!(
             .unwrap()
             .len();
         assert_eq!(readings, 3, "{shown}");
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -325,7 +325,7 @@ on_sqlite!(
             (&json!(false), &json!("Vesna is at D.")),
             "{it}"
         );
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -514,7 +514,10 @@ on_sqlite!(
             spent["payload"]["until"].as_str().unwrap() > spent["ts"].as_str().unwrap(),
             "{spent}"
         );
-        assert_eq!(steps(&story(&app, &second).await), ["claimed", "derived"]);
+        assert_eq!(
+            steps(&story_of(&app, &second).await),
+            ["claimed", "derived"]
+        );
         assert_eq!(
             said(&app.tell("hello").await[0]),
             "Good day.",

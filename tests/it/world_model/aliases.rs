@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use thinkd::event::entity::{Names, identity, is_name, normal};
-use thinkd::event::statement::{Instrument, Judged, Outcome, Status, Triple, Valid};
-use thinkd::words::time::Timestamp;
+use thinkd_event::entity::{Names, identity, is_name, normal};
+use thinkd_event::statement::{Instrument, Judged, Outcome, Status, Triple, Valid};
+use thinkd_words::time::Timestamp;
 
-use crate::support::planted::Dice;
+use kit::planted::Dice;
 
 /// Pairs of each kind, of 1000.
 type Kinds<'a> = [(&'a str, usize)];
@@ -423,7 +423,7 @@ proptest! {
     #[test]
     fn a_normal_form_is_never_empty_and_says_no_more_than_the_name(name in "\\PC{1,40}") {
         let normal = normal(&name);
-        prop_assert_eq!(normal.is_empty(), thinkd::event::statement::folded(&name).is_empty());
+        prop_assert_eq!(normal.is_empty(), thinkd_event::statement::folded(&name).is_empty());
         prop_assert!(normal.chars().count() <= name.chars().count() * 18, "{normal}");
     }
 }

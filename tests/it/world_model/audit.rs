@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use thinkd::event::draft::Draft;
-use thinkd::event::statement::{Claim, Claimant, Judged, Source};
-use thinkd::event::trial::News;
-use thinkd::log::appended::Append;
-use thinkd::log::kernel::Store;
-use thinkd::words::id::{Space, ThreadId, fresh};
+use thinkd_event::draft::Draft;
+use thinkd_event::statement::{Claim, Claimant, Judged, Source};
+use thinkd_event::trial::News;
+use thinkd_log::appended::Append;
+use thinkd_log::kernel::Store;
+use thinkd_words::id::{Space, ThreadId, fresh};
 
 use super::*;
 
@@ -332,7 +332,7 @@ on_sqlite!(the_terminal_says_what_is_doubtful, |medium| {
         let (code, said) = ran(&app.folder(), &[("THINKD_URL", &url)], &arguments).await;
         assert_eq!(code, Some(2), "{said}");
     }
-    rebuild_finds_nothing_to_mend(&mut app).await;
+    rows_are_what_the_log_says(&mut app).await;
 });
 
 on_sqlite!(

@@ -93,7 +93,7 @@ on_sqlite!(
             (0, 3),
             "only what follows is asked of a model"
         );
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -189,7 +189,7 @@ on_sqlite!(
             "read yes",
             "judged surviving",
         ];
-        assert_eq!(steps(&story(&app, &id).await), expected);
+        assert_eq!(steps(&story_of(&app, &id).await), expected);
         assert_eq!(stub.count(deriving), 1);
     }
 );

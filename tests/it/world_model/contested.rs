@@ -117,7 +117,7 @@ on_sqlite!(
         );
         retract(&app, &ids[7]).await;
         assert_eq!(status(&app, &ids[9]).await, "surviving");
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -147,7 +147,7 @@ on_sqlite!(
         app.restart().await;
         // The first is tried by code, which says nothing.
         app.until("the trial by code", async || {
-            let steps = steps(&story(&app, &one).await);
+            let steps = steps(&story_of(&app, &one).await);
             steps.last().is_some_and(|last| last == "judged contested")
                 && steps.contains(&"read none".to_owned())
         })
@@ -164,7 +164,7 @@ on_sqlite!(
         assert_eq!(status(&app, &two).await, "surviving");
         let found = app.get("/recall?q=where+is+Vesna").await.expect(200);
         assert_eq!(found["items"][0]["contested_by"], json!([]), "{found}");
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -184,7 +184,7 @@ on_sqlite!(what_loses_its_ground_contests_nothing_any_more, |medium| {
         (status(&app, &one).await, status(&app, &two).await),
         ("surviving".into(), "untested".into())
     );
-    rebuild_finds_nothing_to_mend(&mut app).await;
+    rows_are_what_the_log_says(&mut app).await;
 });
 
 on_sqlite!(

@@ -20,7 +20,7 @@ on_sqlite!(
         app.restart().await;
         judged(&app, &id, 0, "surviving").await;
         assert_eq!(
-            steps(&story(&app, &id).await),
+            steps(&story_of(&app, &id).await),
             [
                 "claimed",
                 "derived",
@@ -36,7 +36,7 @@ on_sqlite!(
             (1, [1, 2, 1]),
             "only what was cut off is asked again"
         );
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -71,7 +71,7 @@ on_sqlite!(ten_kills_lose_no_claim_and_judge_each_once, |medium| {
             "judged surviving",
         ];
         assert_eq!(
-            steps(&story(&app, id).await),
+            steps(&story_of(&app, id).await),
             expected,
             "each step is recorded once"
         );
@@ -89,7 +89,7 @@ on_sqlite!(ten_kills_lose_no_claim_and_judge_each_once, |medium| {
         "{records:?}"
     );
     envelope::check_log(&log);
-    rebuild_finds_nothing_to_mend(&mut app).await;
+    rows_are_what_the_log_says(&mut app).await;
 });
 
 #[tokio::test]
@@ -122,5 +122,5 @@ async fn of_two_servers_one_tries_and_when_it_dies_the_other_goes_on() {
         "read yes",
         "judged surviving"
     ]);
-    assert_eq!(json!(steps(&story(&other, &id).await)), verdict);
+    assert_eq!(json!(steps(&story_of(&other, &id).await)), verdict);
 }

@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use thinkd::event::draft::Draft;
-use thinkd::event::entity::Merge;
-use thinkd::log::appended::Append;
-use thinkd::words::id::{Space, ThreadId};
+use thinkd_event::draft::Draft;
+use thinkd_event::entity::Merge;
+use thinkd_log::appended::Append;
+use thinkd_words::id::{Space, ThreadId};
 
 use super::*;
-use crate::support::planted::Dice;
+use kit::planted::Dice;
 
 /// A stub that derives these edges of these statements; the relation `is at` has one value. A
 /// statement that two names are one is tested by code.
@@ -231,7 +231,7 @@ on_sqlite!(
         );
         assert_eq!(ended["payload"]["merge"], made["event_id"]);
         envelope::check_log(&app.log().await);
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -262,7 +262,7 @@ on_sqlite!(
             "in one append, and the word on the statement is the last"
         );
         assert!(
-            story(&app, &id).await.contains(made),
+            story_of(&app, &id).await.contains(made),
             "its story tells of it"
         );
         assert_eq!(standing(&app).await[ALMA_B.0].0, "contested");
@@ -292,7 +292,7 @@ on_sqlite!(
             (&before[ALMA_B.0], &before[SOTO_C.0])
         );
         assert!(one(&app.public_log().await, &["entity", "unmerged"])["payload"]["by"].is_null());
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -446,7 +446,7 @@ on_sqlite!(
         }
         let again = statement(&app, &delft).await["reason"].clone();
         assert_eq!(again, reason, "as if they had never been one");
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -581,7 +581,7 @@ on_sqlite!(
             by: Some("ann".into()),
             statement: None,
         };
-        let draft = Draft::merged(&ThreadId::default(), thinkd::words::id::fresh(), merge);
+        let draft = Draft::merged(&ThreadId::default(), thinkd_words::id::fresh(), merge);
         store
             .append(Append::free(&Space::default(), vec![draft]))
             .await
@@ -594,7 +594,7 @@ on_sqlite!(
         })
         .await;
         assert_eq!(standing(&app).await[SOTO_C.0].0, "contested");
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -742,6 +742,6 @@ on_sqlite!(
         }
         assert!(entities(&app).await.is_empty());
         assert_eq!(standing(&app).await, expected(&[], &said));
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );

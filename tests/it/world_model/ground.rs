@@ -122,7 +122,7 @@ on_sqlite!(
         tried_on(&app, "The tiles lie.", &[&roof], "untested").await;
         tried_on(&app, "The gutter runs.", &[&ground], "untested").await;
         assert_eq!(groundless(&app).await, Vec::<Value>::new());
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -187,7 +187,7 @@ on_sqlite!(
         }
         assert!(recalled(&app, "the+room+is+warm").await.is_empty());
         assert_eq!(groundless(&app).await, Vec::<Value>::new());
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -250,7 +250,7 @@ on_sqlite!(
         retract(&app, &first).await;
         assert_eq!(status(&app, &stands).await, "untested");
         assert_eq!(groundless(&app).await, Vec::<Value>::new());
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -350,7 +350,7 @@ on_sqlite!(
             place(&["judged", &tag, "untested"]) - place(&["read", &tag, "none"]),
             2,
             "{}",
-            crate::support::story(&log)
+            kit::story(&log)
         );
     }
 );
@@ -399,6 +399,6 @@ on_sqlite!(
         .await;
         assert_eq!(groundless(&app).await, Vec::<Value>::new());
         assert_eq!(held(&app, "status=untested&limit=500").await.len(), 72);
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );

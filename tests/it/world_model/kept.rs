@@ -4,10 +4,10 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use thinkd::event::draft::Draft;
-use thinkd::event::statement::{Claimant, Source};
-use thinkd::log::appended::Append;
-use thinkd::words::id::{Space, ThreadId};
+use thinkd_event::draft::Draft;
+use thinkd_event::statement::{Claimant, Source};
+use thinkd_log::appended::Append;
+use thinkd_words::id::{Space, ThreadId};
 
 use super::*;
 
@@ -146,7 +146,7 @@ on_sqlite!(
                 .len(),
             3
         );
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -170,7 +170,7 @@ on_sqlite!(
             .await;
         assert_eq!(statement(&app, &id).await["status"], "retracted");
         assert_eq!(
-            steps(&story(&app, &id).await),
+            steps(&story_of(&app, &id).await),
             ["claimed", "judged retracted"]
         );
     }
@@ -228,7 +228,7 @@ on_sqlite!(
             stub.count(trial),
             "what failed is recorded, too"
         );
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 

@@ -262,7 +262,7 @@ on_sqlite!(
             !json!(log).to_string().contains("canary")
                 && !stub.all(weighing)[0].text().contains("canary")
         );
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -636,7 +636,7 @@ on_sqlite!(
         app.restart().await;
         judged(&app, &id, 0, "surviving").await;
         assert_eq!(
-            steps(&story(&app, &id).await),
+            steps(&story_of(&app, &id).await),
             ["claimed", "derived", "read yes", "judged surviving"]
         );
         assert_eq!((stub.count(deriving), library.heard().len()), (1, 2));

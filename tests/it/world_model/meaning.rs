@@ -12,7 +12,7 @@ use axum::routing::post;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use thinkd::log::vectors::Maker;
+use thinkd_log::vectors::Maker;
 use tokio::sync::watch;
 
 use super::*;
@@ -512,7 +512,7 @@ on_sqlite!(
         // The same model makes longer ones now. It is killed while it waits for the second call.
         embedder.does(Does::Stall("number 199"));
         let last = format!("passage: {}", texts[99]);
-        let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_thinkd"));
+        let mut command = tokio::process::Command::new(kit::program());
         command
             .arg("reembed")
             .env_clear()

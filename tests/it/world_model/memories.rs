@@ -154,6 +154,6 @@ on_sqlite!(
             "{result}"
         );
         assert!(result["others"][0]["seq"].is_i64(), "{result}");
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );

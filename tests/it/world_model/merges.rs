@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
 use serde_json::json;
-use thinkd::event::draft::Draft;
-use thinkd::event::entity::{Merge, Unmerge};
-use thinkd::log::appended::Append;
-use thinkd::words::id::{Space, ThreadId, fresh};
+use thinkd_event::draft::Draft;
+use thinkd_event::entity::{Merge, Unmerge};
+use thinkd_log::appended::Append;
+use thinkd_words::id::{Space, ThreadId, fresh};
 
 use super::entities::{
     ALMA_B, IDENTITY, PEOPLE, SOTO_C, entities, expected, know, knowing, merge, standing, unmerge,
 };
 use super::*;
-use crate::support::planted::Dice;
+use kit::planted::Dice;
 
 on_sqlite!(
     d1_a_merge_is_undone_when_a_claim_that_its_statement_stands_on_is_joined_to_what_was_withdrawn,
@@ -74,7 +74,7 @@ on_sqlite!(
             seq(undone) < seq(joined),
             "in one append, and the word on the claim is the last"
         );
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -116,7 +116,7 @@ on_sqlite!(
             standing(&app).await == before
         })
         .await;
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -206,7 +206,7 @@ on_sqlite!(
     |medium| {
         let (mut app, _stub) = peopled(medium).await;
         raced(&[&app], &everybody()).await;
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -269,7 +269,7 @@ on_sqlite!(
         }
         assert_eq!(app.get("/recall?q=case&limit=20").await.status, 200);
         assert_eq!(app.get("/world-model/audit").await.status, 200);
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -318,7 +318,7 @@ on_sqlite!(d1_a_name_of_many_merges_is_unmerged_at_once, |medium| {
     unmerge(&app, "Alma Reyes")
         .await
         .expect_problem(404, "not-found");
-    rebuild_finds_nothing_to_mend(&mut app).await;
+    rows_are_what_the_log_says(&mut app).await;
 });
 
 on_sqlite!(

@@ -133,7 +133,7 @@ on_sqlite!(
             "{view}"
         );
         envelope::check_log(&app.log().await);
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -262,7 +262,7 @@ on_sqlite!(
             "read yes",
             "judged surviving",
         ];
-        assert_eq!(steps(&story(&app, &id).await), expected);
+        assert_eq!(steps(&story_of(&app, &id).await), expected);
         assert_eq!(
             statement(&app, &id).await["tested_by"],
             json!(["reflection"])
@@ -304,7 +304,7 @@ on_sqlite!(
             "read yes",
             "judged surviving",
         ];
-        assert_eq!(steps(&story(&app, &id).await), expected);
+        assert_eq!(steps(&story_of(&app, &id).await), expected);
         assert_eq!(stub.count(reflecting), 1);
         assert_eq!(app.pages("/questions?").await, Vec::<Value>::new());
     }
@@ -326,12 +326,7 @@ on_sqlite!(
             .expect(204);
         judged(&app, &id, 0, "surviving").await;
         let log = app.public_log().await;
-        assert_eq!(
-            with(&log, &["question"]).len(),
-            1,
-            "{}",
-            crate::support::story(&log)
-        );
+        assert_eq!(with(&log, &["question"]).len(), 1, "{}", kit::story(&log));
         let expected = [
             "claimed",
             "derived",
@@ -339,7 +334,7 @@ on_sqlite!(
             "read yes",
             "judged surviving",
         ];
-        assert_eq!(steps(&story(&app, &id).await), expected);
+        assert_eq!(steps(&story_of(&app, &id).await), expected);
         assert_eq!(stub.count(deriving), 1);
     }
 );
@@ -425,7 +420,7 @@ on_sqlite!(
             (&open["thread"], stub.count(reflecting)),
             (&json!(thread), 0)
         );
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -533,7 +528,7 @@ on_sqlite!(
         assert_eq!(statement(&app, &old).await["tested_by"], json!(["code"]));
         // The control: what is about something else doubts nothing.
         tried(&app, "E is at C.", "falsified").await;
-        assert_eq!(steps(&story(&app, &old).await).len(), 4);
+        assert_eq!(steps(&story_of(&app, &old).await).len(), 4);
         tried(&app, "A is at C.", "falsified").await;
         let open = question(&app).await;
         assert_eq!(open["statement"], json!(old));
@@ -567,7 +562,7 @@ on_sqlite!(
             "read yes",
             "judged surviving",
         ];
-        assert_eq!(steps(&story(&app, &old).await), expected);
+        assert_eq!(steps(&story_of(&app, &old).await), expected);
     }
 );
 

@@ -6,12 +6,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::support::app::Setup;
-use crate::support::http;
-use crate::support::worlds::door::{Door, Quality};
-use crate::support::worlds::formula::{correlated, independent};
-use crate::support::worlds::run::{Asked, Report, SETTINGS, Tried, run};
-use crate::support::worlds::{By, World};
+use kit::app::Setup;
+use kit::http;
+use kit::worlds::door::{Door, Quality};
+use kit::worlds::formula::{correlated, independent};
+use kit::worlds::run::{Asked, Report, SETTINGS, Tried, run};
+use kit::worlds::{By, World};
 
 use super::*;
 

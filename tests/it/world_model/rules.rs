@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use thinkd::event::method::{self, Link};
-use thinkd::event::statement::{
+use thinkd_event::method::{self, Link};
+use thinkd_event::statement::{
     Answer, Claim, Claimant, Derived, Instrument, Judged, Later, Outcome, Prediction, Reading,
     Source, Status, Triple, Valid,
 };
-use thinkd::event::trial::{Found, News, Rules, Step, Trial, count};
-use thinkd::words::time::Timestamp;
+use thinkd_event::trial::{Found, News, Rules, Step, Trial, count};
+use thinkd_words::time::Timestamp;
 
 fn at(time: i64) -> Timestamp {
     Timestamp::from_micros(time)
@@ -599,7 +599,7 @@ fn only_a_later_value_in_the_words_of_the_source_ends_a_statement() {
 
 #[test]
 fn words_say_a_later_value_where_they_say_since_when() {
-    let time = |text: &str| thinkd::event::statement::date(text);
+    let time = |text: &str| thinkd_event::statement::date(text);
     let cases = [
         ("since 2024 it is X", Some(("X", "2024"))),
         (
@@ -663,7 +663,7 @@ fn experiments_come_before_reflection_and_after_one_in_vain_the_next() {
 fn a_mirror_of_the_source_with_words_before_it_tests_nothing() {
     let said = ["The tower is at Kello, and it can be seen from afar on clear days."];
     let is_own =
-        |text: &str| thinkd::event::evidence::is_own_source("https://else.where/", text, &said);
+        |text: &str| thinkd_event::evidence::is_own_source("https://else.where/", text, &said);
     assert!(is_own(said[0]));
     assert!(is_own(&format!("Copied: {}", said[0])));
     assert!(is_own("it can be seen from afar on clear days"));

@@ -58,7 +58,7 @@ on_sqlite!(
             "one call derives, one reads each prediction"
         );
         // Its events are the claiming thread's, hidden from models, and wake nobody.
-        let story = story(&app, &id).await;
+        let story = story_of(&app, &id).await;
         assert_eq!(
             steps(&story),
             [
@@ -77,7 +77,7 @@ on_sqlite!(
         assert_eq!(stub.count(decision), 0, "nobody is woken");
         assert_eq!(held(&app, "status=surviving").await, [PARIS]);
         envelope::check_log(&app.log().await);
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
         app.start_again().await;
         assert_eq!(statement(&app, &id).await, it, "D1.01: it lasts");
     }
@@ -116,7 +116,7 @@ on_sqlite!(
                 .is_empty()
         );
         assert!(held(&app, "status=surviving").await.is_empty());
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -279,7 +279,7 @@ on_sqlite!(
         .expect(200);
         assert_eq!(statement(&app, &one).await["status"], "surviving");
         assert_eq!(statement(&app, &two).await["status"], "retracted");
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -322,7 +322,7 @@ on_sqlite!(
         // Claimed again, what lost its ground is tried again.
         tried(&app, "Step 3.", "joined").await;
         judged(&app, &chain[3], 1, "surviving").await;
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 

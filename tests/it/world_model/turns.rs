@@ -125,7 +125,7 @@ on_sqlite!(
             "{last}"
         );
         envelope::check_log(&log);
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 

@@ -96,11 +96,7 @@ on_sqlite!(
         assert_eq!(seq(held), seq(claimed) + 1, "in the same append");
         assert_eq!(held["payload"]["judged"]["reason"], "said by clara");
         assert!(with(&log, &["recall"]).is_empty(), "nothing was held then");
-        assert!(
-            with(&log, &["trials"]).is_empty(),
-            "{}",
-            crate::support::story(&log)
-        );
+        assert!(with(&log, &["trials"]).is_empty(), "{}", kit::story(&log));
         // Marked in every view.
         let id = claimed["payload"]["statement"].as_str().unwrap();
         let it = statement(&app, id).await;
@@ -123,7 +119,7 @@ on_sqlite!(
         );
         assert_eq!(stub.count(trial), 0, "it costs no call");
         envelope::check_log(&app.log().await);
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
         app.restart().await;
         assert_eq!(found(&app, "peanuts").await[0]["said_by"], "clara");
     }
@@ -238,7 +234,7 @@ on_sqlite!(
         assert!(shown.contains(line), "{shown}");
         assert_eq!(held(&app, "status=surviving").await, [router]);
         assert_eq!(statement(&app, &id).await["said_by"], "clara");
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -357,7 +353,7 @@ on_sqlite!(a_word_falls_by_the_word_of_whoever_gave_it, |medium| {
     let again = claim_as(&app, "clara", BERGEN).await;
     assert_eq!(again["status"], "surviving");
     assert_ne!(again["id"], first);
-    rebuild_finds_nothing_to_mend(&mut app).await;
+    rows_are_what_the_log_says(&mut app).await;
 });
 
 on_sqlite!(

@@ -1,11 +1,11 @@
 //! Statements that are held are tested again while nothing else is due: by another instrument, the
 //! most used first, within a budget of calls a day.
 
-use thinkd::event::draft::Draft;
-use thinkd::event::statement::Judged;
-use thinkd::event::trial::News;
-use thinkd::log::appended::Append;
-use thinkd::words::id::Space;
+use thinkd_event::draft::Draft;
+use thinkd_event::statement::Judged;
+use thinkd_event::trial::News;
+use thinkd_log::appended::Append;
+use thinkd_words::id::Space;
 
 use super::*;
 
@@ -132,7 +132,7 @@ on_sqlite!(
             .await;
         rested(&app, "Rest 9.").await;
         assert_eq!(retests(&app).await.len(), 4);
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -186,7 +186,7 @@ on_sqlite!(
         judged(&app, &ids[0], 2, "surviving").await;
         assert_eq!(tested_by(&app, &ids[0]).await, json!(["knowledge"]));
         assert_eq!(retests(&app).await, ids);
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 

@@ -1,13 +1,13 @@
 //! Questions that people are asked again, and questions that they are not: doubts of statements
 //! that something else has carried, questions that no person can answer, two no's.
 
-use thinkd::event::draft::Draft;
-use thinkd::event::fact::statement::Trials;
-use thinkd::event::statement::Judged;
-use thinkd::event::trial::News;
-use thinkd::log::appended::Append;
-use thinkd::words::id::Space;
-use thinkd::words::time;
+use thinkd_event::draft::Draft;
+use thinkd_event::fact::statement::Trials;
+use thinkd_event::statement::Judged;
+use thinkd_event::trial::News;
+use thinkd_log::appended::Append;
+use thinkd_words::id::Space;
+use thinkd_words::time;
 
 use super::*;
 
@@ -66,7 +66,7 @@ on_sqlite!(
         away(&app, true).await;
         judged(&app, &id, 2, "surviving").await;
         let expected = [&DOUBTED[..], &["read none", "judged surviving"]].concat();
-        assert_eq!(steps(&story(&app, &id).await), expected);
+        assert_eq!(steps(&story_of(&app, &id).await), expected);
         let it = statement(&app, &id).await;
         assert_eq!(
             (&it["tested_by"], &it["survived"], &it["due_at"]),
@@ -82,7 +82,7 @@ on_sqlite!(
             1,
             "reflection does not take their place"
         );
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -108,13 +108,13 @@ on_sqlite!(
             .await
             .expect(204);
         judged(&app, &id, 0, "falsified").await;
-        let by_code = story(&app, &id)
+        let by_code = story_of(&app, &id)
             .await
             .iter()
             .filter(|it| it["payload"]["reading"]["instrument"] == "code")
             .count();
         assert_eq!(by_code, 1);
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -170,7 +170,7 @@ on_sqlite!(
                 reason.contains("nothing is there now that can test it and has not carried it"),
                 "{reason}"
             );
-            let steps = steps(&story(&app, id).await);
+            let steps = steps(&story_of(&app, id).await);
             let is_read = |step: &&String| step.starts_with("read");
             assert_eq!(
                 (steps.len(), steps.iter().filter(is_read).count()),
@@ -187,7 +187,7 @@ on_sqlite!(
             assert_eq!(is, (&json!([by]), &json!(1), &Value::Null, &tested), "{it}");
         }
         assert_eq!(stub.count(reflecting), 1);
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
@@ -225,7 +225,7 @@ on_sqlite!(
         }
         judged(&app, &id, 0, "surviving").await;
         assert_eq!((asked().await, stub.count(reflecting)), (3, 0));
-        rebuild_finds_nothing_to_mend(&mut app).await;
+        rows_are_what_the_log_says(&mut app).await;
     }
 );
 
