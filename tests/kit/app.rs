@@ -397,6 +397,11 @@ impl App {
             ..
         } = &self.setup;
         let medium = self.setup.medium.beside();
+        // All servers of a database have the same settings.
+        let file = self.folder().join("thinkd.toml");
+        if file.exists() {
+            std::fs::copy(file, medium.folder().join("thinkd.toml")).unwrap();
+        }
         let setup = Setup {
             medium,
             env: env.clone(),
