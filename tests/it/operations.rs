@@ -79,6 +79,38 @@ on_both!(
     }
 );
 
+// The end of a server reaches Postgres a moment later than the operator.
+#[tokio::test]
+async fn a_restore_waits_for_the_last_connection_of_a_server_that_has_ended() {
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
+    let stub = Stub::start().await;
+    let (copied, file, _) = backup(&stub).await;
+    let url = medium.url().to_owned();
+    let mut leaving = PgConnection::connect(&url).await.unwrap();
+    let lock = "select pg_advisory_lock_shared(x'7468696e6b64'::bigint)";
+    leaving.execute(lock).await.unwrap();
+    let restoring = tokio::spawn(async move {
+        app::ran(
+            &copied.folder(),
+            &[("DATABASE_URL", &url)],
+            &["restore", &file],
+        )
+        .await
+    });
+    polled("a restore that asks for the lock", async || {
+        let text = "select count(*) from pg_stat_activity \
+             where datname = current_database() and query like '%pg_try_advisory_lock(%' and pid != pg_backend_pid()";
+        let asking = sqlx::query_scalar::<_, i64>(text);
+        asking.fetch_one(&mut leaving).await.unwrap() > 0
+    })
+    .await;
+    leaving.close().await.unwrap();
+    let (code, said) = restoring.await.unwrap();
+    assert_eq!(code, Some(0), "{said}");
+}
+
 #[tokio::test]
 async fn a_server_does_not_start_while_a_backup_is_restored() {
     let Some(medium) = Medium::postgres().await else {
@@ -701,13 +733,7 @@ async fn the_doctor_says_how_many_clients_fit() {
                 "LimitNOFILE",
             ][..],
         ),
-        (
-            "-Sn 300",
-            &[
-                "256 are kept",
-                "fit, as limits.sockets and limits.connections say",
-            ],
-        ),
+        ("-Sn 300", &["256 are kept", "fit, as limits.sockets and limits.connections say"]),
     ] {
         let program = with_files(folder.path(), limit);
         let said = std::process::Command::new(program)

@@ -22,6 +22,9 @@ use thinkd_tasks::supervisor::Supervisor;
 /// The lock's key: "thinkd". Locks belong to their database; one is held until its connection ends.
 const KEY: i64 = 0x7468_696e_6b64;
 
+/// Time in which Postgres takes note of a server that has ended.
+const LEAVING: Duration = Duration::from_secs(3);
+
 /// Between two tries.
 const REST: Duration = Duration::from_millis(20);
 
@@ -188,15 +191,20 @@ pub(super) async fn share(connection: &mut PgConnection) -> Result<(), StoreErro
     }
 }
 
-/// No server uses the database as long as this connection lives.
+/// No server uses the database as long as this connection lives. Postgres takes note of the end of a server a moment
+/// later: the last one has some seconds to leave.
 pub(crate) async fn alone(connection: &mut PgConnection) -> Result<(), NotCopied> {
-    match lock(connection, "select pg_try_advisory_lock($1)").await? {
-        true => Ok(()),
-        false => Err(NotCopied::refused(
-            "a server runs on this database, and would go on with what it knows of the log before; stop all its servers, restore, \
+    let until = Instant::now() + LEAVING;
+    while !lock(connection, "select pg_try_advisory_lock($1)").await? {
+        if Instant::now() > until {
+            return Err(NotCopied::refused(
+                "a server runs on this database, and would go on with what it knows of the log before; stop all its servers, restore, \
              and start them again (who they are: select pid, client_addr from pg_stat_activity where application_name = 'thinkd')",
-        )),
+            ));
+        }
+        sleep(REST).await;
     }
+    Ok(())
 }
 
 /// Others may use the database from now on. Said rather than left to the end of the connection, of which Postgres takes note a moment later.
