@@ -255,6 +255,7 @@ fn missing_files(page: &str, text: &str) -> Vec<String> {
                 beside,
                 page_folder.clone(),
                 root().join("tests/it"),
+                root().join("tests/inside"),
             ];
             match bases
                 .iter()

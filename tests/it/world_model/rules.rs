@@ -140,7 +140,7 @@ type Row = (Vec<(Instrument, bool)>, Option<bool>);
 
 /// The rows of the table of truth.
 fn table_of_truth() -> Vec<Row> {
-    let page = std::fs::read_to_string("docs/memory.md").unwrap();
+    let page = std::fs::read_to_string(format!("{}/docs/memory.md", kit::ROOT)).unwrap();
     let (_, table) = page.split_once("| readings so far | verdict |").unwrap();
     let lines = table.lines().skip(2);
     let rows = lines.map_while(|line| {
