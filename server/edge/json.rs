@@ -87,7 +87,14 @@ fn malformed(error: &serde_json::Error) -> Problem {
 pub fn body<T: Body>(members: Map<String, Value>, wrongs: &mut Wrongs) -> Option<T> {
     let mut unfit = Vec::new();
     let body = decode::decode_on::<T>(Value::Object(members), &mut unfit);
+    // Objects with a member that was repaired: their other members may be right for the one that was meant.
+    let mut repaired = Vec::new();
     for wrong in unfit {
+        let pointer = wrong.pointer();
+        let parent = pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
+        if wrong.fault == Fault::Unfit && !parent.is_empty() {
+            repaired.push(parent.to_owned());
+        }
         let slug = match wrong.fault {
             Fault::Unknown => Slug::UnknownMember,
             _ => Slug::InvalidFrame,
@@ -95,7 +102,9 @@ pub fn body<T: Body>(members: Map<String, Value>, wrongs: &mut Wrongs) -> Option
         wrongs.add(slug, wrong.pointer(), wrong.detail);
     }
     if let Some(body) = &body {
-        body.check(wrongs);
+        let mut further = Wrongs::default();
+        body.check(&mut further);
+        wrongs.add_outside(further, &repaired);
     }
     body
 }

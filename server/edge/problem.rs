@@ -253,6 +253,15 @@ impl Wrongs {
         }
     }
 
+    /// Adds errors, without those within any of these places.
+    pub fn add_outside(&mut self, wrongs: Self, places: &[String]) {
+        for (slug, wrong) in wrongs.0 {
+            if !places.iter().any(|place| is_within(&wrong.pointer, place)) {
+                self.add(slug, wrong.pointer, wrong.detail);
+            }
+        }
+    }
+
     /// Says that a text is wrong which says nothing.
     pub fn unsaid(&mut self, pointer: &str, text: &str, detail: &str) {
         if text.trim().is_empty() {

@@ -117,17 +117,22 @@ fn make(file: &Path, log: Option<&Path>) -> Result<(), NotCopied> {
     Err(NotCopied::refused(why))
 }
 
+/// Refuses the URL of a SQLite database that is not there.
+pub fn is_there(url: &str) -> Result<(), NotCopied> {
+    match file_of(url)?.filter(|file| !file.exists()) {
+        Some(file) => Err(NotCopied::refused(format!(
+            "there is no database {}; {NAME_ANOTHER}",
+            file.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Copies the log and the blobs behind a URL into a new file; how many events. A server may go on appending meanwhile.
 /// Fails, and leaves no file, where the log cannot be read or the file cannot be written.
 pub async fn backup(url: &str, file: &Path) -> Result<u64, NotCopied> {
-    let log = file_of(url)?;
-    if let Some(log) = log.as_deref().filter(|log| !log.exists()) {
-        return Err(NotCopied::refused(format!(
-            "there is no database {}; {NAME_ANOTHER}",
-            log.display()
-        )));
-    }
-    make(file, log.as_deref())?;
+    is_there(url)?;
+    make(file, file_of(url)?.as_deref())?;
     let result = match copied(url, file).await {
         Ok(events) => match seal::seal(file) {
             Ok(()) => Ok(events),

@@ -10,7 +10,7 @@ use super::provider::{Answer, Model, Piece, Pieces, Prepared, Request, ToolCall,
 use thinkd_words::failure::{Failure, FailureKind, Who};
 
 const NO_MODEL: &str =
-    "no model is configured: set THINKD_MODEL (models.low.model), and start again";
+    "no model is configured: set THINKD_MODEL (models.low.model), and start the server again";
 /// The reason in the detail of that failure.
 pub const UNCONFIGURED: &str = "unconfigured";
 

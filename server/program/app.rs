@@ -304,7 +304,7 @@ async fn keep_checking(store: Arc<dyn Store>) {
 }
 
 async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address)
-        .await
-        .with_context(|| format!("cannot listen on {address}"))
+    TcpListener::bind(address).await.with_context(|| {
+        format!("cannot listen on {address}; --listen (THINKD_LISTEN) names another address")
+    })
 }

@@ -3,9 +3,11 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ErrorKind};
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use super::app;
@@ -72,7 +74,7 @@ enum Command {
     Mission(mission::Options),
     /// Search the memory of a running server
     Recall(recall::Options),
-    /// Look after the memory of a running server
+    /// Audit the memory of a running server
     Memory {
         #[command(subcommand)]
         command: memory::Command,
@@ -87,7 +89,7 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Bring the tables of the database up to date, as a start does; for a server whose own role may not
+    /// Update the tables; needed only if the database role of the server may not change them
     Migrate,
     /// Embed all statements again, after a change of the embedding model
     Reembed,
@@ -124,7 +126,7 @@ enum Command {
     Openapi,
     /// Print the contract of the socket (AsyncAPI, YAML)
     Asyncapi,
-    /// Print the kinds of events with their members (Markdown)
+    /// Print all kinds of events with their members (Markdown)
     Facts {
         /// As types for clients instead
         #[arg(long)]
@@ -142,6 +144,19 @@ fn hide() -> std::io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 fn hide() -> std::io::Result<()> {
     Ok(())
+}
+
+/// Returns the error of a command line; a text in the place of a number in words of people.
+fn in_words(line: &mut clap::Command, error: clap::Error) -> clap::Error {
+    let is_number = std::error::Error::source(&error).is_some_and(|it| it.is::<ParseIntError>());
+    let of = |kind| error.get(kind).map(ToString::to_string);
+    match (of(ContextKind::InvalidArg), of(ContextKind::InvalidValue)) {
+        (Some(flag), Some(given)) if is_number => {
+            let text = format!("{flag}: {given:?} is no whole number");
+            line.error(ErrorKind::ValueValidation, text)
+        }
+        _ => error,
+    }
 }
 
 /// Reads the command line and runs its command; a server it starts has these pipelines and these
@@ -189,7 +204,9 @@ impl Program {
             complain(&error.to_string());
             return ExitCode::from(2);
         }
-        let matches = self.line().get_matches_from(line);
+        let mut known = self.line();
+        let matches = known.try_get_matches_from_mut(line);
+        let matches = matches.unwrap_or_else(|error| in_words(&mut known, error).exit());
         let own = matches.subcommand().and_then(|(name, options)| {
             let feature = self.features.iter().find(|feature| feature.name == name)?;
             Some((feature.command?, options.clone()))

@@ -807,6 +807,53 @@ async fn a_database_that_is_in_use_is_left_alone() {
     app.tell("still there").await;
 }
 
+// A check that makes its subject passes on any database that is misspelt.
+#[tokio::test]
+async fn a_rebuild_of_no_database_says_so_and_makes_none() {
+    let folder = Medium::sqlite();
+    for arguments in [&["rebuild", "--check"][..], &["rebuild"]] {
+        let url = [("DATABASE_URL", "sqlite://nothere.db")];
+        let (code, said) = kit::app::ran(folder.folder(), &url, arguments).await;
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("there is no database nothere.db"), "{said}");
+    }
+    let left = std::fs::read_dir(folder.folder()).unwrap().count();
+    assert_eq!(left, 0);
+}
+
+#[tokio::test]
+async fn a_thread_that_is_none_and_a_number_or_time_that_is_none_are_said() {
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    app.tell("hello").await;
+    for (arguments, code, says) in [
+        (&["events", "--thread", "nope"][..], 1, "nope"),
+        (&["inbox", "--thread", "nope"], 1, "nope"),
+        (
+            &["events", "--tags", "nosuch"],
+            0,
+            "no such event is in the log",
+        ),
+        (&["events", "-n", "x"], 2, "\"x\" is no whole number"),
+        (
+            &["recall", "--at", "yesterday", "owls"],
+            2,
+            "such as 2026-12-01T09:00:00+01:00",
+        ),
+    ] {
+        let ran = ended(&mut thinkd(&app, arguments), "").await;
+        assert_eq!(
+            ran.status.code(),
+            Some(code),
+            "{arguments:?}: {}",
+            err(&ran)
+        );
+        assert!(err(&ran).contains(says), "{arguments:?}: {}", err(&ran));
+    }
+    let shown = ended(&mut thinkd(&app, &["events", "--thread", "main"]), "").await;
+    assert!(out(&shown).contains("hello"), "control");
+}
+
 // D4.23
 on_both!(rebuild_finds_rows_as_the_log_says, |medium| {
     let stub = Stub::start().await;

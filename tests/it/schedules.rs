@@ -754,6 +754,17 @@ async fn what_cannot_be_scheduled_is_a_problem_with_a_name() {
         .await;
     let ok = json!({ "kind": "every", "seconds": 3600 });
     set(&app, "there", ok.clone(), json!({})).await;
+    // A kind that is none has no members that could be missing.
+    let hourly = json!({ "name": "x", "when": { "kind": "hourly" } });
+    let refused = app.post("/schedules", hourly).await;
+    let refused = refused.expect_problem(400, "invalid-frame");
+    let pointers: Vec<_> = refused["errors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["pointer"])
+        .collect();
+    assert_eq!(pointers, ["/when/kind"], "{refused}");
     let daily = |zone: &str| json!({ "kind": "daily", "time": "09:00", "zone": zone });
     let of = |when: Value| json!({ "name": "x", "when": when });
     let with = |member: &str, value: Value| json!({ "name": "x", "when": ok, member: value });

@@ -175,6 +175,12 @@ impl Server {
         serde_json::from_slice(&answer).with_context(strange)
     }
 
+    /// Fails if the server has no such thread.
+    pub async fn check_thread(&self, client: &reqwest::Client, thread: &str) -> anyhow::Result<()> {
+        let path = format!("/threads/{thread}");
+        self.ask::<Value>(client, &path, &[]).await.map(|_| ())
+    }
+
     /// All items of a list.
     pub async fn all(
         &self,

@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 
 use super::client::{Page, Server, Target};
 use super::safe::say_json;
-use crate::program::output::say;
+use crate::program::output::{complain, say};
 use crate::program::settings::Settings;
 use lines::Lines;
 use thinkd_event::envelope::Event;
@@ -84,6 +84,9 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     events.dedup_by_key(|event| event.seq);
     let skip = events.len().saturating_sub(options.limit as usize);
     let after = events.last().map_or(0, |event| event.seq);
+    if events.is_empty() && !options.follow {
+        return reader.nothing().await;
+    }
     reader.show_all(events.split_off(skip))?;
     if options.follow {
         let follows = filters.iter().map(|filter| reader.follow(filter, after));
@@ -121,6 +124,15 @@ impl Reader<'_> {
         }
         filters.extend(self.options.text.clone().map(|words| ("q", words)));
         filters
+    }
+
+    /// Says that no event was found. Fails if the thread is none.
+    async fn nothing(&self) -> anyhow::Result<()> {
+        if let Some(thread) = &self.options.thread {
+            self.server.check_thread(&self.client, thread).await?;
+        }
+        complain("no such event is in the log");
+        Ok(())
     }
 
     async fn newest(&self, filter: &[(&'static str, String)]) -> anyhow::Result<Vec<Event>> {

@@ -20,13 +20,13 @@ pub struct Options {
     user: Option<String>,
     /// The thread to fork
     thread: String,
-    /// The event up to which its past comes along; all of it if not given
+    /// Copy the thread up to this event; all of it if not given
     #[arg(long, value_name = "SEQ")]
     at: Option<i64>,
-    /// The input that the message takes the place of
+    /// Replace this message
     #[arg(long, value_name = "EVENT_ID")]
     instead_of: Option<String>,
-    /// The id of the fork; drawn by the server if not given
+    /// The id of the fork; chosen by the server if not given
     #[arg(long = "as", value_name = "THREAD")]
     id: Option<String>,
     /// The first message of the fork

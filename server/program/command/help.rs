@@ -36,11 +36,11 @@ const EXAMPLES: [(&str, &str); 15] = [
     ("rebuild", "thinkd rebuild --check"),
     (
         "backup",
-        "thinkd backup today.db\nthinkd backup today.db --database postgres://me@db/thinkd",
+        "thinkd backup today.backup\nthinkd backup today.backup --database postgres://me@db/thinkd",
     ),
     (
         "restore",
-        "thinkd restore today.db --database sqlite://new.db",
+        "thinkd restore today.backup --database sqlite://new.db",
     ),
     (
         "config",

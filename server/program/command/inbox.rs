@@ -81,6 +81,9 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     let (id, word, why) = match &options.act {
         None => {
             let all = server.waiting(&client, options.thread.as_deref()).await?;
+            if let (true, Some(thread)) = (all.is_empty(), &options.thread) {
+                server.check_thread(&client, thread).await?;
+            }
             return list(&all, colours);
         }
         Some(Act::Show { id }) => {

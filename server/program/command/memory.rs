@@ -32,10 +32,10 @@ pub struct Options {
     /// After so many days without a test a statement is overdue
     #[arg(long, value_name = "DAYS", default_value_t = 90)]
     overdue_days: u32,
-    /// Show so many statements of each doubt; all are counted
+    /// List N statements of each doubt at most; all are counted
     #[arg(long, default_value_t = 10)]
     limit: usize,
-    /// Look at so many statements
+    /// Audit the newest N statements
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     most: u64,
     /// As one JSON object

@@ -76,6 +76,10 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
         asked: HashSet::new(),
     };
     let end = tree.follow().await?;
+    if let (0, Some(shortfall)) = (end.tasks, &end.shortfall) {
+        // Its answer is the reason once more.
+        bail!(shortfall.clone());
+    }
     say(painted(colours, &[BOLD], &end.came_to))?;
     say("")?;
     say(safe(&end.answer))?;
@@ -141,6 +145,8 @@ fn came_to(mission: &Value, tasks: &[Value]) -> (String, Option<String>) {
 /// The end of a mission.
 struct End {
     answer: String,
+    /// The number of its tasks.
+    tasks: usize,
     /// Its outcome, its tasks counted.
     came_to: String,
     /// The shortfall; none where the mission is complete.
@@ -193,6 +199,7 @@ impl Tree {
                 let answer = self.answer().await?;
                 return Ok(Some(End {
                     answer,
+                    tasks: tasks.len(),
                     came_to,
                     shortfall,
                 }));

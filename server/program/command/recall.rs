@@ -8,6 +8,7 @@ use super::paint::{self, BOLD, FAINT, painted};
 use crate::program::output::say;
 use crate::program::settings::Settings;
 use crate::program::telemetry::escaped;
+use thinkd_words::time::Timestamp;
 
 /// The question, and the time that it is about.
 #[derive(Debug, clap::Args)]
@@ -20,10 +21,10 @@ pub struct Options {
     /// At most so many statements
     #[arg(long, default_value_t = 8)]
     limit: u32,
-    /// Statements true at this time: RFC 3339
-    #[arg(long, value_name = "TIME")]
+    /// Statements true at this time, such as 2026-12-01T09:00:00+01:00
+    #[arg(long, value_name = "TIME", value_parser = time)]
     at: Option<String>,
-    /// Statements held when this event was the last one
+    /// Statements held when the log ended with this event
     #[arg(long, value_name = "SEQ")]
     as_of: Option<u64>,
     /// Kinds to search, between commas: statements, notes, thoughts, frameworks
@@ -71,6 +72,16 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     match found["left_out"].as_u64() {
         None | Some(0) => Ok(()),
         Some(more) => Ok(say(format_args!("{more} more have no room: --limit"))?),
+    }
+}
+
+/// Reads a time as it is sent to the server.
+fn time(given: &str) -> Result<String, String> {
+    match Timestamp::parse(given) {
+        Some(_) => Ok(given.to_owned()),
+        None => {
+            Err("a time with an offset is expected, such as 2026-12-01T09:00:00+01:00".to_owned())
+        }
     }
 }
 

@@ -23,6 +23,8 @@ use thinkd_words::secret::shown_url;
 
 /// Makes the derived rows anew from the log, or says whether they would differ.
 pub async fn rebuild(settings: &Settings, check: bool) -> anyhow::Result<()> {
+    settings.check_database()?;
+    backup::is_there(settings.direct())?;
     let store = open_store(settings, &Supervisor::default()).await?;
     let rebuilt = store.rebuild(check).await;
     let told = match &rebuilt {

@@ -152,6 +152,9 @@ on_sqlite!(without_a_model_all_say_that_none_is_configured, |medium| {
         "{}",
         err(&said)
     );
+    let printed = String::from_utf8_lossy(&said.stdout);
+    let whole = format!("{printed}{}", err(&said));
+    assert_eq!(whole.matches("no model").count(), 1, "said once: {whole}");
     let claimed = json!({ "statement": "The mill is at Tarn." });
     let claimed = app.post("/world-model", claimed).await.expect(202);
     let path = format!("/world-model/{}", claimed["id"].as_str().unwrap());
