@@ -270,7 +270,7 @@ export class Api {
     q: string;
     /** 8 when absent */
     limit?: number;
-    /** most tokens of all statements together, estimated; `memory.recall_tokens` when absent */
+    /** most tokens of all statements together, estimated; 1500 when absent */
     tokens?: number;
     /** only what is held to have been so at this time; of a relation that has one value at a time the newest */
     at?: string;
@@ -327,7 +327,7 @@ export class Api {
     return this.#request("GET", `/self`, "json", { query, ...options }) as Promise<SelfView>;
   }
 
-  /** The servers on the log. Each says how it is while it looks for threads that no server runs (`runtime.scan_ms`): changes with its next look, the rest every third time. One that is stopped in order is not there any more; one that is lost is shown for a day. For a key with `role = "admin"`. */
+  /**  The servers on the log. Each says how it is while it looks for threads that no server runs : changes with its next look, the rest every third time. One that is stopped in order is not there any more; one that is lost is shown for a day. For a key with `role = "admin"`. */
   listServers(options: Options = {}): Promise<Servers> {
     return this.#request("GET", `/servers`, "json", { ...options }) as Promise<Servers>;
   }

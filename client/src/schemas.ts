@@ -1095,7 +1095,7 @@ export type Server = {
   seen_at: string;
   /** When it started. */
   since: string;
-  /** `ready`; `draining`: it stops, and finishes the work it has begun; `lost`: it has not said anything for ten looks (`runtime.scan_ms`), and others take up its work. */
+  /** `ready`; `draining`: it stops, and finishes the work it has begun; `lost`: it has not said anything for ten looks, and others take up its work. */
   state: string;
   /** True if the server is the one that is asked. */
   this: boolean;

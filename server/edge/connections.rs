@@ -86,8 +86,7 @@ impl Connection {
         let Some(place) = self.of.places.try_take(space) else {
             let (all, most) = (self.of.places.all(), self.of.places.of_a_space());
             let detail = format!(
-                "limits.connections: {all} connections there are in all (limits.sockets of them for streams), and one space has \
-                 {most} of them at most (limits.space_share); none is free for this one"
+                "the server has room for {all} connections, and for {most} of one space (limits.sockets sets both); none is free"
             );
             return Err(Problem::new(Slug::TooManyRequests, detail));
         };

@@ -280,7 +280,8 @@ impl Tokens {
         match taken {
             Ok(keys) => tracing::debug!(keys, "the keys of the issuer were fetched"),
             Err(error) if self.counting(&now).len() > 0 => {
-                tracing::warn!(%error, "the keys of the issuer cannot be fetched: those fetched before count until they are jwt.stale_ms old");
+                let stale_s = self.options.stale_ms / 1000;
+                tracing::warn!(%error, stale_s, "the keys of the issuer cannot be fetched: those fetched before count until they are `stale_s` seconds old");
             }
             Err(error) => {
                 tracing::error!(%error, "the keys of the issuer cannot be fetched, and there are none that count: no token is taken");

@@ -76,9 +76,8 @@ pub fn check(
     };
     if u64::from(width) * u64::from(height) > pixels {
         metrics::counter!("thinkd_limit_total", "limit" => "image_pixels").increment(1);
-        let detail = format!(
-            "an image has at most {pixels} pixels (limits.image_pixels); this one says it is {width} × {height}"
-        );
+        let detail =
+            format!("an image has at most {pixels} pixels; this one says it is {width} × {height}");
         return Err(Problem::at(Slug::InvalidMedia, pointer, detail));
     }
     Ok(mime)

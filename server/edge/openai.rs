@@ -219,7 +219,7 @@ impl Answering {
         let Ok(end) = end else {
             self.waiting.hung_up.is_over();
             let detail = format!(
-                "the turn takes longer than {limit_ms} ms (limits.wait_ms) and goes on: ask for a stream, or read its answer in the log"
+                "the turn takes longer than {limit_ms} ms and goes on: ask for a stream, or read its answer in the log"
             );
             return Err(Problem::new(Slug::TurnFailed, detail));
         };

@@ -13,7 +13,7 @@ pub fn within_tags(query: Query, limits: &Limits) -> Result<Query, String> {
         metrics::counter!("thinkd_limit_total", "limit" => "filter_tags").increment(1);
         let count = tags.len();
         return Err(format!(
-            "a filter has at most {most} tags (limits.filter_tags); this one has {count}"
+            "a filter has at most {most} tags; this one has {count}"
         ));
     }
     Ok(Query {

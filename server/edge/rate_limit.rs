@@ -117,8 +117,8 @@ impl RateLimits {
         }
         if at > now + BURST + SLOWED {
             let detail = format!(
-                "limits.requests_per_second = {}: this key sends more requests over HTTP; what was sent before this one is slowed \
-                 already",
+                "this key sends more than {} requests a second (five times limits.frames_per_second); the requests before this one are \
+                 slowed already",
                 self.per_second
             );
             return Err(Problem::new(Slug::TooManyRequests, detail).again_in(SLOWED));

@@ -48,7 +48,7 @@ const GOING_HEADER_MS: u64 = 1000;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves until `shutdown`, then lets clients go: `/readyz` says 503, sockets are closed with 1001, requests under way are
-/// finished, all within `limits.drain_ms`. An error: the options are not valid.
+/// finished, all within the time of a drain. An error: the options are not valid.
 pub async fn serve(
     listener: TcpListener,
     options: Options,

@@ -76,8 +76,8 @@ impl StreamLimits {
                 self.per_key
             ),
             Full::Sockets => format!(
-                "limits.sockets = {}: so many sockets and streams there are in all, and one space has {} of them at most \
-                 (limits.space_share); none is free for this one",
+                "limits.sockets = {}: so many sockets and streams there are in all, and one space has {} of them at most; \
+                 none is free for this one",
                 self.places.all(),
                 self.places.of_a_space()
             ),
@@ -91,7 +91,7 @@ impl Full {
     pub fn reason(self) -> &'static str {
         match self {
             Self::Key => "too many sockets and streams of this key (limits.sockets_per_key)",
-            Self::Sockets => "too many sockets and streams (limits.sockets, limits.space_share)",
+            Self::Sockets => "too many sockets and streams (limits.sockets)",
         }
     }
 }

@@ -35,7 +35,7 @@ pub mod outgoing;
 mod socket;
 
 /// The reason given to an unauthenticated client when there are too many of them.
-const NO_ROOM: &str = "too many have not authenticated (limits.unauthenticated); connect again";
+const NO_ROOM: &str = "too many have not authenticated; connect again";
 /// The longest time for a last event about a lost client.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 

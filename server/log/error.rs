@@ -27,7 +27,7 @@ pub enum StoreError {
     Unavailable(String),
     /// A search took longer than it may. The caller can act.
     #[error(
-        "this search takes longer than it may (limits.read_ms); ask for less: one thread, a shorter range, rarer words"
+        "this search takes longer than it may; ask for less: one thread, a shorter range, rarer words"
     )]
     TooDear,
     /// A stored value cannot be read, or the database refuses a value it should take. A person must

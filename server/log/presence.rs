@@ -58,7 +58,7 @@ pub struct Server {
     #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
     pub seen: Timestamp,
     /// `ready`; `draining`: it stops, and finishes the work it has begun; `lost`: it has not said
-    /// anything for ten looks (`runtime.scan_ms`), and others take up its work.
+    /// anything for ten looks, and others take up its work.
     #[schema(example = "ready")]
     pub state: String,
     /// The number of threads it looked after then.

@@ -252,9 +252,9 @@ fn has_room(
         true => Err(Refused::TooMany { what, limit }),
         false => Ok(()),
     };
-    let merges = "merges of names that stand in a space (memory.merges)";
+    let merges = "merges of names that stand in a space";
     check(before + 1, limits.merges, merges)?;
-    let names = "names of one entity (memory.entity_names)";
+    let names = "names of one entity";
     let count = after.forms(&merge.names[0]).len();
     check(count, limits.entity_names, names)
 }

@@ -88,7 +88,7 @@ impl Trials {
         }
         let limit = journal.memory().waiting;
         let refused = || Refused::TooMany {
-            what: "claims of a space that wait for their trial (memory.waiting); claim again when some have had theirs",
+            what: "claims of a space that wait for their trial; claim again when some have had theirs",
             limit,
         };
         let id = id::fresh();

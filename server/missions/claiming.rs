@@ -28,7 +28,7 @@ pub(super) async fn claim_facts(desk: &Desk, task: TaskId, tried: &Tried) -> Don
 }
 
 /// Claims facts in the thread of a task, each once, and each by an append of its own: so no claims
-/// at once pass `memory.waiting` together.
+/// at once pass the limit together.
 #[node]
 pub(super) async fn claim(task: TaskId, facts: Vec<String>, desk: Desk) {
     let (journal, most) = (&desk.journal, desk.ground.options.tool_limits.claims);
@@ -69,9 +69,9 @@ pub(super) async fn claim(task: TaskId, facts: Vec<String>, desk: Desk) {
         let claimed = claimed.only_if(Condition::FewerWaiting(most));
         match journal.ledger.say(vec![claimed, due]).await {
             Ok(()) => {}
-            Err(Lost::Store(StoreError::Unmet(_))) => refuse(format!(
-                "{most} claims wait for their trial already (memory.waiting)"
-            )),
+            Err(Lost::Store(StoreError::Unmet(_))) => {
+                refuse(format!("{most} claims wait for their trial already"))
+            }
             Err(lost) => journal.ledger.lose(lost).await,
         }
     }

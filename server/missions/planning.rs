@@ -26,11 +26,11 @@ pub(super) async fn decompose(parent: Option<TaskId>, desk: Desk) -> Came<Vec<Ta
         Came::ToNothing(why)
     };
     if level.unwrap_or(0) >= depth {
-        let why = format!("tasks are split {depth} deep at most (mission.depth)");
+        let why = format!("tasks are split {depth} deep at most");
         return has_no_room(why);
     }
     if room(&desk) == 0 {
-        let why = format!("a mission has at most {most} tasks (mission.tasks)");
+        let why = format!("a mission has at most {most} tasks");
         return has_no_room(why);
     }
     let made = match parts(&desk, parent).await {
@@ -180,7 +180,7 @@ pub(super) async fn parts(desk: &Desk, parent: Option<TaskId>) -> Came<Decompose
         ),
         // A mission that left some out would be called complete without them.
         count if count > room => Err(format!(
-            "the list has {count} tasks, and there is room for {room} (mission.tasks): make fewer, larger ones"
+            "the list has {count} tasks, and there is room for {room}: make fewer, larger ones"
         )),
         _ => Ok(()),
     };

@@ -171,7 +171,7 @@ impl Consider {
             } else if routes.iter().any(is_same) {
                 (of, "another route goes the same way".to_owned())
             } else if routes.len() >= most {
-                let why = format!("a task has at most {most} routes (mission.routes)");
+                let why = format!("a task has at most {most} routes");
                 (of, why)
             } else {
                 routes.push(route);
@@ -276,9 +276,7 @@ pub(super) fn tasks_of(
         } else if let Some(twin) = twins.get(&words) {
             format!("it is the same as {twin}")
         } else if made.len() >= room {
-            let why = format!(
-                "a mission has room for {room} more tasks (mission.tasks), and {count} are wanted"
-            );
+            let why = format!("a mission has room for {room} more tasks, and {count} are wanted");
             refused.push((about, "what follows in the list".into(), why));
             break;
         } else {
@@ -455,7 +453,7 @@ mod tests {
         );
         assert_eq!((made.len(), refused.len()), (100, 1));
         assert!(
-            refused[0].2.contains("mission.tasks") && refused[0].2.contains("10000"),
+            refused[0].2.contains("a mission has room") && refused[0].2.contains("10000"),
             "{refused:?}"
         );
     }

@@ -292,7 +292,7 @@ async fn work(key: &RunKey, past: &Past, desk: &Desk) -> RunOutcome {
             failed(FailureKind::Internal, text)
         }
         Err(_) => {
-            let text = format!("the mission was worked on for its {most} ms (mission.time_ms)");
+            let text = format!("the mission was worked on for its {most} ms");
             failed(FailureKind::Budget, text)
         }
     }

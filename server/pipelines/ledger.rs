@@ -384,7 +384,7 @@ impl Hook for Starts {
         let (book, place, node) = (&self.0, call.place().unwrap_or_default(), named(call));
         let limit = book.0.limits.nodes;
         if book.0.nodes.fetch_add(1, Ordering::Relaxed) >= limit {
-            let text = format!("a run starts at most {limit} nodes (pipelines.nodes)");
+            let text = format!("a run starts at most {limit} nodes");
             let detail = json!({ "limit": limit, "key": "pipelines.nodes" });
             let failure = Failure::new(FailureKind::Budget, text).with(detail);
             return Err(Arc::new(failure));

@@ -46,7 +46,7 @@ pub fn bound(limits: &mut Limits) {
     let Some(most) = raised() else { return };
     if fit(limits, most) {
         tracing::warn!(
-            "this process may have {most} open files: limits.sockets is {} here, and limits.connections {}; {MORE}",
+            "this process may have {most} open files: limits.sockets is {} here, with {} other connections; {MORE}",
             limits.sockets,
             limits.connections
         );
@@ -56,17 +56,17 @@ pub fn bound(limits: &mut Limits) {
 /// Says how many clients a server fits that is started as this process was.
 pub fn said(mut limits: Limits) -> String {
     let Some(most) = raised() else {
-        return "open files have no limit: as many clients fit as limits.sockets and limits.connections say".to_owned();
+        return "open files have no limit: as many clients fit as limits.sockets says".to_owned();
     };
     let is_low = fit(&mut limits, most);
     let (sockets, connections) = (limits.sockets, limits.connections);
     let kept = most.saturating_sub(left(most) as u64);
     let fits = format!(
         "a server that is started from here may have {most} open files: {kept} are kept for models, files, tools and the database, and \
-         {sockets} sockets and {connections} connections fit"
+         {sockets} sockets and {connections} other connections fit"
     );
     match is_low {
-        true => format!("{fits}, fewer than limits.sockets and limits.connections say; {MORE}"),
-        false => format!("{fits}, as limits.sockets and limits.connections say"),
+        true => format!("{fits}, fewer than limits.sockets and a tenth; {MORE}"),
+        false => format!("{fits}, as limits.sockets says"),
     }
 }

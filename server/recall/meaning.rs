@@ -124,9 +124,7 @@ impl Meaning {
     ) -> Result<T, Why> {
         timeout_at(until, work).await.unwrap_or_else(|_| {
             let wait = self.options.wait.as_millis();
-            Err(format!(
-                "the vectors did not come within {wait} ms (memory.vectors_wait_ms)"
-            ))
+            Err(format!("the vectors did not come within {wait} ms"))
         })
     }
 

@@ -31,7 +31,7 @@ pub async fn create(
     let has_room = Condition::FewerFrameworks(limit as usize);
     match stored(store, space, set(id, Some(&new)).only_if(has_room)).await {
         Err(Refused::Store(StoreError::Unmet(_))) => Err(Refused::TooMany {
-            what: "frameworks in a space (limits.frameworks)",
+            what: "frameworks in a space",
             limit,
         }),
         made => Ok(row_of(id, new, &made?)),

@@ -27,8 +27,8 @@ pub enum Refused {
     QueueFull(u32),
     /// Too many runs of pipelines at a time.
     #[error(
-        "this server works on {of_space} runs of pipelines of this space already, or on {all} of all spaces \
-         (limits.space_share, pipelines.at_once); start it again when one has ended"
+        "this server works on {of_space} runs of pipelines of this space already, or on {all} of all spaces; \
+         start it again when one has ended"
     )]
     TooManyRuns {
         /// Most of one space.
@@ -135,7 +135,7 @@ impl From<NotMade> for Refused {
                 "subthreads of a thread that have not ended (budget.subthreads)",
                 most,
             ),
-            NotMade::Contacts(most) => too_many("contacts of a thread (budget.contacts)", most),
+            NotMade::Contacts(most) => too_many("contacts of a thread", most),
             NotMade::Threads(most) => too_many_threads(most),
             NotMade::Ranges => too_many(
                 "ranges of other threads' events in the past of a fork; fork a thread nearer to the first one",
@@ -153,7 +153,7 @@ impl From<NotMade> for Refused {
 pub(super) fn too_many_threads(limit: u64) -> Refused {
     let limit = u32::try_from(limit).unwrap_or(u32::MAX);
     Refused::TooMany {
-        what: "threads in a space that have not ended (limits.threads); end some that are not needed",
+        what: "threads in a space that have not ended; end some that are not needed",
         limit,
     }
 }

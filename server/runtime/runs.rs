@@ -466,9 +466,7 @@ fn never_ends() -> Failure {
 }
 
 fn too_long(most: u64) -> Failure {
-    let text = format!(
-        "the run was worked on for {most} ms (pipelines.time_ms) and did not come to its end"
-    );
+    let text = format!("the run was worked on for {most} ms and did not come to its end");
     Failure::new(FailureKind::Timeout, text)
         .with(json!({ "limit": most, "key": "pipelines.time_ms" }))
 }

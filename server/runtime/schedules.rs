@@ -53,7 +53,7 @@ impl Runtime {
                 match self.store().schedule(space, name).await? {
                     Some(_) => Err(Refused::Exists(format!("the schedule {name}"))),
                     None => Err(Refused::TooMany {
-                        what: "schedules in a space (limits.schedules)",
+                        what: "schedules in a space",
                         limit,
                     }),
                 }
@@ -156,7 +156,7 @@ impl Runtime {
     }
 
     /// Returns the first due time after a moment. The error: the recurrence is not valid, it is too
-    /// frequent (`limits.schedule_interval_ms`), or no due time is to come.
+    /// frequent, or no due time is to come.
     pub(super) fn first_due(
         &self,
         schedule: &Schedule,
@@ -169,8 +169,9 @@ impl Runtime {
             && u128::from(micros.unsigned_abs()) < least.as_micros()
         {
             return Err(Refused::Unprocessable(format!(
-                "a schedule recurs every {} ms at most (limits.schedule_interval_ms)",
-                least.as_millis()
+                "the shortest interval of a schedule is {} s; this one has {} s",
+                least.as_secs_f64(),
+                micros as f64 / 1e6
             )));
         }
         match recurrence.next(after) {

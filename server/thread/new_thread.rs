@@ -78,9 +78,9 @@ pub struct ThreadLimits {
     pub depth: u64,
     /// `budget.subthreads`: those of one thread that have not ended.
     pub subthreads: u64,
-    /// `budget.contacts`: those of one thread.
+    /// Contacts of one thread.
     pub contacts: u64,
-    /// `limits.threads`: those of a space that have not ended.
+    /// Threads of a space that have not ended.
     pub threads: u64,
 }
 
@@ -110,7 +110,7 @@ pub enum NotMade {
 }
 
 impl ThreadLimits {
-    /// By the budget, and `limits.threads`.
+    /// By the budget, and by the threads of a space.
     pub fn new(budget: &Budget, threads: u64) -> Self {
         Self {
             depth: budget.depth,

@@ -252,7 +252,7 @@ impl Purse {
         let (limit, used) = (account.threads, sums.all().threads);
         if used >= limit {
             let text = format!(
-                "not made: {limit} subthreads and missions go back to the same event from outside already (budget.root.threads); \
+                "not made: {limit} subthreads and missions go back to the same event from outside already; \
                  there can be more when something new comes from outside"
             );
             return Err(failure(text, limit, used, "budget.root.threads"));

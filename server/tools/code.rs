@@ -76,7 +76,7 @@ impl Options {
     pub fn check(&self) -> Result<(), String> {
         match self.time_ms {
             1..=600_000 => self.replica.check(),
-            time_ms => Err(format!("tools.code.time_ms is {time_ms}: from 1 to 600000")),
+            time_ms => Err(format!("code runs for {time_ms} ms: from 1 to 600000")),
         }
     }
 }

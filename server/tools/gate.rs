@@ -121,9 +121,8 @@ pub async fn open_places(store: &dyn Store, most: u64, site: &CallSite) -> Resul
     if open < most {
         return Ok(());
     }
-    let text = format!(
-        "{most} requests of this thread wait for people already (tools.open_requests); wait for what they say"
-    );
+    let text =
+        format!("{most} requests of this thread wait for people already; wait for what they say");
     Err(Failure::new(FailureKind::Budget, text)
         .with(json!({ "limit": most, "key": "tools.open_requests" })))
 }

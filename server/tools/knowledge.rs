@@ -248,9 +248,7 @@ impl Search {
         while let Some(chunk) = answer.chunk().await.map_err(broke)? {
             body.extend_from_slice(&chunk);
             if body.len() > most {
-                return Err(format!(
-                    "the knowledge base answers more than {most} bytes (memory.knowledge.bytes)"
-                ));
+                return Err(format!("the knowledge base answers more than {most} bytes"));
             }
         }
         let results: Results = serde_json::from_slice(&body).map_err(

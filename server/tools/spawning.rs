@@ -195,7 +195,7 @@ impl Spawning {
         if sends + self.made.len() as u64 >= most {
             let text = format!(
                 "not made: the thread has made subthreads and sent messages {most} times, and may do so no more before something \
-                 comes from outside (budget.sends)"
+                 comes from outside"
             );
             return Ok(Err((ErrorCode::SendLimit, text)));
         }
@@ -325,13 +325,13 @@ fn said(why_not: NotMade) -> (ErrorCode, String) {
         }
         NotMade::Contacts(most) => {
             let text = format!(
-                "not made: a subthread is a contact, and there are {most} contacts already (budget.contacts); disconnect some"
+                "not made: a subthread is a contact, and there are {most} contacts already; disconnect some"
             );
             (ErrorCode::SubthreadLimit, text)
         }
         NotMade::Threads(most) => {
             let text = format!(
-                "not made: there are {most} threads at work in the whole mind (limits.threads); end some that are not needed"
+                "not made: there are {most} threads at work in the whole mind; end some that are not needed"
             );
             (ErrorCode::SubthreadLimit, text)
         }

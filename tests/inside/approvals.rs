@@ -554,7 +554,7 @@ on_both!(a_thread_has_so_many_requests_open_and_no_more, |medium| {
     app.tell_in("a", "pay bob").await;
     assert_eq!(app.pages("/approvals?").await.len(), 2);
     let came = result(&app, "a").await;
-    assert!(said(&came).contains("tools.open_requests"), "{came}");
+    assert!(said(&came).contains("wait for people already"), "{came}");
 });
 
 // A message is never a verdict.

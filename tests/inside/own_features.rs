@@ -47,7 +47,7 @@ fn a_program_with_a_feature_of_its_own() {
     std::process::exit(i32::from(code != std::process::ExitCode::SUCCESS));
 }
 
-/// A feature that does what the other one does not: a table of keys alone, an address that takes
+/// A feature with the other parts: a table of keys alone, an address that takes
 /// every method, acts that are not a feature's, settings of any form.
 const MARKS: Feature = Feature {
     name: "stars",

@@ -22,7 +22,7 @@ use kit::{Medium, has, story, with};
 /// The limit on any wait: the model is real, and the machine may be slow.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A served model: somebody's, or ours, which ends when this is dropped.
+/// A served model: one that runs already, or ours, which ends when this is dropped.
 struct Served {
     url: String,
     child: Option<Child>,

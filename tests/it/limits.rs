@@ -234,7 +234,7 @@ on_sqlite!(the_limit_of_contacts_holds_at_creation, |medium| {
         refused["detail"]
             .as_str()
             .unwrap()
-            .contains("budget.contacts"),
+            .contains("contacts of a thread"),
         "{refused}"
     );
     let made = create(3).await.expect(201);
@@ -272,7 +272,7 @@ on_sqlite!(
             .as_str()
             .unwrap()
             .to_owned();
-        assert!(told.contains("limits.threads"), "{told}");
+        assert!(told.contains("threads in a space"), "{told}");
         // A first message makes a conversation, too; one that is there takes messages as ever.
         let refused = app
             .post("/threads/new/messages", json!({ "text": "hi" }))
@@ -282,7 +282,7 @@ on_sqlite!(
             refused["detail"]
                 .as_str()
                 .unwrap()
-                .contains("limits.threads"),
+                .contains("threads in a space"),
             "{refused}"
         );
         app.get("/threads/new")
@@ -312,7 +312,7 @@ on_sqlite!(
         let log = app.log().await;
         assert!(
             log.iter()
-                .any(|event| event.to_string().contains("limits.threads") && has(event, "failure")),
+                .any(|event| event.to_string().contains("threads") && has(event, "failure")),
             "{}",
             story(&log)
         );

@@ -521,7 +521,7 @@ on_both!(questions_have_bounds, |medium| {
         ),
         (asks(json!({ "schema": deep.to_string() })), "deep"),
         (asks(json!({})), ""),
-        (asks(json!({})), "tools.open_requests"),
+        (asks(json!({})), "wait for people already"),
     ];
     let all = wrong.iter().fold(text(""), |calls, (arguments, _)| {
         calls.and("ask_user", arguments.clone())

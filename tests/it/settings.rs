@@ -1,6 +1,7 @@
 //! Settings: the keys that can be configured, and the values that stop a start. The real program,
 //! its exit code and its output.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use kit::app::Setup;
@@ -960,4 +961,53 @@ async fn the_metadata_have_the_limits_without_a_key() {
     assert_eq!(shown["limits"]["tool_output_bytes"], 65_536);
     assert_eq!(shown["budget"]["sends"], 1000);
     assert_eq!(shown["budget"]["root"]["threads"], 64);
+}
+
+/// Keys that are no settings any more, from the list of the server.
+fn removed() -> Vec<String> {
+    let file = Path::new(kit::ROOT).join("server/program/settings/removed.rs");
+    let source = std::fs::read_to_string(file).unwrap();
+    let (_, list) = source.split_once("REMOVED: &str = \"\\\n").unwrap();
+    let (list, _) = list.split_once("\";").unwrap();
+    let tables = list.lines().filter_map(|line| line.split_once(": "));
+    let keys = tables.flat_map(|(table, keys)| {
+        let names = keys.split(", ").filter_map(|it| it.split_once(' '));
+        names.map(move |(name, _)| format!("{table}.{name}"))
+    });
+    keys.filter(|key| !key.contains('*')).collect()
+}
+
+/// Returns the texts of a source that name one of the keys beside other words.
+fn naming<'s>(source: &'s str, keys: &[String]) -> Vec<&'s str> {
+    let is_code = |line: &&str| !line.trim_start().starts_with("//");
+    let texts = source
+        .lines()
+        .filter(is_code)
+        .flat_map(|line| line.split('"').skip(1).step_by(2));
+    let part = |c: char| !c.is_ascii_lowercase() && c != '.' && c != '_';
+    let names = |text: &str, key: &String| text != key && text.split(part).any(|word| word == key);
+    texts
+        .filter(|text| keys.iter().any(|key| names(text, key)))
+        .collect()
+}
+
+// An error that advises to raise a number which no setting sets sends an operator nowhere.
+#[test]
+fn no_text_of_the_server_names_a_setting_that_there_is_not() {
+    let keys = removed();
+    assert!(keys.len() > 80, "{keys:?}");
+    let wrong =
+        r#"format!("at most {most} (limits.schedule_interval_ms)"); ("limits.frame_bytes")"#;
+    assert_eq!(naming(wrong, &keys).len(), 1, "control");
+    let mut all = Vec::new();
+    for (name, source) in kit::imports::sources_of("server", "rs") {
+        let own = name.starts_with("program/settings/");
+        all.extend(
+            naming(&source, &keys)
+                .into_iter()
+                .filter(|_| !own)
+                .map(|it| format!("{name}: {it}")),
+        );
+    }
+    assert_eq!(all, Vec::<String>::new());
 }

@@ -209,7 +209,7 @@ pub async fn command(app: &App, arguments: &[&str]) -> (bool, String) {
     (code == Some(0), said)
 }
 
-/// Stops the server and asserts that its rows are what the log says.
+/// Stops the server and asserts that its rows agree with the log.
 pub async fn rows_are_what_the_log_says(app: &mut App) {
     assert!(app.stop().await.success());
     let (ok, said) = command(app, &["rebuild", "--check"]).await;

@@ -69,7 +69,7 @@ pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Returns the path of the program that is tested: `target/debug/thinkd`, beside this process.
 ///
-/// Panics if one of its sources is newer: a test would show what the program did before.
+/// Panics if one of its sources is newer: a test would show an earlier program.
 pub fn program() -> &'static str {
     static PROGRAM: LazyLock<String> = LazyLock::new(|| {
         let here = std::env::current_exe().unwrap();

@@ -114,7 +114,7 @@ fn add_problem(operation: &mut Operation) {
             .schema_type(Type::Integer)
             .description(Some("seconds after which to try again"));
         let too_many = problem(
-            "too many a second (`limits.requests_per_second`) or at a time; the problem names the limit",
+            "too many a second (five times `limits.frames_per_second`) or at a time; the problem names the limit",
         );
         let too_many: Response = too_many
             .header("Retry-After", Header::new(seconds.build()))

@@ -61,7 +61,7 @@ fn among(query: &mut Params) -> Result<Vec<Memory>, Problem> {
 #[utoipa::path(get, path = "/recall", operation_id = "recall", tag = "world-model",
     params(("q" = String, Query, description = "the question"),
         ("limit" = Option<u32>, Query, description = "8 when absent"),
-        ("tokens" = Option<u32>, Query, description = "most tokens of all statements together, estimated; `memory.recall_tokens` when absent"),
+        ("tokens" = Option<u32>, Query, description = "most tokens of all statements together, estimated; 1500 when absent"),
         ("at" = Option<String>, Query, description = "only what is held to have been so at this time; of a relation that has one value at a time the newest"),
         ("as_of" = Option<i64>, Query, description = "as it was when the event of this seq was the last one"),
         ("in" = Option<String>, Query, description = "what is looked through, between commas: `statements`, `notes`, `thoughts`, `frameworks`; statements alone when absent. `at` and `as_of` are of statements alone"),),

@@ -197,7 +197,7 @@ pub struct Servers {
 }
 
 /// The servers on the log. Each says how it is while it looks for threads that no server runs
-/// (`runtime.scan_ms`): changes with its next look, the rest every third time. One that is stopped
+///: changes with its next look, the rest every third time. One that is stopped
 /// in order is not there any more; one that is lost is shown for a day. For a key with
 /// `role = "admin"`.
 #[utoipa::path(get, path = "/servers", operation_id = "list_servers", tag = "server",

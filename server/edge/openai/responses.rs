@@ -152,7 +152,7 @@ async fn whole(mut waiting: Waiting, head: &Head) -> Result<Response, Problem> {
     let id = head.id();
     if answer.end.is_none() {
         let detail = format!(
-            "the turn takes longer than {limit_ms} ms (limits.wait_ms) and goes on: GET /v1/responses/{id}, or ask with stream or background"
+            "the turn takes longer than {limit_ms} ms and goes on: GET /v1/responses/{id}, or ask with stream or background"
         );
         return Err(Problem::new(Slug::TurnFailed, detail));
     }

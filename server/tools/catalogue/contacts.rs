@@ -41,7 +41,7 @@ impl Typed for Connect {
         let limit = self.0.budget.contacts;
         let known = contacts::known(&self.0.store, site).await?;
         if known.len() as u64 >= limit && !known.contains_key(&name) {
-            let text = format!("there are {limit} contacts already (budget.contacts)");
+            let text = format!("there are {limit} contacts already");
             return Err(Failure::new(FailureKind::Budget, text));
         }
         let row = match ThreadId::parse(&input.thread) {

@@ -245,9 +245,8 @@ impl Remember {
                 let most = self.waiting;
                 let waiting = word::waiting(&*self.store, place, (id, claim), most).await?;
                 let full = || {
-                    let text = format!(
-                        "{most} claims wait for their trial already (memory.waiting): claim it later"
-                    );
+                    let text =
+                        format!("{most} claims wait for their trial already: claim it later");
                     refused(text, "too-many-claims")
                 };
                 let drafts = waiting.ok_or_else(full)?;

@@ -118,15 +118,11 @@ fn failure(error: Error) -> Failure {
         Reason::Crash => (FailureKind::Tool, None),
     };
     let printed = &printed[..printed.floor_char_boundary(PRINTED_MAX)];
-    let limit = key.map(|key| format!(" ({key})")).unwrap_or_default();
     let before = if printed.is_empty() {
         String::new()
     } else {
         format!(". It had printed: {printed}")
     };
-    Failure::new(
-        kind,
-        format!("the code was stopped: {detail}{limit}{before}"),
-    )
-    .with(json!({ "reason": reason.as_str(), "key": key, "printed": printed }))
+    Failure::new(kind, format!("the code was stopped: {detail}{before}"))
+        .with(json!({ "reason": reason.as_str(), "key": key, "printed": printed }))
 }

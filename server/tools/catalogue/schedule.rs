@@ -67,14 +67,10 @@ impl Typed for Schedule {
 }
 
 impl Schedule {
-    /// The least time between two runs, and the setting that says so: the server's own limit holds for minds, too.
-    fn least_interval(&self) -> (Duration, &'static str) {
+    /// The least time between two runs: the server's own limit holds for minds, too.
+    fn least_interval(&self) -> Duration {
         let of_minds = Duration::from_millis(self.0.budget.timer_ms);
-        let of_all = self.0.limits.schedule_interval;
-        if of_all > of_minds {
-            return (of_all, "limits.schedule_interval_ms");
-        }
-        (of_minds, "budget.timer_ms")
+        of_minds.max(self.0.limits.schedule_interval)
     }
 
     async fn of_thread(&self, site: &CallSite) -> Result<Vec<ScheduleRow>, StoreError> {
@@ -136,11 +132,11 @@ impl Schedule {
         let recurrence = when
             .read()
             .map_err(|all| failed(all.into_iter().map(wrong).collect::<Vec<_>>().join("; ")))?;
-        let (least, key) = self.least_interval();
+        let least = self.least_interval();
         if matches!(recurrence, Recurrence::Every { micros, .. } if u128::from(micros.unsigned_abs()) < least.as_micros())
         {
             return Err(failed(format!(
-                "seconds: at least {} lie between two ({key})",
+                "seconds: at least {} lie between two",
                 least.as_secs_f64()
             )));
         }
@@ -155,16 +151,14 @@ impl Schedule {
         let own = self.of_thread(site).await?.len() as u64;
         let limit = self.0.budget.schedules;
         if own >= limit {
-            let text = format!(
-                "this thread has {limit} schedules already (budget.schedules); remove one first"
-            );
+            let text = format!("this thread has {limit} schedules already; remove one first");
             return Err(Failure::new(FailureKind::Budget, text));
         }
         let most = self.0.limits.schedules;
         let all = self.0.store.schedules(&site.space, None, None, most);
         let all = all.await?.len();
         if all >= most as usize {
-            let text = format!("the space has {all} schedules already (limits.schedules)");
+            let text = format!("the space has {all} schedules already");
             return Err(Failure::new(FailureKind::Budget, text));
         }
         let plan = Plan {

@@ -117,8 +117,7 @@ impl Send {
             return Ok(None);
         }
         let text = format!(
-            "not sent: the thread has sent {limit} messages to others, and may send no more before something comes from outside \
-             (budget.sends)"
+            "not sent: the thread has sent {limit} messages to others, and may send no more before something comes from outside"
         );
         let given = input.to.join(", ");
         let error = Draft::thread_error(

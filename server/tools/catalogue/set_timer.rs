@@ -46,8 +46,7 @@ impl Typed for SetTimer {
             .count() as u64;
         let limit = self.0.budget.timers;
         if set >= limit {
-            let text =
-                format!("{limit} timers are set already (budget.timers); wait until one is due");
+            let text = format!("{limit} timers are set already; wait until one is due");
             return Err(Failure::new(FailureKind::Budget, text));
         }
         let due = Timestamp::from_micros(site.now.micros().saturating_add_unsigned(ms * 1000));

@@ -105,7 +105,7 @@ impl Typed for StartMission {
         let living = self.store.living(&site.space).await?;
         if living >= self.threads {
             let text = format!(
-                "the space has {living} threads that have not ended, and may have no more (limits.threads): wait for one, or end one"
+                "the space has {living} threads that have not ended, and may have no more: wait for one, or end one"
             );
             let failure = Failure::new(FailureKind::Budget, text);
             return Err(failure.with(json!({ "key": "limits.threads" })));

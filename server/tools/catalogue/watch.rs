@@ -43,7 +43,7 @@ impl Typed for SetWatch {
         let row = self.0.store.thread(&site.space, &site.thread).await?;
         let limit = self.0.budget.watches;
         if row.is_some_and(|row| row.state.watches.len() as u64 >= limit) {
-            let text = format!("{limit} watches are open already (budget.watches); close one");
+            let text = format!("{limit} watches are open already; close one");
             return Err(Failure::new(FailureKind::Budget, text));
         }
         let from = match input.from.filter(|from| !from.trim().is_empty()) {

@@ -36,7 +36,7 @@ on_sqlite!(more_nodes_than_a_run_may_start, |medium| {
         failure["text"]
             .as_str()
             .unwrap()
-            .contains("pipelines.nodes")
+            .contains("a run starts at most")
     );
     assert_eq!(
         stub.count(counting),
@@ -103,7 +103,7 @@ async fn more_runs_than_a_server_works_on() {
         refused["detail"]
             .as_str()
             .unwrap()
-            .contains("pipelines.at_once"),
+            .contains("runs of pipelines"),
         "{refused}"
     );
     // What is there already is answered as the first time.
@@ -145,7 +145,7 @@ on_sqlite!(one_space_leaves_runs_to_others, |medium| {
         .expect_problem(429, "too-many-requests");
     let detail = refused["detail"].as_str().unwrap();
     assert!(
-        detail.contains("3 runs") && detail.contains("limits.space_share"),
+        detail.contains("3 runs") && detail.contains("of all spaces"),
         "{detail}"
     );
     app.authorize("Bearer bob");

@@ -129,7 +129,7 @@ on_both!(
                     problem["detail"]
                         .as_str()
                         .unwrap()
-                        .contains("limits.read_ms"),
+                        .contains("takes longer than it may"),
                     "{problem}"
                 );
                 told += 1;

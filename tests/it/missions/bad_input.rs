@@ -95,10 +95,10 @@ on_sqlite!(ten_thousand_tasks_are_asked_for_in_fewer, |medium| {
     let mission = begin(&app, "very much", json!({})).await;
     assert_eq!(ended(&app, &mission).await["status"], "done");
     let nudged = stub.nth(1, node("decompose")).await;
-    assert!(nudged.says("room for 12 (mission.tasks)"), "{nudged:?}");
+    assert!(nudged.says("room for 12: make fewer"), "{nudged:?}");
     assert_eq!(list(&app, &mission).await[0]["name"], "the mission");
     let log = app.log().await;
-    assert!(said(one(&log, &["task", "refused"])).contains("mission.tasks"));
+    assert!(said(one(&log, &["task", "refused"])).contains("there is room for"));
 });
 
 on_sqlite!(a_task_that_requires_itself_is_done_all_the_same, |medium| {

@@ -87,7 +87,11 @@ on_sqlite!(facts_without_end_are_refused_by_name, |medium| {
         .into_iter()
         .map(said)
         .collect();
-    for why in ["2000 characters", "memory.waiting", "8 facts at most"] {
+    for why in [
+        "2000 characters",
+        "wait for their trial already",
+        "8 facts at most",
+    ] {
         assert!(
             refused.iter().any(|it| it.contains(why)),
             "{why}: {refused:?}"
@@ -128,7 +132,7 @@ on_sqlite!(
         assert_eq!(
             refused
                 .iter()
-                .filter(|it| said(it).contains("memory.waiting"))
+                .filter(|it| said(it).contains("wait for their trial already"))
                 .count(),
             9,
             "each is named"

@@ -215,7 +215,7 @@ on_sqlite!(t1_18_a_model_that_always_splits_meets_the_depth, |medium| {
     let refused = with(&log, &["task", "refused"]);
     assert_eq!(refused.len(), 4);
     assert!(
-        refused.iter().all(|it| said(it).contains("mission.depth")),
+        refused.iter().all(|it| said(it).contains("deep at most")),
         "{refused:#?}"
     );
 });

@@ -339,7 +339,11 @@ on_sqlite!(
         assert_eq!(said(&app.tell("count").await[0]), "No room.");
         let log = app.public_log().await;
         let result = one(&log, &["result", "tool:start_mission"]);
-        assert!(said(result).contains("limits.threads"), "{}", story(&log));
+        assert!(
+            said(result).contains("threads that have not ended"),
+            "{}",
+            story(&log)
+        );
     }
 );
 

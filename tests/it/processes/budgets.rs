@@ -133,7 +133,7 @@ on_sqlite!(
         app.say_in("p", "go").await;
         socket
             .event("the limit", |e| {
-                e["thread"] == "p" && has(e, "failure") && said(e).contains("budget.sends")
+                e["thread"] == "p" && has(e, "failure") && said(e).contains("messages to others")
             })
             .await;
         turn_over(&mut socket, "p", 4).await;
@@ -238,7 +238,7 @@ on_sqlite!(
         assert!(
             told(&log, "a", &["result", "failure"])
                 .iter()
-                .any(|e| said(e).contains("budget.sends"))
+                .any(|e| said(e).contains("messages to others"))
         );
         app.say_in("a", "again").await;
         socket
@@ -378,7 +378,7 @@ on_sqlite!(d3_32_timers_and_contacts_have_limits, |medium| {
         .collect();
     assert_eq!(failed.len(), 2, "{failed:?}");
     assert!(
-        failed[0].contains("budget.timers") && failed[1].contains("budget.contacts"),
+        failed[0].contains("timers are set already") && failed[1].contains("contacts already"),
         "{failed:?}"
     );
     assert_eq!(

@@ -254,7 +254,7 @@ on_sqlite!(
                 refused[0]["payload"]["message"]
                     .as_str()
                     .unwrap()
-                    .contains("budget.contacts"),
+                    .contains("contacts already"),
                 "{}",
                 refused[0]
             );

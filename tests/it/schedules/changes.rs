@@ -128,10 +128,10 @@ async fn a_mind_is_told_which_schedules_it_cannot_have() {
     let results = with(&log, &["result", "tool:schedule"]);
     assert_eq!(results.len(), 4, "{}", story(&log));
     for (result, says) in results.iter().zip([
-        "budget.timer_ms",
+        "lie between two",
         "nothing of this is to come",
         "next",
-        "budget.schedules",
+        "schedules already",
     ]) {
         assert!(
             result["payload"].to_string().contains(says),

@@ -372,7 +372,7 @@ on_sqlite!(
             refused["detail"]
                 .as_str()
                 .unwrap()
-                .contains("memory.waiting"),
+                .contains("wait for their trial"),
             "{refused}"
         );
         stub.script(
@@ -388,7 +388,8 @@ on_sqlite!(
         app.tell("remember three").await;
         let log = app.public_log().await;
         assert!(
-            said(one(&log, &["result", "tool:remember", "failure"])).contains("memory.waiting")
+            said(one(&log, &["result", "tool:remember", "failure"]))
+                .contains("wait for their trial")
         );
         gate.open();
         for id in &ids {
@@ -425,7 +426,7 @@ on_sqlite!(
                 problem["detail"]
                     .as_str()
                     .unwrap()
-                    .contains("memory.waiting"),
+                    .contains("wait for their trial"),
                 "{problem}"
             );
         }
@@ -472,7 +473,9 @@ on_sqlite!(
         let refused = with(&log, &["result", "tool:remember", "failure"]);
         assert_eq!(refused.len(), 13, "each beyond is answered");
         assert!(
-            refused.iter().all(|it| said(it).contains("memory.waiting")),
+            refused
+                .iter()
+                .all(|it| said(it).contains("wait for their trial")),
             "{refused:?}"
         );
         assert_eq!(

@@ -522,7 +522,7 @@ on_sqlite!(d1_bad_merges_are_named_and_there_are_limits, |medium| {
         full["detail"]
             .as_str()
             .unwrap()
-            .contains("memory.entity_names"),
+            .contains("names of one entity"),
         "{full}"
     );
     merge(&app, &["Bob", "Rob"]).await.expect(200);
@@ -530,7 +530,7 @@ on_sqlite!(d1_bad_merges_are_named_and_there_are_limits, |medium| {
         .await
         .expect_problem(422, "unprocessable");
     assert!(
-        full["detail"].as_str().unwrap().contains("memory.merges"),
+        full["detail"].as_str().unwrap().contains("merges of names"),
         "{full}"
     );
     // A statement that says so survives, and says why it merges nothing.
@@ -540,7 +540,7 @@ on_sqlite!(d1_bad_merges_are_named_and_there_are_limits, |medium| {
         .unwrap()
         .to_owned();
     assert!(
-        reason.contains("its names are not merged") && reason.contains("memory.merges"),
+        reason.contains("its names are not merged") && reason.contains("merges of names"),
         "{reason}"
     );
     assert_eq!(entities(&app).await, [["Alma", "Al"], ["Bob", "Rob"]]);

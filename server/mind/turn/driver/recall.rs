@@ -162,8 +162,6 @@ impl Driver {
 
 fn late(limit: Duration) -> Failure {
     let ms = limit.as_millis();
-    let text = format!(
-        "the turn goes on without what is held: a recall took longer than {ms} ms (memory.recall_in_turns_ms)"
-    );
+    let text = format!("the turn goes on without what is held: a recall took longer than {ms} ms");
     Failure::new(FailureKind::Timeout, text).retryable()
 }
