@@ -108,13 +108,12 @@ on_both!(
         })
         .await;
         drop(response);
-        within("the end of the turn", async {
-            while !with(&app.public_log().await, &["turn", "ended"])
+        app.until("the end of the turn", async || {
+            let log = app.public_log().await;
+            let ended = with(&log, &["turn", "ended"]);
+            ended
                 .iter()
-                .any(|end| end["payload"]["outcome"] == "cancelled")
-            {
-                tokio::time::sleep(ms(10)).await;
-            }
+                .any(|it| it["payload"]["outcome"] == "cancelled")
         })
         .await;
         let on = page.says(&app, &page.body("after_stop")).await;

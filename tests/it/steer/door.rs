@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::task::JoinHandle;
+
 use super::*;
 
 const PATH: &str = "/v1/chat/completions";
@@ -73,25 +75,55 @@ on_both!(in_a_named_thread_too, |medium| {
     talks(medium, "thinkd/main").await;
 });
 
+type Sent = JoinHandle<reqwest::Result<reqwest::Response>>;
+
+/// Two clients at one turn, which the message of the second is to join.
+struct Two {
+    app: App,
+    stub: Stub,
+    first: Sent,
+    second: Sent,
+}
+
+impl Two {
+    /// Returns them when both messages are stored, and the model is at the first of these rounds.
+    async fn wait(medium: Medium, rounds: [Answer; 2]) -> Self {
+        let stub = Stub::start().await;
+        stub.script(decision, rounds);
+        let app = Setup::new(medium, &stub).voices(&[]).start().await;
+        let send = |body: &Value| tokio::spawn(app.request("POST", PATH).json(body).send());
+        let first = send(&json!({ "model": "thinkd/main", "messages": [user("one")] }));
+        stub.request(decision).await;
+        let second = send(&joins("thinkd/main", &[user("one"), user("two")]));
+        inputs(&app, 2).await;
+        Self {
+            app,
+            stub,
+            first,
+            second,
+        }
+    }
+}
+
+/// Time for the server to see a hang-up: it stores nothing, so no event tells of it.
+async fn hung_up() {
+    tokio::time::sleep(ms(200)).await;
+}
+
 on_both!(the_last_client_that_waits_for_a_turn_stops_it, |medium| {
-    let (stub, gates) = (Stub::start().await, [Gate::new(), Gate::new()]);
-    stub.script(
-        decision,
-        [look().held(&gates[0]), reply("Both.").held(&gates[1])],
-    );
-    let app = Setup::new(medium, &stub).voices(&[]).start().await;
-    let one = json!({ "model": "thinkd/main", "messages": [user("one")] });
-    let two = joins("thinkd/main", &[user("one"), user("two")]);
-    let send = |body: &Value| tokio::spawn(app.request("POST", PATH).json(body).send());
-    let first = send(&one);
-    stub.request(decision).await;
-    let second = send(&two);
-    inputs(&app, 2).await;
+    let gates = [Gate::new(), Gate::new()];
+    let rounds = [look().held(&gates[0]), reply("Both.").held(&gates[1])];
+    let Two {
+        app,
+        stub,
+        first,
+        second,
+    } = Two::wait(medium, rounds).await;
     gates[0].open();
     let asked = stub.nth(1, decision).await;
     second.abort();
     // The first one waits still.
-    tokio::time::sleep(ms(200)).await;
+    hung_up().await;
     assert!(with(&app.log().await, &["turn", "ended"]).is_empty());
     first.abort();
     asked.closed().await;
@@ -340,19 +372,13 @@ on_both!(a_retry_of_a_message_that_joined_says_it_once, |medium| {
 on_both!(
     a_client_that_hangs_up_leaves_the_turn_to_one_that_is_to_join,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
-        stub.script(decision, [look().held(&gate), reply("Both.")]);
-        let app = Setup::new(medium, &stub).voices(&[]).start().await;
-        let one = json!({ "model": "thinkd/main", "messages": [user("one")] });
-        let two = joins("thinkd/main", &[user("one"), user("two")]);
-        let send = |body: &Value| tokio::spawn(app.request("POST", PATH).json(body).send());
-        let first = send(&one);
-        stub.request(decision).await;
-        let second = send(&two);
-        inputs(&app, 2).await;
+        let gate = Gate::new();
+        let rounds = [look().held(&gate), reply("Both.")];
+        let Two {
+            app, first, second, ..
+        } = Two::wait(medium, rounds).await;
         first.abort();
-        // The server sees the hang-up by itself, and stores nothing.
-        tokio::time::sleep(ms(100)).await;
+        hung_up().await;
         gate.open();
         let answer = within("the answer", second).await.unwrap().unwrap();
         let body: Value = answer.json().await.unwrap();
