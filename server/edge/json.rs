@@ -87,12 +87,12 @@ fn malformed(error: &serde_json::Error) -> Problem {
 pub fn body<T: Body>(members: Map<String, Value>, wrongs: &mut Wrongs) -> Option<T> {
     let mut unfit = Vec::new();
     let body = decode::decode_on::<T>(Value::Object(members), &mut unfit);
-    // Objects with a member that was repaired: their other members may be right for the one that was meant.
+    // Objects in which a choice is wrong: their other members may be right for the one that was meant.
     let mut repaired = Vec::new();
     for wrong in unfit {
         let pointer = wrong.pointer();
         let parent = pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
-        if wrong.fault == Fault::Unfit && !parent.is_empty() {
+        if wrong.fault == Fault::Choice && !parent.is_empty() {
             repaired.push(parent.to_owned());
         }
         let slug = match wrong.fault {

@@ -52,7 +52,9 @@ pub fn greet(settings: &Settings, address: SocketAddr, about: &About) -> io::Res
     say(format_args!("  console    http://{reachable}/console/"))?;
     say(format_args!("  database   {database}"))?;
     say(format_args!("  model      {model}"))?;
-    say(format_args!("  say hello  {program} chat{url}"))
+    let has_keys = settings.token.is_some() || !settings.keys.is_empty();
+    let key = if has_keys { " --token KEY" } else { "" };
+    say(format_args!("  say hello  {program} chat{url}{key}"))
 }
 
 /// Returns an address to connect to for a server that listens there: "all addresses" is none.

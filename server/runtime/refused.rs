@@ -99,7 +99,7 @@ pub enum Refused {
         head: Seq,
     },
     /// The event at a position is another thread's.
-    #[error("event {at} is none of {thread}: name one of its events (GET /events?thread={thread})")]
+    #[error("event {at} is not in {thread}: name one of its events (GET /events?thread={thread})")]
     OfAnother {
         /// The position.
         at: Seq,

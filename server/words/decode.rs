@@ -35,6 +35,8 @@ pub enum Fault {
     Unknown,
     /// A member that has to be there.
     Missing,
+    /// A name that is not in a choice of names.
+    Choice,
     /// A value of another kind, or out of range.
     Unfit,
 }
@@ -169,7 +171,11 @@ impl de::Error for Wrong {
 
     fn unknown_variant(given: &str, expected: &'static [&'static str]) -> Self {
         let given: String = given.chars().take(40).collect();
-        Self::unfit(format!("{given:?} is none of {}", expected.join(", ")))
+        let detail = format!("{given:?} is none of {}", expected.join(", "));
+        Self {
+            fault: Fault::Choice,
+            ..Self::unfit(detail)
+        }
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {

@@ -729,7 +729,7 @@ async fn the_doctor_says_how_many_clients_fit() {
             &[
                 "may have 256 open files",
                 "128 are kept",
-                "96 sockets and 32 connections fit, fewer than",
+                "96 sockets and 32 other connections fit, fewer than",
                 "LimitNOFILE",
             ][..],
         ),

@@ -37,7 +37,7 @@ pub fn read(question: &str, cursor: &str) -> Result<String, Problem> {
         let at = std::str::from_utf8(at).ok()?;
         (given == sum(question, at)).then(|| at.to_owned())
     });
-    let detail = "this cursor is none of this query; use `next` of its last page";
+    let detail = "this cursor belongs to another query: send `next` of a page with the parameters of that page";
     at.ok_or_else(|| Problem::new(Slug::InvalidCursor, detail))
 }
 

@@ -309,10 +309,12 @@ pub(crate) async fn open_backup(file: &Path) -> Result<SqliteConnection, NotCopi
             "{} is a database, not a backup; `thinkd backup` makes one of it",
             file.display()
         ))),
-        Err(error) => Err(NotCopied::refused(format!(
-            "{} is not a backup of thinkd: {error}",
+        // No database, or one without the table of a log.
+        Err(sqlx::Error::Database(_)) => Err(NotCopied::refused(format!(
+            "{} is not a backup of thinkd; `thinkd backup FILE` makes one",
             file.display()
         ))),
+        Err(error) => Err(named(file, error).into()),
     }
 }
 

@@ -133,7 +133,7 @@ on_sqlite!(
         app.say_in("p", "go").await;
         socket
             .event("the limit", |e| {
-                e["thread"] == "p" && has(e, "failure") && said(e).contains("messages to others")
+                e["thread"] == "p" && has(e, "failure") && said(e).contains("comes from outside")
             })
             .await;
         turn_over(&mut socket, "p", 4).await;
@@ -238,7 +238,7 @@ on_sqlite!(
         assert!(
             told(&log, "a", &["result", "failure"])
                 .iter()
-                .any(|e| said(e).contains("messages to others"))
+                .any(|e| said(e).contains("comes from outside"))
         );
         app.say_in("a", "again").await;
         socket

@@ -375,7 +375,10 @@ on_both!(
         let gate = Gate::new();
         let rounds = [look().held(&gate), reply("Both.")];
         let Two {
-            app, first, second, ..
+            app,
+            stub: _stub,
+            first,
+            second,
         } = Two::wait(medium, rounds).await;
         first.abort();
         hung_up().await;
