@@ -3,7 +3,8 @@
 use std::process::{Output, Stdio};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::sync::watch;
 
 use crate::{App, PATIENCE, within};
 
@@ -81,7 +82,10 @@ pub fn plain(written: &str) -> String {
 pub struct Typist {
     /// The program.
     pub child: Child,
-    seen: String,
+    /// All that was on the screen. It is read at all times: a program whose output nobody takes stops.
+    screen: watch::Receiver<String>,
+    /// The length of what was looked at.
+    seen: usize,
 }
 
 impl Typist {
@@ -93,13 +97,16 @@ impl Typist {
     /// In a terminal that is prepared by this before.
     pub fn sit_down_in(app: &App, before: &str, arguments: &str) -> Self {
         let line = format!("{before} {} chat {arguments}", crate::program());
-        let child = client(app, "script", &["-qec", &line, "/dev/null"])
+        let mut child = client(app, "script", &["-qec", &line, "/dev/null"])
             .env("SHELL", "/bin/sh")
             .spawn()
             .unwrap();
+        let (shown, screen) = watch::channel(String::new());
+        tokio::spawn(show(child.stdout.take().unwrap(), shown));
         Self {
             child,
-            seen: String::new(),
+            screen,
+            seen: 0,
         }
     }
 
@@ -113,33 +120,38 @@ impl Typist {
             .unwrap();
     }
 
-    /// Reads until this is on the screen, and forgets the text before it.
+    /// Waits until this is on the screen, and forgets the text before it.
     pub async fn sees(&mut self, text: &str) -> String {
-        let stdout = self.child.stdout.as_mut().unwrap();
-        let seen = &mut self.seen;
-        let read = async {
-            let mut buffer = [0; 4096];
-            loop {
-                if let Some(at) = seen.find(text) {
-                    return seen.drain(..at + text.len()).collect::<String>();
-                }
-                let n = stdout.read(&mut buffer).await.unwrap();
-                assert!(n > 0, "it ended without {text:?} on the screen: {seen:?}");
-                seen.push_str(&String::from_utf8_lossy(&buffer[..n]));
-            }
+        let seen = self.seen;
+        let screen = self.screen.wait_for(|screen| screen[seen..].contains(text));
+        let Ok(Ok(screen)) = tokio::time::timeout(PATIENCE, screen).await else {
+            let shown = self.screen.borrow()[seen..].to_owned();
+            panic!("{text:?} did not come on the screen: {shown:?}");
         };
-        match tokio::time::timeout(PATIENCE, read).await {
-            Ok(before) => before,
-            Err(_) => panic!("{text:?} did not come on the screen: {:?}", self.seen),
-        }
+        let at = screen[seen..].find(text).unwrap();
+        self.seen = seen + at + text.len();
+        screen[seen..self.seen].to_owned()
     }
-}
 
-impl Typist {
     /// Returns the seconds that stand behind this text on the screen.
     pub async fn seconds(&mut self, before: &str) -> u64 {
         self.sees(before).await;
         let shown = self.sees(" s").await;
         shown.trim_end_matches(" s").parse().unwrap()
+    }
+}
+
+/// Shows all that a program prints, to its end.
+async fn show(mut output: ChildStdout, shown: watch::Sender<String>) {
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
+    while let Ok(n @ 1..) = output.read(&mut buffer).await {
+        bytes.extend_from_slice(&buffer[..n]);
+        // A character may come in two parts.
+        let whole = match std::str::from_utf8(&bytes) {
+            Ok(text) => text.len(),
+            Err(error) => error.valid_up_to(),
+        };
+        let text = String::from_utf8(bytes.drain(..whole).collect()).unwrap();
+        shown.send_modify(|screen| screen.push_str(&text));
     }
 }
