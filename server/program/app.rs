@@ -305,6 +305,8 @@ async fn keep_checking(store: Arc<dyn Store>) {
 
 async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| {
-        format!("cannot listen on {address}; --listen (THINKD_LISTEN) names another address")
+        format!(
+            "cannot listen on {address} (choose another address with --listen or THINKD_LISTEN)"
+        )
     })
 }

@@ -3,16 +3,15 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ErrorKind};
+use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use super::app;
 use super::feature::{self, Feature, Parts};
-use super::output::{complain, print, say};
+use super::output::{complain, complain_as_is, print, say};
 use super::settings::{self, Flags, Invalid, Loaded, Settings};
 use thinkd_edge::http::openapi;
 use thinkd_edge::websocket::asyncapi;
@@ -146,19 +145,6 @@ fn hide() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns the error of a command line; a text in the place of a number in words of people.
-fn in_words(line: &mut clap::Command, error: clap::Error) -> clap::Error {
-    let is_number = std::error::Error::source(&error).is_some_and(|it| it.is::<ParseIntError>());
-    let of = |kind| error.get(kind).map(ToString::to_string);
-    match (of(ContextKind::InvalidArg), of(ContextKind::InvalidValue)) {
-        (Some(flag), Some(given)) if is_number => {
-            let text = format!("{flag}: {given:?} is no whole number");
-            line.error(ErrorKind::ValueValidation, text)
-        }
-        _ => error,
-    }
-}
-
 /// Reads the command line and runs its command; a server it starts has these pipelines and these
 /// tools.
 pub fn run(pipelines: Pipelines, tools: Catalogue) -> ExitCode {
@@ -204,9 +190,20 @@ impl Program {
             complain(&error.to_string());
             return ExitCode::from(2);
         }
-        let mut known = self.line();
-        let matches = known.try_get_matches_from_mut(line);
-        let matches = matches.unwrap_or_else(|error| in_words(&mut known, error).exit());
+        let matches = match self.line().try_get_matches_from(line) {
+            Ok(matches) => matches,
+            Err(error) if error.kind() == ErrorKind::ValueValidation => {
+                // The library has no words of its own for it.
+                let said = error.render().to_string();
+                let said = said.replace(
+                    "invalid digit found in string",
+                    "a whole number is expected",
+                );
+                complain_as_is(&said);
+                return ExitCode::from(2);
+            }
+            Err(error) => error.exit(),
+        };
         let own = matches.subcommand().and_then(|(name, options)| {
             let feature = self.features.iter().find(|feature| feature.name == name)?;
             Some((feature.command?, options.clone()))

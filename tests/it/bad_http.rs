@@ -288,10 +288,15 @@ on_sqlite!(a_cursor_belongs_to_its_query, |medium| {
         "order=asc&q=hello",
         "",
     ] {
-        app.get(&format!("/events?{other}&cursor={cursor}"))
-            .await
-            .expect_problem(400, "invalid-cursor");
+        let refused = app.get(&format!("/events?{other}&cursor={cursor}")).await;
+        let refused = refused.expect_problem(400, "invalid-cursor");
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.contains("belongs to another query"), "{detail}");
     }
+    let refused = app.get("/events?cursor=abc").await;
+    let refused = refused.expect_problem(400, "invalid-cursor");
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(detail.contains("this one is not"), "{detail}");
     let mut edited = cursor.clone();
     let last = edited.pop().unwrap();
     edited.push(if last == 'A' { 'B' } else { 'A' });

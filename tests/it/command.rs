@@ -834,7 +834,7 @@ async fn a_thread_that_is_none_and_a_number_or_time_that_is_none_are_said() {
             0,
             "no such event is in the log",
         ),
-        (&["events", "-n", "x"], 2, "\"x\" is no whole number"),
+        (&["events", "-n", "x"], 2, "a whole number is expected"),
         (
             &["recall", "--at", "yesterday", "owls"],
             2,

@@ -82,9 +82,9 @@ pub fn plain(written: &str) -> String {
 pub struct Typist {
     /// The program.
     pub child: Child,
-    /// All that was on the screen. It is read at all times: a program whose output nobody takes stops.
+    /// The whole screen. It is read at all times: a program with a full pipe stops.
     screen: watch::Receiver<String>,
-    /// The length of what was looked at.
+    /// The length of the text that was looked at.
     seen: usize,
 }
 

@@ -32,13 +32,17 @@ pub fn write(question: &str, at: &str) -> String {
 
 /// Returns the position of a cursor; refuses one that is none of this question.
 pub fn read(question: &str, cursor: &str) -> Result<String, Problem> {
-    let at = URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|bytes| {
-        let (given, at) = bytes.split_at_checked(SUM)?;
-        let at = std::str::from_utf8(at).ok()?;
-        (given == sum(question, at)).then(|| at.to_owned())
-    });
-    let detail = "this cursor belongs to another query: send `next` of a page with the parameters of that page";
-    at.ok_or_else(|| Problem::new(Slug::InvalidCursor, detail))
+    let wrong = |detail: &str| Problem::new(Slug::InvalidCursor, detail);
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).unwrap_or_default();
+    let parts = bytes.split_at_checked(SUM);
+    let parts = parts.and_then(|(given, at)| Some((given, std::str::from_utf8(at).ok()?)));
+    match parts {
+        None => Err(wrong("a cursor is the `next` of a page; this one is not")),
+        Some((given, at)) if given == sum(question, at) => Ok(at.to_owned()),
+        Some(_) => Err(wrong(
+            "this cursor belongs to another query: send `next` of a page with the parameters of that page",
+        )),
+    }
 }
 
 /// The page of a list that a request asks for, by `limit` and `cursor`.

@@ -197,7 +197,7 @@ impl Params {
     /// Refuses the parameters that were not taken.
     pub fn end(self) -> Result<(), Problem> {
         match self.0.first() {
-            Some((name, _)) => Err(Problem::parameter(&cut(name), "is not known here")),
+            Some((name, _)) => Err(Problem::parameter(&cut(name), "it is not known here")),
             None => Ok(()),
         }
     }
