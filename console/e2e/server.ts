@@ -61,13 +61,13 @@ export class Thinkd {
 
   /** Fills the log of one that was never started with so many events. */
   fill(events: number): void {
-    this.run("rebuild");
+    this.run("migrate");
     execFileSync("python3", [new URL("fill.py", import.meta.url).pathname, "thinkd.db", String(events)], { cwd: this.folder, stdio: "ignore" });
   }
 
   /** Fills the log of one that was never started with too much of everything. */
   crowd(): void {
-    this.run("rebuild");
+    this.run("migrate");
     execFileSync("python3", [new URL("crowd.py", import.meta.url).pathname, "thinkd.db"], { cwd: this.folder, stdio: "ignore" });
     this.run("rebuild");
   }

@@ -4,6 +4,7 @@
 //! that names the awaited event.
 #![allow(
     missing_docs,
+    clippy::new_without_default,
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::print_stderr,
