@@ -102,14 +102,16 @@ test("a reply behind a verdict or an answer says because of it, with the card; a
 
 test("a message that waits stands below the reply to the one before it, and is said to wait; afterwards each reply follows its message", async () => {
   const one = await Watched.open(browser, server.url, "#/t/order");
-  await say(one, "slowly, one");
+  // Long enough for the look below, also on a busy machine.
+  const first = "slowly, one, and in as many words as there are, for I have time and want to see how a message waits behind this one";
+  await say(one, first);
   await one.page.locator(".said.mind[aria-busy=true]").waitFor();
   await say(one, "two");
   await one.page.locator(".said.you.waits").getByText("waits: answered after this turn").waitFor();
   const kinds = await one.page.locator(".lines > .said").evaluateAll((all) => all.map((line) => (line.getAttribute("aria-busy") ? "busy" : line.classList.contains("waits") ? "waits" : line.classList[1])));
   assert.deepEqual(kinds, ["you", "busy", "waits"]);
   await one.axe("a message that waits");
-  const all = ["you: slowly, one", "mind: You said: slowly, one", "you: two", "mind: You said: two"];
+  const all = [`you: ${first}`, `mind: You said: ${first}`, "you: two", "mind: You said: two"];
   await reads(one, all);
   await one.page.reload();
   await reads(one, all);
