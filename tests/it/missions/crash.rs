@@ -159,6 +159,9 @@ async fn killed_once(medium: Medium, missions: usize) {
     script(&stub, 9);
     let mut app = Setup::new(medium, &stub)
         .env("THINKD_MISSION__WIDTH", WIDTH)
+        // On Postgres each kill is waited for by the lease of the server before.
+        .env("THINKD_TEST_RUNTIME__LEASE_MS", 1000)
+        .env("THINKD_TEST_RUNTIME__SCAN_MS", 250)
         .start()
         .await;
     let (mut seed, mut resumed, mut most, mut all) = (17, 0, 0, 0);
