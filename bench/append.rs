@@ -106,14 +106,14 @@ async fn main() {
 
 /// Appends of one event each from so many writers for a block: events a second.
 async fn grouped(store: &Arc<dyn Store>, writers: usize) -> f64 {
-    let (count, stop) = (
-        Arc::new(AtomicU64::new(0)),
-        Arc::new(AtomicBool::new(false)),
-    );
+    let count = Arc::new(AtomicU64::new(0));
+    let stop = Arc::new(AtomicBool::new(false));
     let start = Instant::now();
     let tasks: Vec<_> = (0..writers)
         .map(|writer| {
-            let (store, count, stop) = (store.clone(), count.clone(), stop.clone());
+            let store = store.clone();
+            let count = count.clone();
+            let stop = stop.clone();
             let thread = format!("t{writer}");
             tokio::spawn(async move {
                 while !stop.load(Ordering::Relaxed) {
@@ -154,7 +154,8 @@ macro_rules! raw_row {
 }
 
 async fn raw_sqlite(connection: &mut SqliteConnection, rows_a_commit: u64) -> f64 {
-    let (start, mut rows) = (Instant::now(), 0);
+    let start = Instant::now();
+    let mut rows = 0;
     while start.elapsed() < BLOCK {
         sqlx::query("begin immediate")
             .execute(&mut *connection)
@@ -185,14 +186,20 @@ async fn append_sqlite(url: &str, folder: &Path) {
     let table = "create table raw (seq integer primary key, event_id blob, ts integer, thread text, source text, \
          modality text, payload text, tags text)";
     sqlx::query(table).execute(&mut raw).await.unwrap();
-    let (mut one, mut hundred, mut many, mut single) = (vec![], vec![], vec![], vec![]);
+    let mut one = vec![];
+    let mut hundred = vec![];
+    let mut many = vec![];
+    let mut single = vec![];
     for _ in 0..BLOCKS {
         one.push(raw_sqlite(&mut raw, 1).await);
         hundred.push(raw_sqlite(&mut raw, 100).await);
         many.push(grouped(&store, WRITERS).await);
         single.push(grouped(&store, 1).await);
     }
-    let (one, hundred, many, single) = (median(one), median(hundred), median(many), median(single));
+    let one = median(one);
+    let hundred = median(hundred);
+    let many = median(many);
+    let single = median(single);
     println!("SQLite, synchronous=FULL, events/s (median of {BLOCKS} blocks)");
     println!("  plain loop, one row a commit   {one:>9.0}");
     println!("  plain loop, 100 rows a commit  {hundred:>9.0}");
@@ -218,7 +225,9 @@ async fn append_postgres(url: &str) {
     let table = "create table raw (seq bigserial primary key, event_id uuid, ts bigint, thread text, source text, \
          modality text, payload text, tags text)";
     sqlx::query(table).execute(&raw).await.unwrap();
-    let (mut clients, mut many, mut single) = (vec![], vec![], vec![]);
+    let mut clients = vec![];
+    let mut many = vec![];
+    let mut single = vec![];
     for _ in 0..BLOCKS {
         clients.push(raw_postgres(&raw).await);
         many.push(grouped(&store, WRITERS).await);
@@ -226,7 +235,9 @@ async fn append_postgres(url: &str) {
     }
     sqlx::query("drop table raw").execute(&raw).await.unwrap();
     raw.close().await;
-    let (clients, many, single) = (median(clients), median(many), median(single));
+    let clients = median(clients);
+    let many = median(many);
+    let single = median(single);
     println!("\nPostgres, events/s (median of {BLOCKS} blocks)");
     println!("  {WRITERS} plain clients, one row each  {clients:>9.0}");
     println!("  store, 1 writer                {single:>9.0}");
@@ -238,14 +249,14 @@ async fn append_postgres(url: &str) {
 }
 
 async fn raw_postgres(pool: &sqlx::PgPool) -> f64 {
-    let (count, stop) = (
-        Arc::new(AtomicU64::new(0)),
-        Arc::new(AtomicBool::new(false)),
-    );
+    let count = Arc::new(AtomicU64::new(0));
+    let stop = Arc::new(AtomicBool::new(false));
     let start = Instant::now();
     let tasks: Vec<_> = (0..WRITERS)
         .map(|_| {
-            let (pool, count, stop) = (pool.clone(), count.clone(), stop.clone());
+            let pool = pool.clone();
+            let count = count.clone();
+            let stop = stop.clone();
             tokio::spawn(async move {
                 let mut connection = pool.acquire().await.unwrap();
                 while !stop.load(Ordering::Relaxed) {

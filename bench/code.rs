@@ -55,11 +55,13 @@ async fn sum(pool: &Pool, n: usize) {
 async fn workers() {
     let mut starts = Vec::new();
     for n in 0..STARTS {
-        let (pool, begin) = (pool(), Instant::now());
+        let pool = pool();
+        let begin = Instant::now();
         sum(&pool, n).await;
         starts.push(since(begin));
     }
-    let (p50, p99) = (at(&mut starts, 0.5), at(&mut starts, 0.99));
+    let p50 = at(&mut starts, 0.5);
+    let p99 = at(&mut starts, 0.99);
     println!("a first run, with the start of its worker: p50 {p50:.2} ms, p99 {p99:.2} ms");
     let pool = pool();
     sum(&pool, 0).await;
@@ -107,7 +109,8 @@ fn children(parent: u32) -> Vec<u32> {
 
 /// Measures acks, alone and while as many loops as there are workers run without end.
 async fn acks(stub: &Stub) {
-    let (mut alone, mut beside) = (Vec::new(), Vec::new());
+    let mut alone = Vec::new();
+    let mut beside = Vec::new();
     for _ in 0..SERVERS {
         let folder = Folder::new();
         let settings = [

@@ -117,7 +117,8 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
         ));
         (log, address)
     });
-    let (mut ours, mut raw) = (Vec::new(), Vec::new());
+    let mut ours = Vec::new();
+    let mut raw = Vec::new();
     client().block_on(async {
         let mut socket = connect(&format!("ws://{address}/ws")).await;
         until(&mut socket, "hello").await;
@@ -170,7 +171,8 @@ async fn row(arguments: &Arguments, stub: &Stub, server: &Server) {
     let mut socket = connect(&format!("ws://{}/ws", server.address)).await;
     until(&mut socket, "hello").await;
     let mut plain = connect(&format!("ws://{}/echo", stub.address)).await;
-    let (mut ours, mut raw) = (Vec::new(), Vec::new());
+    let mut ours = Vec::new();
+    let mut raw = Vec::new();
     for _ in 0..arguments.rounds {
         let mut took = Vec::new();
         for _ in 0..TIMES {
@@ -222,7 +224,8 @@ async fn fan(arguments: &Arguments, stub: &Stub, server: &Server) {
     }
     let bytes = change(server, 0, &mut ours).await;
     let text = "y".repeat(bytes);
-    let (mut deliveries, mut plain) = (Vec::new(), Vec::new());
+    let mut deliveries = Vec::new();
+    let mut plain = Vec::new();
     for round in 0..arguments.rounds {
         let begin = Instant::now();
         let events = 50;

@@ -27,7 +27,8 @@ async fn compare(arguments: &Arguments, server: &Server) {
     let http = process::http();
     let address = format!("http://{}/threads/talk/messages?wait=20", server.address);
     let mut socket = server.talk("talk").await;
-    let (mut by_socket, mut by_wait) = (Vec::new(), Vec::new());
+    let mut by_socket = Vec::new();
+    let mut by_wait = Vec::new();
     // The first round is for the thread to get as long as it is ever shown.
     for round in 0..=arguments.rounds {
         let before = Usage::of(server.pid()).cpu_ms;
@@ -68,7 +69,8 @@ async fn compare(arguments: &Arguments, server: &Server) {
             .zip(&by_wait)
             .map(|(socket, wait)| wait / socket),
     );
-    let (socket, wait) = (median(by_socket), median(by_wait));
+    let socket = median(by_socket);
+    let wait = median(by_wait);
     let name = server.shape.name();
     println!(
         "{name}  CPU a turn: over a socket {socket:.3} ms, by ?wait {wait:.3} ms, {ratio:.2} of it"

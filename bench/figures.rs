@@ -100,7 +100,8 @@ impl Usage {
     pub fn of(pid: u32) -> Self {
         let read =
             |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
-        let (stat, status) = (read("stat"), read("status"));
+        let stat = read("stat");
+        let status = read("status");
         // Behind the name, which may have spaces: state, …, utime and stime in hundredths of a second.
         let ticks: f64 = stat.rsplit(')').next().map_or(0.0, |rest| {
             rest.split_whitespace()

@@ -26,7 +26,8 @@ const DEPTHS: [usize; 2] = [8, 60];
 const TURNS: usize = 20;
 
 pub fn run(arguments: &Arguments) {
-    let (stub, folder) = (Stub::start(), Folder::new());
+    let stub = Stub::start();
+    let folder = Folder::new();
     let file = folder.file("long.db");
     client().block_on(async {
         long(
@@ -97,7 +98,8 @@ async fn deep(arguments: &Arguments, stub: &Stub, file: &Path) {
             .turn(&mut parent, "first", &format!("message {turn}"))
             .await;
     }
-    let (mut thread, mut forks) = ("first".to_owned(), Vec::new());
+    let mut thread = "first".to_owned();
+    let mut forks = Vec::new();
     for depth in 1..=DEPTHS[1] {
         thread = fork(&server, &thread, json!({})).await;
         let mut socket = server.talk(&thread).await;
@@ -111,7 +113,8 @@ async fn deep(arguments: &Arguments, stub: &Stub, file: &Path) {
     for (depth, thread, socket) in &mut forks {
         let mut ratios = Vec::new();
         for round in 0..=arguments.rounds {
-            let (mut of_fork, mut of_parent) = (Vec::new(), Vec::new());
+            let mut of_fork = Vec::new();
+            let mut of_parent = Vec::new();
             for turn in 0..TURNS {
                 let text = format!("round {round}, message {turn}");
                 let begin = Instant::now();

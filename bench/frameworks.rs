@@ -47,10 +47,8 @@ pub fn run(arguments: &Arguments) {
         of(Worth::Never).count()
     );
     let quick = of(Worth::Costs).filter(|it| it.uses <= 30).count();
-    let (ended, count) = (
-        of(Worth::Costs).filter(|it| it.ended.is_some()).count(),
-        of(Worth::Costs).count(),
-    );
+    let ended = of(Worth::Costs).filter(|it| it.ended.is_some()).count();
+    let count = of(Worth::Costs).count();
     println!(
         "cost 20 points: {quick} of {count} used 30 times at most, {ended} dropped (the rest met too few like tasks)"
     );

@@ -57,7 +57,8 @@ pub fn run(arguments: &Arguments) {
 
 /// Milliseconds, of each thread, on a database of their own.
 async fn round(stub: &Stub, url: &str, going: Going) -> Vec<f64> {
-    let (folder, database) = (Folder::new(), Database::new(url, true).await);
+    let folder = Folder::new();
+    let database = Database::new(url, true).await;
     // How long a turn may go on is not what is measured.
     let start = || Server::thinkd_with(&database.url, &folder.0, stub, &["runtime.grace_ms=1"]);
     let goes = start();

@@ -29,7 +29,8 @@ const SHORT: usize = 100;
 pub fn run(arguments: &Arguments) {
     let stub = Stub::start();
     let folder = Folder::new();
-    let (file, floor_file) = (folder.file("thinkd.db"), folder.file("floor.db"));
+    let file = folder.file("thinkd.db");
+    let floor_file = folder.file("floor.db");
     let client = client();
     starts(arguments, &stub, "an empty log", &folder, None);
     let mut first = f64::NAN;
@@ -180,7 +181,8 @@ async fn pages(arguments: &Arguments, stub: &Stub, file: &Path, floor_file: &Pat
     ];
     let mut main = f64::NAN;
     for path in paths {
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        let mut ours = Vec::new();
+        let mut theirs = Vec::new();
         for _ in 0..arguments.rounds {
             ours.push(get(&thinkd.url(path)).await);
             if let Some(floor) = &floor {
@@ -222,10 +224,12 @@ async fn get(url: &str) -> f64 {
 
 async fn long_thread(arguments: &Arguments, stub: &Stub, file: &Path) {
     let server = Server::thinkd(file, stub, Shape::B).await;
-    let (mut long, mut short) = (server.talk("long").await, server.talk("short").await);
+    let mut long = server.talk("long").await;
+    let mut short = server.talk("short").await;
     let mut ratios = Vec::new();
     for round in 0..=arguments.rounds {
-        let (mut of_long, mut of_short) = (Vec::new(), Vec::new());
+        let mut of_long = Vec::new();
+        let mut of_short = Vec::new();
         for time in 0..TIMES {
             for (thread, socket, took) in [
                 ("long", &mut long, &mut of_long),
@@ -263,7 +267,9 @@ fn starts(
 ) {
     let client = client();
     let fresh = |name: &str, round: usize| folder.file(&format!("{name}-{round}.db"));
-    let (mut ready, mut ours, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+    let mut ready = Vec::new();
+    let mut ours = Vec::new();
+    let mut theirs = Vec::new();
     for round in 0..arguments.rounds.max(5) {
         let file: PathBuf =
             files.map_or_else(|| fresh("start", round), |(file, _)| file.to_owned());

@@ -124,7 +124,8 @@ struct Missions {
 
 impl Missions {
     async fn start() -> Self {
-        let (door, folder) = (Door::open().await, Folder::new());
+        let door = Door::open().await;
+        let folder = Folder::new();
         let settings = [
             "THINKD_TEST_MISSION__DEPTH=1",
             "THINKD_TEST_MISSION__TASKS=10000",
@@ -207,7 +208,9 @@ impl Missions {
 
 /// The rule beside the other ways, in many worlds.
 fn reach() {
-    let (mut behind, mut ahead, mut crossings) = (Vec::new(), Vec::new(), Crossings::default());
+    let mut behind = Vec::new();
+    let mut ahead = Vec::new();
+    let mut crossings = Crossings::default();
     println!(
         "4n + 2 calls each; pass^1 / pass^8 in percent, of {WORLDS} worlds, {RUNS} times each; ours by its rule"
     );
@@ -289,7 +292,8 @@ async fn server(seeds: u64) {
                 .zip(&by_rule)
                 .filter(|(one, other)| one == other)
                 .count();
-            let (right, by_rule) = (count(&right), count(&by_rule));
+            let right = count(&right);
+            let by_rule = count(&by_rule);
             println!(
                 "{chance:<6} {steps:>5} {right:>6} {by_rule:>6} {same:>6} of {}",
                 all.len()

@@ -68,7 +68,8 @@ fn micros(times: &[Duration]) -> f64 {
 }
 
 fn say(what: &str, ours: &[Duration], raw: &[Duration]) {
-    let (ours, raw) = (micros(ours), micros(raw));
+    let ours = micros(ours);
+    let raw = micros(raw);
     println!(
         "  {what:<34} {ours:>8.0}   plain {raw:>8.0}   {:.2} of plain (goal 2)",
         ours / raw
@@ -100,7 +101,8 @@ pub async fn sqlite(folder: &Path, most: u64) {
     sqlx::query("commit").execute(&mut raw).await.unwrap();
     println!("\nSQLite, the {BEST} best of {most} notes: median µs");
     for (what, words) in WORDS {
-        let (mut ours, mut plain) = (Vec::new(), Vec::new());
+        let mut ours = Vec::new();
+        let mut plain = Vec::new();
         for _ in 0..ASKED {
             let start = Instant::now();
             assert!(
@@ -160,7 +162,8 @@ pub async fn postgres(url: &str, most: u64) {
     sqlx::query("analyze").execute(&raw).await.unwrap();
     println!("\nPostgres, the {BEST} best of {most} notes: median µs");
     for (what, words) in WORDS {
-        let (mut ours, mut plain) = (Vec::new(), Vec::new());
+        let mut ours = Vec::new();
+        let mut plain = Vec::new();
         for _ in 0..ASKED {
             let start = Instant::now();
             assert!(

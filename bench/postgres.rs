@@ -55,7 +55,8 @@ async fn beside_sqlite(arguments: &Arguments, stub: &Stub, url: &str) {
             }
             block(&sqlite, conversations, arguments.secs).await;
             block(&postgres, conversations, arguments.secs).await;
-            let (mut file, mut server) = (Vec::new(), Vec::new());
+            let mut file = Vec::new();
+            let mut server = Vec::new();
             for _ in 0..arguments.rounds {
                 file.push(block(&sqlite, conversations, arguments.secs).await);
                 server.push(block(&postgres, conversations, arguments.secs).await);
@@ -66,7 +67,9 @@ async fn beside_sqlite(arguments: &Arguments, stub: &Stub, url: &str) {
             let name = format!("{} {conversations:>3}", shape.name());
             println!("{name}  SQLite   {}", Block::median(&file));
             println!("{name}  Postgres {}", Block::median(&server));
-            let (n, p50, cpu) = (ratio(|b| b.per_second), ratio(|b| b.p50), ratio(|b| b.cpu));
+            let n = ratio(|b| b.per_second);
+            let p50 = ratio(|b| b.p50);
+            let cpu = ratio(|b| b.cpu);
             println!(
                 "{name}  ratio  turns/s {n:.2} (goal 0.5)  p50 {p50:.2} (goal 2 for one)  CPU of thinkd {cpu:.2}"
             );
@@ -136,12 +139,15 @@ async fn three_servers(arguments: &Arguments, stub: &Stub, url: &str) {
     for _ in 0..3 {
         databases.push(Database::new(url, true).await);
     }
-    let (mut servers, mut strangers) = (Vec::new(), Vec::new());
+    let mut servers = Vec::new();
+    let mut strangers = Vec::new();
     for database in &databases {
         servers.push(Server::thinkd_on(&databases[0].url, &folder.0, stub, Shape::B).await);
         strangers.push(Server::thinkd_on(&database.url, &folder.0, stub, Shape::B).await);
     }
-    let (mut one, mut three, mut apart) = (Vec::new(), Vec::new(), Vec::new());
+    let mut one = Vec::new();
+    let mut three = Vec::new();
+    let mut apart = Vec::new();
     for round in 0..=arguments.rounds {
         let alone = block(&servers[0], TOGETHER, arguments.secs)
             .await
@@ -156,7 +162,8 @@ async fn three_servers(arguments: &Arguments, stub: &Stub, url: &str) {
         }
     }
     let ratio = |of: &[f64]| median(of.iter().zip(&one).map(|(several, one)| several / one));
-    let (together, separate) = (ratio(&three), ratio(&apart));
+    let together = ratio(&three);
+    let separate = ratio(&apart);
     println!(
         "b {TOGETHER:>3}  one server {:.1} turns/s, three {:.1}: {together:.2} of it (goal 0.9), three with a database each {:.1}: {separate:.2}",
         median(one),

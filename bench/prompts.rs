@@ -55,7 +55,8 @@ enum Mind {
 }
 
 async fn measure(mind: Mind) {
-    let (folder, heard) = (Folder::new(), Heard::default());
+    let folder = Folder::new();
+    let heard = Heard::default();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let model = format!("http://{}/v1", listener.local_addr().unwrap());
     let router = Router::new()
@@ -77,7 +78,8 @@ async fn measure(mind: Mind) {
     for turns in BLOCKS {
         let before = sent.len();
         for turn in before / calls..before / calls + turns {
-            let (one, other) = (WORDS[turn % 8], WORDS[turn * 3 % 8]);
+            let one = WORDS[turn % 8];
+            let other = WORDS[turn * 3 % 8];
             let text = format!(
                 "Turn {turn}: tell me about the {one} that we saw near the {other} the other day."
             );

@@ -45,7 +45,8 @@ pub fn run(_: &Arguments) {
         .enable_all()
         .build()
         .unwrap();
-    let (folder, stub) = (Folder::new(), Stub::start());
+    let folder = Folder::new();
+    let stub = Stub::start();
     for (count, goal) in SIZES {
         let url = process::on(&folder.file(&format!("{count}.db")));
         threads.block_on(on(
@@ -101,14 +102,17 @@ async fn on(url: &str, folder: &Folder, stub: &Stub, (what, count, goal): (&str,
     let before = Usage::of(std::process::id()).kib;
     let (first, _) = ask(&questions[0].text).await;
     let grown = (Usage::of(std::process::id()).kib - before).max(0.0) * 1024.0 / count as f64;
-    let (mut warm, mut plain, mut hits) = (Vec::new(), Vec::new(), 0);
+    let mut warm = Vec::new();
+    let mut plain = Vec::new();
+    let mut hits = 0;
     for question in &questions {
         let (took, found) = ask(&question.text).await;
         warm.push(ms(took));
         hits += found;
         plain.push(ms(scanned(&said, &question.text)));
     }
-    let (half, most) = (at(&mut warm, 0.5), at(&mut warm, 0.99));
+    let half = at(&mut warm, 0.5);
+    let most = at(&mut warm, 0.99);
     println!(
         "  {what:<18} first {:>8.0} ms   warm p50 {half:>6.2} ms, p99 {most:>6.2} ms (goal {goal})",
         ms(first)
@@ -135,10 +139,8 @@ async fn over_http(url: &str, folder: &Folder, stub: &Stub, questions: &[Planted
         "THINKD_TEST_MEMORY__WAITING=2000",
         "memory.recall_bytes=4294967296",
     ];
-    let (server, http) = (
-        Server::thinkd_with(url, &folder.0, stub, &settings),
-        process::http(),
-    );
+    let server = Server::thinkd_with(url, &folder.0, stub, &settings);
+    let http = process::http();
     server.ready().await;
     let before = Usage::quiet(server.pid()).await.kib;
     let mut warm = Vec::new();
@@ -159,7 +161,8 @@ async fn over_http(url: &str, folder: &Folder, stub: &Stub, questions: &[Planted
         // The first one loads them all.
         warm.extend((at > 0).then(|| since(begin)));
     }
-    let (half, most) = (at(&mut warm, 0.5), at(&mut warm, 0.99));
+    let half = at(&mut warm, 0.5);
+    let most = at(&mut warm, 0.99);
     let grown = (Usage::quiet(server.pid()).await.kib - before) / 1024.0;
     println!(
         "    over HTTP          warm p50 {half:>6.2} ms, p99 {most:>6.2} ms (goal {goal}); the server grew by {grown:.0} MiB"
@@ -177,7 +180,8 @@ async fn over_http(url: &str, folder: &Folder, stub: &Stub, questions: &[Planted
         tokio::time::sleep(PAUSE).await;
         took
     };
-    let (mut claims, mut messages) = (Vec::new(), Vec::new());
+    let mut claims = Vec::new();
+    let mut messages = Vec::new();
     for at in 0..CLAIMED {
         claims.push(
             acknowledged(
@@ -194,8 +198,10 @@ async fn over_http(url: &str, folder: &Folder, stub: &Stub, questions: &[Planted
             .await,
         );
     }
-    let (claim, message) = (at(&mut claims, 0.99), at(&mut messages, 0.99));
-    let (half, other) = (at(&mut claims, 0.5), at(&mut messages, 0.5));
+    let claim = at(&mut claims, 0.99);
+    let message = at(&mut messages, 0.99);
+    let half = at(&mut claims, 0.5);
+    let other = at(&mut messages, 0.5);
     println!(
         "    acknowledged       a claim p50 {half:.2} ms, p99 {claim:.2} ms; a message p50 {other:.2} ms, p99 {message:.2} ms"
     );
@@ -225,7 +231,8 @@ async fn fill(store: &Arc<dyn Store>, space: &Space, said: &[Said]) {
 }
 
 fn drafts(said: &Said) -> Vec<Draft> {
-    let (thread, statement) = (ThreadId::default(), id::fresh());
+    let thread = ThreadId::default();
+    let statement = id::fresh();
     let source = Source {
         by: Claimant::User { name: None },
         seqs: Vec::new(),

@@ -63,7 +63,8 @@ async fn measure(stub: &Stub) {
         assert_eq!(first["items"].as_array().unwrap().len(), 50);
     }
     // What it takes to receive them all; what a client does with them is its own affair.
-    let (mut all, mut lists) = (Vec::new(), Vec::new());
+    let mut all = Vec::new();
+    let mut lists = Vec::new();
     for _ in 0..LISTS {
         let mut took = Duration::ZERO;
         let mut path = "/approvals?limit=500".to_owned();
@@ -106,13 +107,12 @@ async fn measure(stub: &Stub) {
         server.turn(&mut socket, "plain-0", "hello").await;
         messages.push(ms(begin.elapsed()));
     }
-    let (mut starts, mut results) = (Vec::new(), Vec::new());
+    let mut starts = Vec::new();
+    let mut results = Vec::new();
     // Each in a thread of its own, as people come to them.
     for waiting in all.iter().step_by((all.len() / TIMED).max(1)).take(TIMED) {
-        let (id, thread) = (
-            waiting["approval_id"].as_str().unwrap(),
-            waiting["thread"].as_str().unwrap(),
-        );
+        let id = waiting["approval_id"].as_str().unwrap();
+        let thread = waiting["thread"].as_str().unwrap();
         let mut socket = process::connect(&format!("ws://{}/ws", server.address)).await;
         let follow =
             json!({ "type": "subscribe", "thread": thread, "tags": ["result"], "id": "s" });
@@ -123,7 +123,8 @@ async fn measure(stub: &Stub) {
         .await
         .unwrap();
         until(&mut socket, r#""id":"s""#).await;
-        let (begin, sent) = (Instant::now(), Timestamp::now());
+        let begin = Instant::now();
+        let sent = Timestamp::now();
         let verdict = http
             .post(server.url(&format!("/approvals/{id}")))
             .json(&json!({ "verdict": "approve" }));
@@ -133,13 +134,15 @@ async fn measure(stub: &Stub) {
         starts.push(ms(started(&result).duration_since(sent).unsigned_abs()));
     }
     for (what, times) in [("start", &mut starts), ("result", &mut results)] {
-        let (p50, p99) = (at(times, 0.5), at(times, 0.99));
+        let p50 = at(times, 0.5);
+        let p99 = at(times, 0.99);
         println!(
             "from a verdict to the {what} of its call: p50 {p50:.2} ms, p99 {p99:.2} ms (goal for the start: 20)"
         );
     }
     let p99 = at(&mut results, 0.99);
-    let (turn50, turn99) = (at(&mut messages, 0.5), at(&mut messages, 0.99));
+    let turn50 = at(&mut messages, 0.5);
+    let turn99 = at(&mut messages, 0.99);
     println!(
         "from a message to its reply: p50 {turn50:.2} ms, p99 {turn99:.2} ms; p99 {:.2} of it",
         p99 / turn99

@@ -81,7 +81,8 @@ impl Stub {
 async fn serve(listener: TcpListener, delay: Arc<AtomicU64>, hung: Hung) {
     let (all, _) = broadcast::channel::<Utf8Bytes>(4096);
     let chat = move |headers: HeaderMap, body: Bytes| {
-        let (delay, hung) = (delay.load(Ordering::Relaxed), hung.clone());
+        let delay = delay.load(Ordering::Relaxed);
+        let hung = hung.clone();
         async move {
             if delay > 0 {
                 tokio::time::sleep(Duration::from_millis(delay)).await;

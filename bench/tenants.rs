@@ -209,10 +209,8 @@ async fn fill(url: &str) {
     let log = store::open(url, Options::default(), ThreadRow::apply)
         .await
         .unwrap();
-    let (space, words) = (
-        Space::parse("a").unwrap(),
-        "this is what the plan says about it ".repeat(12),
-    );
+    let space = Space::parse("a").unwrap();
+    let words = "this is what the plan says about it ".repeat(12);
     for part in 0..LOG / 250 {
         let reply = |n: usize| {
             Draft::reply(
@@ -253,7 +251,8 @@ async fn connect(address: &str, key: &str) -> Socket {
 
 /// B says something every now and then, for so many seconds: how long acks and replies take.
 async fn block(socket: &mut Socket, secs: f64) -> Waited {
-    let (mut acks, mut replies) = (Vec::new(), Vec::new());
+    let mut acks = Vec::new();
+    let mut replies = Vec::new();
     let end = Instant::now() + Duration::from_secs_f64(secs);
     let mut next = Instant::now();
     while next < end {

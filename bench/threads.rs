@@ -70,11 +70,10 @@ async fn long_thread(arguments: &Arguments, stub: &Stub, folder: &Folder) {
     log.close().await;
     drop(log);
     let server = Server::thinkd(&file, stub, Shape::A).await;
-    let (mut long, mut short) = (
-        server.talk("talks-long").await,
-        server.talk("talks-short").await,
-    );
-    let (mut of_long, mut of_short) = (Vec::new(), Vec::new());
+    let mut long = server.talk("talks-long").await;
+    let mut short = server.talk("talks-short").await;
+    let mut of_long = Vec::new();
+    let mut of_short = Vec::new();
     for time in 0..arguments.rounds * 40 {
         for (thread, socket, took) in [
             ("talks-long", &mut long, &mut of_long),
@@ -102,10 +101,8 @@ async fn messages(arguments: &Arguments, stub: &Stub, folder: &Folder, pairs: us
         let drafts = [("a", "b"), ("b", "a")]
             .into_iter()
             .flat_map(|(side, peer)| {
-                let (side, contact) = (
-                    thread(pair, side),
-                    json!({ "thread": thread(pair, peer), "description": "the other" }),
-                );
+                let side = thread(pair, side);
+                let contact = json!({ "thread": thread(pair, peer), "description": "the other" });
                 let created = Draft::created(&side, &json!({ "kind": "process" }));
                 [created, Draft::changed(&side, "contact", "peer", contact)]
             });
@@ -131,9 +128,12 @@ async fn messages(arguments: &Arguments, stub: &Stub, folder: &Folder, pairs: us
         taken
     };
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let (before, begin, used) = (taken().await, Instant::now(), Usage::of(server.pid()));
+    let before = taken().await;
+    let begin = Instant::now();
+    let used = Usage::of(server.pid());
     tokio::time::sleep(Duration::from_secs_f64(arguments.secs)).await;
-    let (after, cpu) = (taken().await, Usage::of(server.pid()).cpu_ms - used.cpu_ms);
+    let after = taken().await;
+    let cpu = Usage::of(server.pid()).cpu_ms - used.cpu_ms;
     let messages = (after - before) as f64;
     println!(
         "{pairs} pairs of threads that write to each other: {:.0} messages/s, {:.2} ms of CPU each",
@@ -160,7 +160,8 @@ async fn subthreads(arguments: &Arguments, stub: &Stub, folder: &Folder, nests: 
         turns
     };
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let (before, begin) = (count().await, Instant::now());
+    let before = count().await;
+    let begin = Instant::now();
     tokio::time::sleep(Duration::from_secs_f64(arguments.secs)).await;
     let cycles = (count().await - before) as f64;
     println!(
@@ -320,7 +321,8 @@ fn lateness(event: &Value) -> f64 {
 
 /// Events with a tag, the newest.
 async fn all(server: &Server, tag: &str, most: usize) -> Vec<Value> {
-    let (mut items, mut cursor) = (Vec::new(), String::new());
+    let mut items = Vec::new();
+    let mut cursor = String::new();
     while items.len() < most {
         let page = server
             .get(&format!("/events?tags={tag}&limit=500{cursor}"))

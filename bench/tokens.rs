@@ -90,7 +90,8 @@ async fn measure(stub: &Stub, strange: f64, block: Duration) {
         strangers(&url, wrong, strange, block)
     );
     let fetched = fetches.load(Ordering::SeqCst);
-    let (random, signature) = (thinkd::words::id::fresh(), encoded([7; 64]));
+    let random = thinkd::words::id::fresh();
+    let signature = encoded([7; 64]);
     let made_up = |n: usize| {
         format!(
             "{}.{signature}",
@@ -104,7 +105,8 @@ async fn measure(stub: &Stub, strange: f64, block: Duration) {
     let fetched = fetches.load(Ordering::SeqCst) - fetched;
 
     let say = |what: &str, waited: &mut Vec<f64>| {
-        let (p50, p99) = (at(waited, 0.5), at(waited, 0.99));
+        let p50 = at(waited, 0.5);
+        let p99 = at(waited, 0.99);
         println!(
             "a good token {what}: p50 {p50:.2} ms, p99 {p99:.2} ms ({} requests)",
             waited.len()
@@ -139,7 +141,9 @@ async fn issuer(jwk: Value, fetches: Arc<AtomicUsize>) -> String {
 
 /// Asks at an even pace with one token, and says how long each answer took.
 async fn ask(url: &str, token: &str, time: Duration) -> Vec<f64> {
-    let (http, begin, mut waited) = (process::http(), Instant::now(), Vec::new());
+    let http = process::http();
+    let begin = Instant::now();
+    let mut waited = Vec::new();
     let mut pace = tokio::time::interval(EVERY);
     while begin.elapsed() < time {
         pace.tick().await;
@@ -162,7 +166,9 @@ async fn strangers(
     let each = time.mul_f64(CLIENTS as f64 / count);
     let begin = Instant::now();
     let one = async |number: usize| {
-        let (http, mut pace, mut refused) = (process::http(), tokio::time::interval(each), 0);
+        let http = process::http();
+        let mut pace = tokio::time::interval(each);
+        let mut refused = 0;
         while begin.elapsed() < time {
             pace.tick().await;
             let token = token(number + refused * CLIENTS);

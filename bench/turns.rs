@@ -109,7 +109,9 @@ async fn case(
     if let Some(floor) = floor {
         block(floor, conversations, arguments.secs).await;
     }
-    let (mut ours, mut theirs, mut alone) = (Vec::new(), Vec::new(), Vec::new());
+    let mut ours = Vec::new();
+    let mut theirs = Vec::new();
+    let mut alone = Vec::new();
     for _ in 0..arguments.rounds {
         ours.push(block(thinkd, conversations, arguments.secs).await);
         if let Some(floor) = floor {
@@ -119,7 +121,8 @@ async fn case(
             alone.push(model_alone(stub, thinkd.shape, arguments.secs / 4.0).await);
         }
     }
-    let (our, their) = (Block::median(&ours), Block::median(&theirs));
+    let our = Block::median(&ours);
+    let their = Block::median(&theirs);
     let name = format!("{} {conversations:>3} × {delay:>2} ms", thinkd.shape.name());
     println!("{name}  thinkd {our}");
     let model = median(alone);
@@ -136,7 +139,9 @@ async fn case(
     let ratio = |figure: fn(&Block) -> f64| {
         median(ours.iter().zip(&theirs).map(|(a, b)| figure(a) / figure(b)))
     };
-    let (n, p50, cpu) = (ratio(|b| b.per_second), ratio(|b| b.p50), ratio(|b| b.cpu));
+    let n = ratio(|b| b.per_second);
+    let p50 = ratio(|b| b.p50);
+    let cpu = ratio(|b| b.cpu);
     print!("{name}  ratio  turns/s {n:.2}  p50 {p50:.2}  CPU {cpu:.2}");
     if model.is_nan() {
         println!();

@@ -185,7 +185,8 @@ impl Pooled {
         );
         let [fed, new] = self.fed_again;
         println!("  statements that came of {fed} that were fed again: {new} (goal 0)");
-        let (half, most) = (at(&mut self.own, 0.5), at(&mut self.own, 1.0));
+        let half = at(&mut self.own, 0.5);
+        let most = at(&mut self.own, 1.0);
         println!(
             "  calls to the model for a statement that survived: {half} (p50), {most} at most (goal 7)"
         );
@@ -238,7 +239,8 @@ async fn side_by_side(arguments: &Arguments) {
             }
             let told = told(&world, cell).await;
             let held = held(&told.report.rows);
-            let (lost, calls) = (told.report.lost, told.report.calls as f64);
+            let lost = told.report.lost;
+            let calls = told.report.calls as f64;
             row.1
                 .add(&columns(&world, &held, lost, &Answers::Server(&told.asked), calls).await);
             if cell.knowledge && !cell.people {

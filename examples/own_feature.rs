@@ -81,7 +81,8 @@ struct Done<'a> {
 }
 
 fn facts() -> Facts {
-    let (thread, id) = (ThreadId::default(), "0193b6c2");
+    let thread = ThreadId::default();
+    let id = "0193b6c2";
     let added = Added {
         id,
         says: "water the plants",
@@ -166,7 +167,8 @@ impl Default for Limits {
 fn parts(options: &Options<'_>) -> Result<Parts, String> {
     let limits = Arc::new(options.read::<Limits>()?);
     let list = get(list).post(add).delete(done);
-    let (routes, of_tools) = (Router::new().route("/", list), limits.clone());
+    let routes = Router::new().route("/", list);
+    let of_tools = limits.clone();
     Ok(Parts {
         tools: Catalogue::default().with(DECISIONS, move |_| Remind(of_tools.clone())),
         routes: routes.layer(Extension(limits)),
@@ -216,7 +218,8 @@ struct Document;
 async fn list(session: Needs<Read>) -> Answer<Vec<Reminder>> {
     let rows = session.rows(&TABLE, |all| all.order_by(&["since"]).first(500));
     let reminder = |row: &Row| {
-        let (id, says) = (row.text("id")?.to_owned(), row.text("says")?.to_owned());
+        let id = row.text("id")?.to_owned();
+        let says = row.text("says")?.to_owned();
         Ok::<_, thinkd::session::handle::Error>(Reminder { id, says })
     };
     let all: Result<Vec<Reminder>, _> = rows.await?.iter().map(reminder).collect();

@@ -59,7 +59,9 @@ async fn talk(file: &Path) -> Vec<Call> {
         .filter(|voice| voice["follow_up"] != json!(false))
         .count();
     println!("{} voices, of which {follow_up} follow up", voices.len());
-    let (http, mut calls, mut after) = (process::http(), Vec::new(), 0);
+    let http = process::http();
+    let mut calls = Vec::new();
+    let mut after = 0;
     for turn in 1..=*SHOWN.last().unwrap() {
         let text = SAID[(turn as usize - 1) % SAID.len()];
         let said = http

@@ -76,7 +76,8 @@ impl Answers<'_> {
             Self::Server(server) => server,
         };
         let encoded = |text: &str| text.replace(' ', "%20");
-        let (entity, name) = (encoded(subject), encoded(RELATIONS[relation].name));
+        let entity = encoded(subject);
+        let name = encoded(RELATIONS[relation].name);
         let rows = server
             .get(&format!(
                 "/world-model?entity={entity}&relation={name}&at={year}-12-31T00:00:00Z"

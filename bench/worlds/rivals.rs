@@ -50,7 +50,8 @@ pub struct Memory {
 impl Memory {
     /// Returns a rival's memory of a world's claims.
     pub fn of(rival: Rival, world: &World) -> Self {
-        let (mut memory, mut votes) = (Self::default(), BTreeMap::new());
+        let mut memory = Self::default();
+        let mut votes = BTreeMap::new();
         for (now, batch) in (crate::planted_worlds::FIRST_YEAR..).zip(&world.years) {
             let before = memory.held.clone();
             for said in batch {

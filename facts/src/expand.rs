@@ -73,11 +73,14 @@ fn answers(item: &DeriveInput, settings: &Settings, kind: &TokenStream) -> Resul
 
 pub fn of_struct(item: &DeriveInput, data: &DataStruct) -> Result<TokenStream> {
     let (name, (generics, arguments, bounds)) = (&item.ident, item.generics.split_for_impl());
-    let (settings, parts) = (Settings::parse(&item.attrs)?, parts(&data.fields)?);
+    let settings = Settings::parse(&item.attrs)?;
+    let parts = parts(&data.fields)?;
     let bound: Vec<_> = parts.iter().map(Part::pattern).collect();
-    let (specs, reads) = (parts.iter().map(Part::spec), parts.iter().map(Part::init));
+    let specs = parts.iter().map(Part::spec);
+    let reads = parts.iter().map(Part::init);
     let writes = parts.iter().map(Part::write);
-    let (patterns, about) = (patterns(&settings.tags), settings::about(&item.attrs));
+    let patterns = patterns(&settings.tags);
+    let about = settings::about(&item.attrs);
     let inner = parts.iter().find(|part| part.has("kinds"));
     let (kind, spec) = match inner {
         Some(Part { bound, kind, .. }) => (
@@ -94,7 +97,8 @@ pub fn of_struct(item: &DeriveInput, data: &DataStruct) -> Result<TokenStream> {
             )
         }
     };
-    let (head, answers) = (head(&settings, inner), answers(item, &settings, &kind)?);
+    let head = head(&settings, inner);
+    let answers = answers(item, &settings, &kind)?;
     let life = lifetime(item);
     Ok(quote! {
         impl #generics #name #arguments #bounds {
@@ -130,8 +134,10 @@ pub fn members(item: &DeriveInput, data: &DataStruct) -> Result<TokenStream> {
     let (name, (generics, arguments, bounds)) = (&item.ident, item.generics.split_for_impl());
     let parts = parts(&data.fields)?;
     let bound: Vec<_> = parts.iter().map(Part::pattern).collect();
-    let (specs, reads) = (parts.iter().map(Part::spec), parts.iter().map(Part::init));
-    let (writes, life) = (parts.iter().map(Part::write), lifetime(item));
+    let specs = parts.iter().map(Part::spec);
+    let reads = parts.iter().map(Part::init);
+    let writes = parts.iter().map(Part::write);
+    let life = lifetime(item);
     Ok(quote! {
         #[allow(unused_variables)]
         impl #generics thinkd_event::spec::Flat<#life> for #name #arguments #bounds {
@@ -158,7 +164,8 @@ pub fn members(item: &DeriveInput, data: &DataStruct) -> Result<TokenStream> {
 fn head(settings: &Settings, inner: Option<&Part>) -> TokenStream {
     let own = settings.variant("source", "Source", "Internal");
     let modality = settings.variant("modality", "Modality", "State");
-    let (tags, text) = (write_tags(&settings.tags), settings.get("text").into_iter());
+    let tags = write_tags(&settings.tags);
+    let text = settings.get("text").into_iter();
     let Some(Part { bound, .. }) = inner else {
         return quote! {
             let mut tags: Vec<String> = Vec::new();
@@ -205,7 +212,8 @@ impl<'v> Variant<'v> {
 
     /// The pattern that takes it apart.
     fn pattern(&self) -> TokenStream {
-        let (name, bound) = (self.name, self.parts.iter().map(Part::pattern));
+        let name = self.name;
+        let bound = self.parts.iter().map(Part::pattern);
         quote!(Self::#name { #(#bound),* })
     }
 
@@ -231,7 +239,9 @@ impl<'v> Variant<'v> {
         if self.settings.has("hidden") {
             return Ok(quote!(Vec::new()));
         }
-        let (kind, about, tags) = (self.kind()?, &self.about, patterns(&self.settings.tags));
+        let kind = self.kind()?;
+        let about = &self.about;
+        let tags = patterns(&self.settings.tags);
         let members = self.parts.iter().map(Part::spec);
         let tail = self.settings.get("tail").into_iter();
         Ok(quote! {{
@@ -293,7 +303,8 @@ pub fn of_enum(item: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     let patterns: Vec<_> = variants.iter().map(Variant::pattern).collect();
     let specs: Result<Vec<_>> = variants.iter().map(Variant::specs).collect();
     let kinds: Result<Vec<_>> = variants.iter().map(Variant::kind).collect();
-    let (specs, kinds) = (specs?, kinds?);
+    let specs = specs?;
+    let kinds = kinds?;
     let (others, own): (Vec<_>, Vec<_>) = variants.iter().partition(|it| it.is_others());
     let last = others.is_empty().then(|| quote!(_ => None));
     let reads = own.iter().chain(&others).map(|variant| variant.read());
@@ -336,7 +347,8 @@ pub fn of_enum(item: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
 /// An enum that is a fact itself, and no part of one.
 fn alone(item: &DeriveInput, settings: &Settings) -> Result<TokenStream> {
     let (name, (generics, arguments, bounds)) = (&item.ident, item.generics.split_for_impl());
-    let (patterns, life) = (patterns(&settings.tags), lifetime(item));
+    let patterns = patterns(&settings.tags);
+    let life = lifetime(item);
     let first = patterns.first();
     let answers = answers(
         item,

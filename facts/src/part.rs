@@ -56,7 +56,8 @@ pub fn inside<'t>(kind: &'t Type, name: &str) -> Option<&'t Type> {
 impl Part {
     /// The code that makes it when a fact is read.
     pub fn init(&self) -> TokenStream {
-        let (member, read) = (&self.member, self.read());
+        let member = &self.member;
+        let read = self.read();
         quote!(#member: #read)
     }
 
@@ -100,7 +101,9 @@ impl Part {
 
     /// The code that adds it to the members that the documents name.
     pub fn spec(&self) -> TokenStream {
-        let (kind, key, about) = (&self.kind, &self.key, &self.about);
+        let kind = &self.kind;
+        let key = &self.key;
+        let about = &self.about;
         let (inner, is_option) = self.inner();
         if self.has("flat") {
             return quote!(members.extend(<#kind as thinkd_event::spec::Flat>::members()););
@@ -126,7 +129,9 @@ impl Part {
 
     /// The value of it, from `raw`.
     pub fn read(&self) -> TokenStream {
-        let (kind, key, settings) = (&self.kind, &self.key, &self.settings);
+        let kind = &self.kind;
+        let key = &self.key;
+        let settings = &self.settings;
         let (inner, is_option) = self.inner();
         if let Some(read) = settings.get("read") {
             return quote!(#read);
@@ -160,7 +165,9 @@ impl Part {
 
     /// The code that adds it to `draft`.
     pub fn write(&self) -> TokenStream {
-        let (bound, key, kind) = (&self.bound, &self.key, &self.kind);
+        let bound = &self.bound;
+        let key = &self.key;
+        let kind = &self.kind;
         if self.has("flat") {
             return quote!(let draft = thinkd_event::spec::Flat::write(#bound, draft););
         }
@@ -180,7 +187,8 @@ impl Part {
             true => quote!(draft.payload(#key, ::serde_json::to_value(#it).unwrap_or_default())),
             false => quote!(draft.payload(#key, thinkd_event::raw::Field::value(#it))),
         };
-        let (some, whole) = (put(quote!(it)), put(quote!(#bound)));
+        let some = put(quote!(it));
+        let whole = put(quote!(#bound));
         if self.inner().1 {
             let none = match self.has("or_null") {
                 true => quote!(draft.payload(#key, ::serde_json::Value::Null)),

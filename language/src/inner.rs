@@ -48,7 +48,8 @@ impl<'t> Reader<'t> {
     ) -> Vec<Value> {
         let mut items = Vec::new();
         for (at, content) in self.inner(index, inner, extent, arguments) {
-            let (mut text, mut mark) = (plain(&self.text[content]), None);
+            let mut text = plain(&self.text[content]);
+            let mut mark = None;
             for (name, value) in self.attributes(at) {
                 match value {
                     _ if done && same(name, "done") => mark = Some(value),

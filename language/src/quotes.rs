@@ -46,7 +46,8 @@ pub fn find(text: &str, tags: &[Tag<'_>]) -> Quotes {
     };
     let all = text.len() - text.trim_start().len()..text.trim_end().len();
     let mut quotes = Quotes::default();
-    let (mut at, mut next) = (0, 0);
+    let mut at = 0;
+    let mut next = 0;
     while let Some(first) = text[at..].chars().next() {
         while tags.get(next).is_some_and(|tag| tag.range.start < at) {
             next += 1;
@@ -125,10 +126,8 @@ const SECTIONS: [(&str, &str, &str); 2] = [
 
 /// Returns true if quotation marks are directly around this part of a text.
 pub fn around(text: &str, part: &Range<usize>) -> bool {
-    let (before, after) = (
-        text[..part.start].chars().next_back(),
-        text[part.end..].chars().next(),
-    );
+    let before = text[..part.start].chars().next_back();
+    let after = text[part.end..].chars().next();
     let (Some(before), Some(after)) = (before, after) else {
         return false;
     };
@@ -276,7 +275,8 @@ impl Finder<'_, '_> {
         if run.mark == b'~' {
             return None;
         }
-        let (length, end) = (run.length, self.paragraph_end(at));
+        let length = run.length;
+        let end = self.paragraph_end(at);
         let closing = |next: &&Run| next.mark == b'`' && next.length == length;
         let next = self.runs[index + 1..]
             .iter()

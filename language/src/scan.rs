@@ -41,7 +41,8 @@ pub fn scan<'t>(text: &'t str, own: &str) -> Scan<'t> {
 
 /// All tags, quoted or not.
 fn tags<'t>(text: &'t str, own: &str) -> Vec<Tag<'t>> {
-    let (mut at, mut examined) = (0, 0);
+    let mut at = 0;
+    let mut examined = 0;
     let mut tags = Vec::new();
     while let Some(start) = text[at..].find('<').map(|found| at + found) {
         let Some((tag, seen)) = tag(text, start, own) else {

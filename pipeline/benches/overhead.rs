@@ -51,12 +51,14 @@ async fn compare(
     ours: impl AsyncFn(),
     theirs: (&str, impl AsyncFn()),
 ) -> f64 {
-    let (mut a, mut b) = (Vec::new(), Vec::new());
+    let mut a = Vec::new();
+    let mut b = Vec::new();
     for _ in 0..ROUNDS {
         a.push(timed(&ours).await);
         b.push(timed(&theirs.1).await);
     }
-    let (a, b) = (median(a) / per as f64, median(b) / per as f64);
+    let a = median(a) / per as f64;
+    let b = median(b) / per as f64;
     println!(
         "{title}: {a:.0} ns, {}: {b:.0} ns, ratio {:.2} ({goal})",
         theirs.0,
@@ -256,7 +258,8 @@ async fn long_loop() {
             at_first = resident();
         }
     }
-    let (now, each) = (resident(), 100_000 * 10_000_u64);
+    let now = resident();
+    let each = 100_000 * 10_000_u64;
     println!(
         "loop of 100000 rounds: {} KiB after 1000 rounds, {} KiB at the end (goal: flat; the values were {} KiB)",
         at_first / 1024,
@@ -297,7 +300,8 @@ impl Tool {
 
 async fn local_call() {
     const CALLS: usize = 10_000;
-    let (proxy, plain) = (Tool::get().await.unwrap(), Arc::new(Tool));
+    let proxy = Tool::get().await.unwrap();
+    let plain = Arc::new(Tool);
     let ours = async || {
         for _ in 0..CALLS {
             black_box(proxy.answer(black_box("why?")).await.unwrap());
@@ -341,14 +345,16 @@ async fn grpc_call() {
         const CALLS: usize = 320;
         let ours = async || {
             each(at_once, CALLS, || {
-                let (proxy, text) = (proxy.clone(), text.clone());
+                let proxy = proxy.clone();
+                let text = text.clone();
                 async move { drop(black_box(proxy.echo(text).await.unwrap())) }
             })
             .await
         };
         let theirs = async || {
             each(at_once, CALLS, || {
-                let (bare, payload) = (bare.clone(), payload.clone());
+                let bare = bare.clone();
+                let payload = payload.clone();
                 async move { drop(black_box(call_bare(bare, payload).await)) }
             })
             .await

@@ -36,7 +36,8 @@ pub fn review(topic: Context<String>) -> Context<String> {
 
 #[tokio::main]
 async fn main() -> Result<(), NodeExecutionError> {
-    let (stats, begun) = (Stats::default(), Instant::now());
+    let stats = Stats::default();
+    let begun = Instant::now();
     let run = Run::new("example").hook(stats.clone());
     let (text, graph) = run
         .scope(async {

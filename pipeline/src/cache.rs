@@ -31,7 +31,8 @@ const AT_MOST: usize = 10_000;
 ///     text.bytes().map(f32::from).collect() // a model would think
 /// }
 ///
-/// let (cache, ran) = (Cache::of(["embed"]), Stats::default());
+/// let cache = Cache::of(["embed"]);
+/// let ran = Stats::default();
 /// for run in ["monday", "tuesday"] {
 ///     let run = Run::new(run).hook(cache.clone()).hook(ran.clone());
 ///     let vector = unhurried::block_on(run.scope(async { embed(Context::new("hi".to_owned())).await }));

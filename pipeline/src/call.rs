@@ -143,10 +143,8 @@ impl<F, A: Value> Wrapped<F, A> {
             Kind::of::<T>(None).transient(),
             given,
             |(function, argument), parents| {
-                let (argument, function) = (
-                    Arc::unwrap_or_clone(argument.value(parents)),
-                    function.clone(),
-                );
+                let argument = Arc::unwrap_or_clone(argument.value(parents));
+                let function = function.clone();
                 Box::pin(async move { outcome(function(argument).await) })
             },
             // The type is not known to be data where a closure is wrapped.

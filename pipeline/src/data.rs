@@ -64,7 +64,8 @@ impl Arguments {
 
     /// The modules of the nodes' functions, if they are two. A call that was kept before modules were has none.
     pub(crate) fn modules<'a>(&'a self, other: &'a Arguments) -> Option<(&'a str, &'a str)> {
-        let (one, other) = (self.0.get(MODULE)?, other.0.get(MODULE)?);
+        let one = self.0.get(MODULE)?;
+        let other = other.0.get(MODULE)?;
         (one != other).then_some((one, other))
     }
 }

@@ -91,7 +91,8 @@ impl<'a> Entry<'a> {
         let (Some(place), Some(birth)) = (call.place(), call.birth()) else {
             return Err(JournalError::OutsideTheRun);
         };
-        let (place, node) = (place.to_owned(), call.node().to_owned());
+        let place = place.to_owned();
+        let node = call.node().to_owned();
         if birth.raced {
             return Err(JournalError::NoName { place, node });
         }
@@ -167,7 +168,8 @@ impl<S: JournalStore> Journal<S> {
 
     /// Keeps which calls had ended in vain before this one was made: they are on the way to it.
     async fn keep_abandoned(&self, entry: &Entry<'_>) -> Result<(), JournalError> {
-        let (abandoned, run) = (&entry.birth.scope.abandoned, entry.call.run());
+        let abandoned = &entry.birth.scope.abandoned;
+        let run = entry.call.run();
         if abandoned.is_empty() {
             return Ok(());
         }

@@ -132,7 +132,8 @@ impl<P: Value> Pieces<P> {
     /// value meanwhile.
     pub async fn next(&mut self) -> Option<Piece<P>> {
         loop {
-            let (attempt, seen) = (self.attempt, self.seen);
+            let attempt = self.attempt;
+            let seen = self.seen;
             let is_new =
                 |said: &Said| said.attempt == attempt && (said.pieces.len() > seen || said.is_over);
             let said = self

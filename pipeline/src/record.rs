@@ -36,7 +36,9 @@ fn first() -> u32 {
 impl Record {
     /// Returns true if this record, found at its place, is one of the call that has the place now.
     pub(crate) fn check(&self, now: &Record) -> Result<(), JournalError> {
-        let (place, node, recorded) = (now.place.clone(), now.node.clone(), self.version);
+        let place = now.place.clone();
+        let node = now.node.clone();
+        let recorded = self.version;
         let another_way = |recorded: String, now: String| JournalError::AnotherWay {
             place: place.clone(),
             recorded,

@@ -154,7 +154,8 @@ fn prepare<'js>(
     globals.set("input", ctx.json_parse(input.to_string())?)?;
     // Larger integers come back as text instead of as an error.
     ctx.eval::<(), _>("BigInt.prototype.toJSON = function () { return this.toString() }")?;
-    let (watch, most) = (watch.clone(), limits.output_bytes);
+    let watch = watch.clone();
+    let most = limits.output_bytes;
     let print = Function::new(
         ctx.clone(),
         move |ctx: Ctx<'js>, values: Rest<Value<'js>>| print(&ctx, &values.0, &watch, most),

@@ -51,7 +51,8 @@ pub fn main() -> io::Result<()> {
 
 /// Runs it and writes the answer; whether this was the last one.
 fn run(request: &Request, limits: &Limits) -> io::Result<bool> {
-    let (code, input) = (&request.code, &request.input);
+    let code = &request.code;
+    let input = &request.input;
     let (answer, engine) = match request.language {
         Language::JavaScript => javascript::run(code, input, limits),
         Language::Python => (python(code, input, limits), None),

@@ -84,7 +84,8 @@ impl Connection {
             return Ok(());
         }
         let Some(place) = self.of.places.try_take(space) else {
-            let (all, most) = (self.of.places.all(), self.of.places.of_a_space());
+            let all = self.of.places.all();
+            let most = self.of.places.of_a_space();
             let detail = format!(
                 "the server has room for {all} connections, and for {most} of one space (limits.sockets sets both); none is free"
             );

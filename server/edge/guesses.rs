@@ -90,7 +90,8 @@ mod tests {
     // The pace is that of an address; of IPv6 that of a /64; and no guesser fills the memory or waits for ever.
     #[test]
     fn an_address_waits_for_its_own_wrong_keys() {
-        let (guesses, now) = (Guesses::default(), Instant::now());
+        let guesses = Guesses::default();
+        let now = Instant::now();
         let waits: Vec<Duration> = (0..200)
             .map(|_| held(&guesses, "2001:db8::1", now))
             .collect();

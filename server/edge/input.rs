@@ -65,7 +65,8 @@ pub async fn fork(
     let wanted = fork.thread.as_deref().map(ThreadId::parse).transpose();
     let replaced = fork.instead_of.as_deref();
     let replaced = replaced.map(|it| ids::uuid(it, "/instead_of"));
-    let (mut event_id, mut message) = (None, None);
+    let mut event_id = None;
+    let mut message = None;
     if let Some(said) = fork.message {
         let within = |problem: Problem| problem.within("/message");
         event_id = ids::key(said.event_id.as_deref()).map_err(within)?;

@@ -158,7 +158,8 @@ impl Reader<'_> {
 
     /// Returns true if the text can be taken; otherwise its error is named.
     fn is_fit(&mut self, text: &str) -> bool {
-        let (bytes, limit) = (text.len(), self.limits.text_bytes);
+        let bytes = text.len();
+        let limit = self.limits.text_bytes;
         if bytes > limit && !self.is_media() {
             let detail = format!("a text has at most {limit} bytes; this one has {bytes}");
             self.wrong(Slug::TextTooLarge, detail);

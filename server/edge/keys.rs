@@ -197,7 +197,8 @@ impl Keys {
     /// Returns the key of a secret. Looks at all of them, however early one fits: time says
     /// nothing.
     pub fn find(&self, secret: &str) -> Option<Found> {
-        let (table, given) = (self.table(), hash(secret));
+        let table = self.table();
+        let given = hash(secret);
         let mut found = u32::MAX;
         for (index, entry) in (0u32..).zip(&table.entries) {
             found.conditional_assign(&index, entry.grant.hash.ct_eq(&given));
@@ -294,7 +295,8 @@ fn grants(token: Option<&SecretString>, keys: &[Key]) -> Result<Vec<Grant>, Stri
                 "{first} and {which} hold the same secret: nobody could say who shows it; give one of them another"
             ));
         }
-        let (space, role) = (key.space.clone(), key.role);
+        let space = key.space.clone();
+        let role = key.role;
         grants.push((which, Grant { hash, space, role }));
     }
     Ok(grants.into_iter().map(|(_, grant)| grant).collect())

@@ -150,7 +150,8 @@ async fn side_call(session: &Session, edge: Arc<Edge>, chat: Chat) -> Result<Res
         text.push_str(&format!("user: {said}\nassistant: {}\n\n", exchange.answer));
     }
     text.push_str(&words(&chat.said));
-    let (session, instructions) = (session.clone(), chat.instructions.clone());
+    let session = session.clone();
+    let instructions = chat.instructions.clone();
     let asked = edge.tasks.spawn(async move {
         // Not in the thread that the model names: it may be a mission's, or there is none yet.
         let thread = ThreadId::default();
@@ -193,7 +194,8 @@ impl Answering {
     /// Returns the answer as a whole.
     async fn whole(mut self) -> Result<Response, Problem> {
         let limit_ms = self.waiting.edge.limits.wait_ms;
-        let (mut answer, mut remarks) = (Whole::default(), String::new());
+        let mut answer = Whole::default();
+        let mut remarks = String::new();
         let mut so_far = String::new();
         let read = async {
             loop {

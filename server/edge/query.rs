@@ -8,7 +8,8 @@ use thinkd_log::query::Query;
 
 /// A question with its tags as they are compared (blank ones and repetitions left out), if they are not too many.
 pub fn within_tags(query: Query, limits: &Limits) -> Result<Query, String> {
-    let (tags, most) = (query.tags(), limits.filter_tags);
+    let tags = query.tags();
+    let most = limits.filter_tags;
     if tags.len() > most {
         metrics::counter!("thinkd_limit_total", "limit" => "filter_tags").increment(1);
         let count = tags.len();

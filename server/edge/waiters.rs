@@ -152,12 +152,14 @@ mod tests {
 
     #[test]
     fn the_last_client_to_leave_stops_the_turn_and_later_ones_wait_for_that() {
-        let (waiters, message) = (Waiters::default(), Uuid::nil());
+        let waiters = Waiters::default();
+        let message = Uuid::nil();
         assert!(waiters.join(message).is_ok() && waiters.join(message).is_ok());
         assert!(waiters.hang_up(message).is_none());
         assert!(waiters.join(message).is_ok());
         assert!(waiters.hang_up(message).is_none() && waiters.wait_for(message));
-        let (stopping, before) = (waiters.hang_up(message), waiters.stops());
+        let stopping = waiters.hang_up(message);
+        let before = waiters.stops();
         assert!(stopping.is_some() && !waiters.wait_for(message));
         let over = waiters.join(message).unwrap_err();
         assert!(!over.is_cancelled());

@@ -81,10 +81,8 @@ impl Pool {
     }
 
     const fn is_ample(self) -> bool {
-        let (open, begun) = (
-            self.open.saturating_mul(SHARE),
-            self.begun.saturating_mul(SHARE_BEGUN),
-        );
+        let open = self.open.saturating_mul(SHARE);
+        let begun = self.begun.saturating_mul(SHARE_BEGUN);
         self.calls >= open.saturating_add(begun).saturating_add(2)
     }
 }

@@ -106,10 +106,8 @@ pub fn markdown(more: &Facts) -> String {
             &examples,
             |draft| if draft.fact().wakes() { "yes" } else { "no" },
         );
-        let (source, modality) = (
-            each(&examples, |draft| draft.source.as_str()),
-            each(&examples, |draft| draft.modality.as_str()),
-        );
+        let source = each(&examples, |draft| draft.source.as_str());
+        let modality = each(&examples, |draft| draft.modality.as_str());
         let _ = write!(
             text,
             "Tags {tags}. Source {source}, modality {modality}. Seen by: {seen}. Wakes: {wakes}.\n\n\

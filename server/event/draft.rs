@@ -142,7 +142,8 @@ impl Draft {
         tags: Vec<String>,
         payload: Value,
     ) -> Self {
-        let (thread, payload) = (thread.clone(), object(payload));
+        let thread = thread.clone();
+        let payload = object(payload);
         Self {
             event_id: None,
             thread,

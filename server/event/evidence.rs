@@ -116,7 +116,8 @@ pub fn computes(code: &str) -> bool {
 
 /// Code without its comments, and with nothing in its strings.
 fn without_words(code: &str) -> String {
-    let (mut bare, mut rest) = (String::new(), code);
+    let mut bare = String::new();
+    let mut rest = code;
     while let Some(c) = rest.chars().next() {
         let ends = match c {
             '\'' | '"' | '`' => Some((1, c.to_string())),

@@ -244,7 +244,8 @@ impl Tally {
 
     /// Returns the standing of the framework by this.
     pub fn standing(self) -> Standing {
-        let (uses, advantage) = (self.with.tried, self.advantage());
+        let uses = self.with.tried;
+        let advantage = self.advantage();
         let is_worse = uses >= LEAST && advantage < WORSE;
         if self.with.worked == 0 && (is_worse || uses >= NEVER) {
             Standing::Unusable
@@ -323,7 +324,8 @@ mod tests {
     }
 
     fn after(fates: &[(bool, bool)]) -> (Tally, u32) {
-        let (mut tally, mut uses) = (Tally::default(), 0);
+        let mut tally = Tally::default();
+        let mut uses = 0;
         for (with, without) in fates {
             let Some((is_with, _)) = tally.next(Begun::default()) else {
                 break;

@@ -131,7 +131,8 @@ fn why_useless(
     (valid, known): (Valid, &[(Triple, Valid)]),
     taken: &[Prediction],
 ) -> Option<String> {
-    let (text, fails_if) = (folded(&prediction.text), prediction.fails_if.trim());
+    let text = folded(&prediction.text);
+    let fails_if = prediction.fails_if.trim();
     // Whether its relation has one object at a time, says what is held, not who predicts.
     let predicted = triple.map(|triple| Triple {
         single: false,
@@ -152,7 +153,9 @@ fn why_useless(
     } else if taken.iter().any(|it| folded(&it.text) == text) {
         "it is another prediction again"
     } else if let Some((held, _)) = against() {
-        let (subject, relation, object) = (&held.subject, &held.relation, &held.object);
+        let subject = &held.subject;
+        let relation = &held.relation;
+        let object = &held.object;
         return Some(format!(
             "it is known to be false: {subject} {relation} {object} is held"
         ));
@@ -251,7 +254,8 @@ pub fn shaken(withdrawn: &str, links: &[Link]) -> Vec<String> {
         }
     }
     let next = |id: &str, at: usize| of.get(id).and_then(|links| links.get(at)).copied();
-    let (mut seen, mut shaken) = (BTreeSet::from([withdrawn]), Vec::new());
+    let mut seen = BTreeSet::from([withdrawn]);
+    let mut shaken = Vec::new();
     // The way down, with how many of its branches have been taken at each step.
     let mut way: Vec<(&str, usize, bool)> = vec![(withdrawn, 0, false)];
     while let Some((id, taken, is_held)) = way.last_mut() {

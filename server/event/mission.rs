@@ -408,7 +408,8 @@ pub fn circle(
     required: TaskId,
 ) -> Option<Vec<TaskId>> {
     // Each task that was reached, and from where.
-    let (mut reached, mut next) = (BTreeMap::from([(required, task)]), vec![required]);
+    let mut reached = BTreeMap::from([(required, task)]);
+    let mut next = vec![required];
     while let Some(last) = next.pop() {
         if last == task {
             let before = |at: &TaskId| reached.get(at).copied().filter(|at| *at != task);

@@ -129,8 +129,10 @@ mod tests {
     use super::*;
 
     fn moods(options: &Options, points: &[i64]) -> Vec<Mood> {
-        let (space, thread) = (Space::default(), ThreadId::default());
-        let (mut mood, mut sum) = (Mood::default(), 0);
+        let space = Space::default();
+        let thread = ThreadId::default();
+        let mut mood = Mood::default();
+        let mut sum = 0;
         (1..)
             .zip(points)
             .map(|(turn, more)| {
@@ -166,7 +168,8 @@ mod tests {
         /// D1.72: by the same seed a run of failures leads to a lower mood than a run of successes.
         #[test]
         fn d1_72_failures_lead_to_a_lower_mood_than_successes(options in options()) {
-            let (bad, good) = (moods(&options, &[-2; 30]), moods(&options, &[2; 30]));
+            let bad = moods(&options, &[-2; 30]);
+            let good = moods(&options, &[2; 30]);
             prop_assert!(bad[29].sum < good[29].sum);
         }
 

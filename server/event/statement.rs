@@ -263,7 +263,8 @@ impl Reading {
             Answer::None => "no answer",
             answer => answer.as_str(),
         };
-        let (prediction, by) = (self.prediction + 1, self.instrument.as_str());
+        let prediction = self.prediction + 1;
+        let by = self.instrument.as_str();
         format!("prediction {prediction}: {by} says {said}: {}", self.note)
     }
 

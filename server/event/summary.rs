@@ -64,7 +64,8 @@ impl Covers {
 
     /// Returns the range that summaries in a row stand for together; none: there are none.
     pub fn joined(row: &[Held]) -> Option<Self> {
-        let (first, last) = (&row.first()?.covers, &row.last()?.covers);
+        let first = &row.first()?.covers;
+        let last = &row.last()?.covers;
         Some(Self {
             to: last.to,
             upto: last.upto,

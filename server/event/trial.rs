@@ -314,7 +314,8 @@ impl Trial {
         let Some(derived) = &self.derived else {
             return Step::Derive;
         };
-        let (mut is_carried, mut is_open) = (false, false);
+        let mut is_carried = false;
+        let mut is_open = false;
         for (at, prediction) in derived.predictions.iter().enumerate() {
             match self.answer((at, prediction), rules) {
                 Some(Answer::Yes) => is_carried = true,
@@ -401,7 +402,8 @@ impl Trial {
     /// No's refute a statement, unless one of them says that another value has come since: it knows more than those that say nothing of it.
     fn refuted(&self, prediction: usize) -> Found {
         let later = |it: &Reading| {
-            let (later, quote) = (it.later.clone()?, it.quote.as_deref());
+            let later = it.later.clone()?;
+            let quote = it.quote.as_deref();
             ends(self.triple(), self.valid(), &later, quote).then_some(later)
         };
         let mut no = self.said(prediction).filter(|it| it.answer == Answer::No);

@@ -42,7 +42,8 @@ impl Tuning {
             None => "",
         };
         let answer = self.answer.as_deref().unwrap_or("no answer");
-        let (parameters, score) = (&self.parameters, score.unwrap_or_default());
+        let parameters = &self.parameters;
+        let score = score.unwrap_or_default();
         format!("{parameters}{is_best}: {answer}{score}{passes}")
     }
 }

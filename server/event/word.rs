@@ -55,7 +55,8 @@ fn begins_with(text: &str, name: &str) -> bool {
     let Some((head, rest)) = words.split_at_checked(count).filter(|_| count > 0) else {
         return false;
     };
-    let (head, name) = (folded(&head.join(" ")), folded(name));
+    let head = folded(&head.join(" "));
+    let name = folded(name);
     let goes_on = |next: &&str| {
         next.starts_with(|c: char| c.is_uppercase() || c.is_ascii_punctuation())
             || PARTICLES.contains(next)

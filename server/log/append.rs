@@ -152,7 +152,8 @@ impl Writer {
             queue: Arc::new(Queue::new(options.space_share)),
             soundness: Arc::default(),
         };
-        let (limit, soundness) = (options.commit, writer.soundness.clone());
+        let limit = options.commit;
+        let soundness = writer.soundness.clone();
         let queue = Taken(writer.queue.clone());
         let task = Task {
             backend,

@@ -25,8 +25,10 @@ const NAME_ANOTHER: &str = "name another database with DATABASE_URL or --databas
 /// Copies events and blobs from one open connection to another; how many events.
 macro_rules! copy {
     ($from:ident, $source:expr, $to:ident, $target:expr) => {{
-        let (source, target) = ($source, $target);
-        let (mut events, mut heads) = (0, BTreeMap::new());
+        let source = $source;
+        let target = $target;
+        let mut events = 0;
+        let mut heads = BTreeMap::new();
         let mut after = (String::new(), 0);
         loop {
             let page = $from::read_events(source, &after).await?;

@@ -106,7 +106,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_crowd_is_answered_by_few_queries_each_with_its_own() {
-        let (batch, queries) = (Batch::new(), AtomicUsize::new(0));
+        let batch = Batch::new();
+        let queries = AtomicUsize::new(0);
         let all = (0..100).map(|key| batch.load(key, |keys| squares(&queries, keys)));
         let answers: Vec<u64> = futures_util::future::join_all(all)
             .await
@@ -119,7 +120,9 @@ mod tests {
 
     #[tokio::test]
     async fn who_asks_while_a_query_is_under_way_is_answered_by_a_later_one() {
-        let (batch, begun, go) = (Batch::new(), AtomicUsize::new(0), Notify::new());
+        let batch = Batch::new();
+        let begun = AtomicUsize::new(0);
+        let go = Notify::new();
         let read = |keys: Vec<u64>| {
             let number = begun.fetch_add(1, Ordering::Relaxed);
             let go = &go;
@@ -152,10 +155,8 @@ mod tests {
         let never = |_: Vec<u64>| {
             std::future::pending::<Result<Vec<Result<u64, StoreError>>, StoreError>>()
         };
-        let (mut one, mut two) = (
-            Box::pin(batch.load(1, never)),
-            Box::pin(batch.load(2, never)),
-        );
+        let mut one = Box::pin(batch.load(1, never));
+        let mut two = Box::pin(batch.load(2, never));
         assert!(poll!(&mut one).is_pending() && poll!(&mut two).is_pending());
         let queries = AtomicUsize::new(0);
         let mut three = Box::pin(batch.load(3, |keys| squares(&queries, keys)));

@@ -96,7 +96,8 @@ async fn look(source: &impl Source, feed: &Feed) -> Result<u64, StoreError> {
     let missing =
         |(space, head): &(Space, Seq)| feed.told(space).map_or(0, |told| (head - told).max(0));
     metrics::gauge!(BEHIND).set(heads.iter().map(missing).sum::<Seq>() as f64);
-    let (mut late, mut failed) = (0, None);
+    let mut late = 0;
+    let mut failed = None;
     for (space, head) in &heads {
         // What cannot be read in one space keeps nobody else waiting.
         match tell(source, feed, space, *head).await {
@@ -121,7 +122,8 @@ async fn tell(
 ) -> Result<u64, StoreError> {
     // Where nothing was told yet, the last event is enough: it tells followers that they are behind.
     let before = feed.told(space);
-    let (mut told, mut late) = (before.unwrap_or(head - 1), 0);
+    let mut told = before.unwrap_or(head - 1);
+    let mut late = 0;
     while told < head {
         // Most of what other servers store nobody here listens for.
         if before.is_some() && !feed.is_heard_whole(space) {
@@ -327,7 +329,8 @@ mod tests {
         let (feed, _follower) = told_of_one(leaked(Log::of(&log.threads))).await;
         let came = Arc::new(std::sync::Mutex::new(Vec::new()));
         log.comes = Some(Box::new({
-            let (feed, came) = (feed.clone(), came.clone());
+            let feed = feed.clone();
+            let came = came.clone();
             move || came.lock().unwrap().push(follow(&feed, Some("b")))
         }));
         look(&leaked(log), &feed).await.unwrap();

@@ -180,7 +180,8 @@ pub(super) fn threads(rows: Vec<(i64, String)>) -> Vec<(Seq, ThreadId)> {
 
 /// Returns an event, or the reason why it cannot be read.
 pub(super) fn event_or_why(columns: EventColumns) -> Result<Event, Unreadable> {
-    let (seq, thread) = (columns.0, ThreadId::parse(&columns.3).unwrap_or_default());
+    let seq = columns.0;
+    let thread = ThreadId::parse(&columns.3).unwrap_or_default();
     event(columns).map_err(|why| Unreadable { seq, thread, why })
 }
 
@@ -201,8 +202,10 @@ fn written_json(columns: EventColumns) -> Result<Box<RawValue>, StoreError> {
     let (seq, event_id, ts, thread, source, modality, payload, tags) = columns;
     let source = Source::parse(&source).ok_or_else(|| unreadable(source))?;
     let modality = Modality::parse(&modality).ok_or_else(|| unreadable(modality))?;
-    let (payload, tags) = (parse::<&RawValue>(&payload)?, parse::<&RawValue>(&tags)?);
-    let (ts, thread) = (Timestamp::from_micros(ts), &thread_id(thread)?);
+    let payload = parse::<&RawValue>(&payload)?;
+    let tags = parse::<&RawValue>(&tags)?;
+    let ts = Timestamp::from_micros(ts);
+    let thread = &thread_id(thread)?;
     let parts = Parts {
         event_id,
         ts,
@@ -246,7 +249,8 @@ pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, StoreError> {
 pub(super) fn placed_thread(
     columns: ThreadColumns,
 ) -> Result<((Space, ThreadId), ThreadRow), StoreError> {
-    let (space, row) = (space(&columns.space)?, thread(columns)?);
+    let space = space(&columns.space)?;
+    let row = thread(columns)?;
     Ok(((space, row.thread.clone()), row))
 }
 

@@ -305,7 +305,8 @@ impl Feed {
             .listeners
             .entry(thread.cloned())
             .or_insert_with(|| Listener::new(since, hints));
-        let (head, hints) = (listener.head.subscribe(), listener.hints.subscribe());
+        let head = listener.head.subscribe();
+        let hints = listener.hints.subscribe();
         drop(told);
         Follower {
             head,

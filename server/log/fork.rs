@@ -64,7 +64,8 @@ impl Fork {
         });
         let own = within(query, self.begins, Seq::MAX - 1);
         let is_any = |piece: &Query| {
-            let (after, before) = (piece.after.unwrap_or(0), piece.before.unwrap_or(Seq::MAX));
+            let after = piece.after.unwrap_or(0);
+            let before = piece.before.unwrap_or(Seq::MAX);
             after + 1 < before
         };
         let mut pieces: Vec<Query> = past.chain([own]).filter(is_any).collect();

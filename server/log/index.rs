@@ -145,7 +145,8 @@ impl Index {
     /// This server appended these to the log of a space: the first and the last.
     pub fn grew(&self, space: &Space, first: Seq, last: Seq) {
         let mut state = self.shared.state.lock();
-        let (slept, before) = (state.behind.is_empty(), state.without);
+        let slept = state.behind.is_empty();
+        let before = state.without;
         let gap = Gap {
             indexed: first - 1,
             head: last,
@@ -405,7 +406,8 @@ mod tests {
     }
 
     fn start() -> (Index, Asked, Own) {
-        let (asked, own) = (Asked::default(), Own::default());
+        let asked = Asked::default();
+        let own = Own::default();
         let fake = Fake {
             index: own.clone(),
             asked: asked.clone(),

@@ -137,7 +137,8 @@ impl Memory {
         let row = query.thread.as_ref();
         let row = row.and_then(|thread| stored.thread(space, thread));
         let fork = row.and_then(|row| row.state.fork.as_deref());
-        let (mut pieces, mut page) = (Pieces::of(fork, query), Vec::new());
+        let mut pieces = Pieces::of(fork, query);
+        let mut page = Vec::new();
         while let Some(piece) = pieces.next(page.len()) {
             page.extend(stored.page(space, &piece));
         }
@@ -374,7 +375,8 @@ impl BlobStore for Memory {
 impl Upkeep for Memory {
     async fn rebuild(&self, check: bool) -> Result<Rebuilt, StoreError> {
         let mut stored = self.stored()?;
-        let (tables, mut log) = (stored.tables(), stored.derived(self.project));
+        let tables = stored.tables();
+        let mut log = stored.derived(self.project);
         log.rows.keep(&tables.rows);
         if !check {
             stored.rows = log.rows.clone();

@@ -94,7 +94,8 @@ struct Sizes {
 impl Sizes {
     fn of(connections: u32) -> Self {
         let pooled = connections.max(super::options::CONNECTIONS_MIN) - DEDICATED;
-        let (own, blobs) = ((pooled / 3).clamp(1, 6), (pooled * 2 / 9).clamp(1, 4));
+        let own = (pooled / 3).clamp(1, 6);
+        let blobs = (pooled * 2 / 9).clamp(1, 4);
         Self {
             spaces: pooled - own - blobs,
             own,
@@ -184,7 +185,8 @@ impl Postgres {
                 (options.clone(), reading, life.clone())
             }
             Some(_) => {
-                let (pooler, led) = (pooler_options(url)?, life.through_pooler());
+                let pooler = pooler_options(url)?;
+                let led = life.through_pooler();
                 led.is_behind(&pooler, &mut connection).await?;
                 (pooler.clone(), pooler, led)
             }
@@ -201,7 +203,8 @@ impl Postgres {
         let (watch, mut tasks) = Watch::start(own.clone(), feed.clone(), options.clone(), &life);
         let telling = catch_up::run(own.clone(), feed.clone());
         tasks.spawn(supervisor.watch("telling followers what they missed", telling));
-        let (cache, others) = (WriteCache::default(), watch.clone());
+        let cache = WriteCache::default();
+        let others = watch.clone();
         let backend = Log {
             options: writing,
             life: life.clone(),
@@ -216,7 +219,9 @@ impl Postgres {
         let tables = Tables::new(options.clone(), life.clone());
         let index = Index::start(tables, supervisor);
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
-        let (threads, rows, watch) = (Batch::new(), Batch::new(), Mutex::new(tasks));
+        let threads = Batch::new();
+        let rows = Batch::new();
+        let watch = Mutex::new(tasks);
         // One of each kind, before others take what there is.
         let first = (pool.clone(), own.pool.clone(), blobs.pool.clone());
         let pools = life.pools.clone();
@@ -345,7 +350,8 @@ impl Upkeep for Postgres {
 /// Finds the rows of a space that have words, if a table is searched by words.
 fn with_words(table: &Table) -> Option<String> {
     table.words.as_ref()?;
-    let (columns, rows) = (table.list("e."), table.name);
+    let columns = table.list("e.");
+    let rows = table.name;
     Some(format!(
         "select {columns} from {rows} e where e.words @@ $1::tsquery and e.space = $2 limit $3"
     ))

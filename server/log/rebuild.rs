@@ -49,10 +49,12 @@ impl Derived {
         let pair = |(space, id): &(Space, _)| format!("{space}/{id}");
         let root = |(space, root): &(Space, Seq)| format!("{space}/{root}");
         let mut differences = differ("spaces", &self.heads, &log.heads, Space::to_string);
-        let (tables, threads) = (&self.rows, &log.rows.threads);
+        let tables = &self.rows;
+        let threads = &log.rows.threads;
         differences.extend(differ("threads", &tables.threads, threads, pair));
         for table in projections::all().map(|projection| projection.table) {
-            let (rows, expected) = (there(&tables.single, table), there(&log.rows.single, table));
+            let rows = there(&tables.single, table);
+            let expected = there(&log.rows.single, table);
             differences.extend(differ(table.name, &rows, &expected, |(_, cells)| {
                 Vec::from_iter(cells.iter().map(ToString::to_string)).join("/")
             }));

@@ -96,7 +96,8 @@ fn found(path: &Path) -> io::Result<Found> {
         size => u64::from(size),
     } * u64::from(number(28));
     // Either of the two is enough: damage to one of them must not make a sealed file one that never was.
-    let (says, has) = (number(60) == SEALED, mark == *MARK);
+    let says = number(60) == SEALED;
+    let has = mark == *MARK;
     Ok(match (says, has) {
         (_, true) => {
             file.rewind()?;
@@ -121,7 +122,8 @@ fn found(path: &Path) -> io::Result<Found> {
 /// Of the next so many bytes.
 fn hash(file: &mut File, length: u64) -> io::Result<[u8; 32]> {
     let mut hash = Sha256::new();
-    let (mut left, mut buffer) = (length, vec![0; 1 << 20]);
+    let mut left = length;
+    let mut buffer = vec![0; 1 << 20];
     while left > 0 {
         let most = buffer
             .len()

@@ -207,7 +207,8 @@ impl Select {
         let names: Vec<&str> = self.columns().iter().map(|column| column.name).collect();
         let is_distinct = self.once && !self.has_key();
         let distinct = if is_distinct { "distinct " } else { "" };
-        let (names, table) = (names.join(", "), self.table.name);
+        let names = names.join(", ");
+        let table = self.table.name;
         let mut text = format!("select {distinct}{names} from {table}");
         let mut next = 1;
         for (number, (column, is, values)) in self.conditions.iter().enumerate() {

@@ -28,7 +28,7 @@ pub async fn shown_to_models(
     };
     let own = own.map(|row| row.state);
     let fork = own.as_ref().and_then(|state| state.fork.as_deref());
-    let (fork, own) = (fork, own.as_ref().map(|state| &state.unshown));
+    let own = own.as_ref().map(|state| &state.unshown);
     for event in events {
         if fork.is_some_and(|fork| fork.has(&event.thread, event.seq)) {
             let is_out = own.is_some_and(|own| is_out(own, &event));

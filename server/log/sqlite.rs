@@ -346,7 +346,8 @@ fn by_key(page: &mut Page, space: &Space) {
 /// Finds the rows of a space that have words, newest first, if a table is searched by words.
 fn with_words(table: &Table) -> Option<String> {
     let words = table.words.as_ref()?.table;
-    let (columns, rows) = (table.list("e."), table.name);
+    let columns = table.list("e.");
+    let rows = table.name;
     Some(format!(
         "select {columns} from {words} w cross join {rows} e where w.{words} match $1 and e.number = w.rowid and e.space = $2 \
          order by w.rowid desc limit $3"

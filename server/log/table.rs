@@ -157,7 +157,8 @@ impl Table {
 
     /// Writes a row, whether it is there or not: the arguments are its cells in the order of the columns.
     pub(super) fn put_text(&self) -> String {
-        let (names, rest) = (Self::names(self.columns()), Self::names(self.rest.iter()));
+        let rest = Self::names(self.rest.iter());
+        let names = Self::names(self.columns());
         let values: Vec<String> = (1..=names.len()).map(|at| format!("${at}")).collect();
         let set = rest.iter().map(|it| format!("{it} = excluded.{it}"));
         let set = Vec::from_iter(set);

@@ -43,7 +43,8 @@ impl ThreadRow {
     /// Applies an event of the thread, which says this fact; returns its other effects. `Rows` takes
     /// the seq and the time of the event.
     pub fn apply(&mut self, event: &Event, fact: &Fact<'_>) -> Applied {
-        let (visibility, own) = (event.visibility(), &event.thread);
+        let visibility = event.visibility();
+        let own = &event.thread;
         if event.wakes() {
             self.woken = event.seq;
         }
@@ -212,7 +213,8 @@ impl ThreadRow {
     }
 
     fn take_back(&mut self, withdrawn: &Withdrawn<'_>) {
-        let (from, input) = (withdrawn.from, withdrawn.input);
+        let from = withdrawn.from;
+        let input = withdrawn.input;
         let state = &mut self.state;
         state.withdrawn.push((from, input));
         state.unshown.take_back(Back {

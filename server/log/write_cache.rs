@@ -272,7 +272,8 @@ impl Rows {
             self.keep_fork(key.clone(), row.state.fork.clone());
         }
         let before = self.young.remove(key).or_else(|| self.old.remove(key));
-        let (row, since) = (row.clone(), events.first().map(|it| it.event.seq - 1));
+        let row = row.clone();
+        let since = events.first().map(|it| it.event.seq - 1);
         let thread = match before {
             Some(thread) => Thread { row, age, ..thread },
             None => Thread {

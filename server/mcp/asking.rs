@@ -103,7 +103,8 @@ impl std::fmt::Debug for Asker {
 impl Asker {
     /// Returns an asker for a call that is given up at `until`.
     pub fn new(desk: Arc<Desk>, server: &str, tool: &str, site: CallSite, until: Instant) -> Self {
-        let (server, tool) = (server.to_owned(), tool.to_owned());
+        let server = server.to_owned();
+        let tool = tool.to_owned();
         Self {
             desk,
             server,

@@ -119,7 +119,8 @@ pub fn start(name: &str, options: &Options, veil: Arc<Veil>) -> Result<Program, 
     let id = leader
         .id()
         .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    let (stdin, stdout) = (leader.stdin.take(), leader.stdout.take());
+    let stdin = leader.stdin.take();
+    let stdout = leader.stdout.take();
     let (Some(input), Some(output), Some(words)) = (stdin, stdout, leader.stderr.take()) else {
         return Err(format!("{program} was started without pipes"));
     };

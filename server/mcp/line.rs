@@ -59,7 +59,9 @@ impl Line {
     pub fn new(name: &str) -> Self {
         let phase = watch::Sender::new(Phase::Asleep);
         let garbled = Garbled::default();
-        let (wanted, first, needed) = (Notify::new(), OnceLock::new(), Mutex::default());
+        let wanted = Notify::new();
+        let first = OnceLock::new();
+        let needed = Mutex::default();
         Self {
             name: name.to_owned(),
             phase,

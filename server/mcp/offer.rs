@@ -160,7 +160,8 @@ mod tests {
     use super::*;
 
     fn told(schema: Value) -> Told {
-        let (name, description) = ("t".to_owned(), "Does it.".to_owned());
+        let name = "t".to_owned();
+        let description = "Does it.".to_owned();
         Told {
             name,
             description,

@@ -34,7 +34,8 @@ pub struct Remote {
 impl Remote {
     /// Returns the tool of an offer.
     pub fn new(offer: &Offer, line: Arc<Line>, options: &Options, desk: Arc<Desk>) -> Self {
-        let (limit, longest) = (options.timeout(), options.longest());
+        let limit = options.timeout();
+        let longest = options.longest();
         // Whose words these are, before them.
         let description = format!("(the server {} says:) {}", line.name, offer.description);
         let told = ToolSpec {
@@ -148,11 +149,13 @@ impl Tool for Remote {
                 self.spec.name()
             )));
         };
-        let (name, effect) = (self.spec.name(), self.spec.effect);
+        let name = self.spec.name();
+        let effect = self.spec.effect;
         let place = self.line.place(&site.space, self.limit).await;
         let _place = place.ok_or_else(|| busy(name, &self.line.name, self.limit))?;
         let begin = Instant::now();
-        let (mut until, end) = (begin + self.limit, begin + self.longest);
+        let mut until = begin + self.limit;
+        let end = begin + self.longest;
         let failed = |trouble| failed(name, &self.line.name, effect, trouble);
         let reached = timeout_at(until, self.line.link()).await;
         let reached = reached.unwrap_or_else(|_| {

@@ -107,7 +107,8 @@ impl Server {
 
     /// Connects whenever a caller needs the server, until the task is told to stop.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) {
-        let (mut pauses, mut time) = (Pauses(PAUSE), 0);
+        let mut pauses = Pauses(PAUSE);
+        let mut time = 0;
         loop {
             tokio::select! {
                 () = self.line.wanted() => {}
@@ -213,9 +214,11 @@ impl Server {
     /// those of which the notice was lost. The former list counts as long as the new one cannot be
     /// read.
     async fn follow(&self, connection: &mut Connection) -> Ended {
-        let (changed, link) = (connection.changed.clone(), connection.link.clone());
+        let changed = connection.changed.clone();
+        let link = connection.link.clone();
         let relisting = async {
-            let (mut gather, mut last) = (GATHER, Instant::now());
+            let mut gather = GATHER;
+            let mut last = Instant::now();
             loop {
                 tokio::select! {
                     () = changed.notified() => {

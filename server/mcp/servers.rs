@@ -103,7 +103,8 @@ impl Mcp {
     pub fn start(&self, leave: &CancellationToken) -> TaskTracker {
         let tasks = TaskTracker::new();
         for server in &self.servers {
-            let (server, leave) = (server.clone(), leave.clone());
+            let server = server.clone();
+            let leave = leave.clone();
             tasks.spawn(async move {
                 // What a server sends is nothing that could end this one.
                 while let Err(panic) = AssertUnwindSafe(server.clone().run(leave.clone()))

@@ -171,7 +171,8 @@ pub async fn connect(
     options: &Options,
     garbled: Garbled,
 ) -> Result<Connection, String> {
-    let (changed, calls) = (Arc::new(Notify::new()), Arc::new(Running::default()));
+    let changed = Arc::new(Notify::new());
+    let calls = Arc::new(Running::default());
     let handler = Handler {
         changed: changed.clone(),
         running: calls.clone(),
@@ -179,7 +180,8 @@ pub async fn connect(
     };
     let messages = Messages::new();
     let doubted = Arc::<Notify>::default();
-    let (veil, strict) = (Arc::new(options.veil()), Arc::new(options.strict_veil()));
+    let veil = Arc::new(options.veil());
+    let strict = Arc::new(options.strict_veil());
     let (running, program) = if options.command.is_some() {
         let child::Program {
             output,

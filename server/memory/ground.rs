@@ -23,7 +23,8 @@ type Ground = Result<Follow, String>;
 /// at.
 pub(super) async fn ground(journal: Journal<'_>, of: &StatementRow) -> Stored<Ground> {
     let mut ground = Follow::default();
-    let (mut seen, mut next) = (HashSet::from([of.id.clone()]), vec![of.clone()]);
+    let mut seen = HashSet::from([of.id.clone()]);
+    let mut next = vec![of.clone()];
     while let Some(row) = next.pop() {
         let mut premises: Vec<String> = Vec::new();
         for id in &row.premises {

@@ -17,7 +17,8 @@ use thinkd_mind::turn_writer::Lost;
 /// A claim with the words of another one is that one.
 pub(super) async fn join_same_text(on: &mut OnTrial<'_>) -> Result<bool, Lost> {
     let _settling = on.bench.settling.lock().await;
-    let (store, space) = (on.bench.journal.store(), on.bench.journal.space);
+    let store = on.bench.journal.store();
+    let space = on.bench.journal.space;
     let same = store.statements_saying(space, &on.row.text, REACH).await?;
     // The same words about another time are another statement: it is derived from them when they
     // hold.
@@ -52,7 +53,8 @@ pub(super) async fn same_as(
 /// The sources of a claim become those of the statement that says the same; where that was given
 /// up, or has lost its ground, it is tried again.
 pub(super) async fn join(on: &mut OnTrial<'_>, mut same: StatementRow) -> Result<(), Lost> {
-    let (journal, mut tries) = (on.bench.journal, 0);
+    let journal = on.bench.journal;
+    let mut tries = 0;
     loop {
         let drafts = joined(journal, &on.row, &same).await?;
         match settle(on, vec![drafts]).await {

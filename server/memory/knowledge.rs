@@ -79,10 +79,8 @@ async fn search(on: &OnTrial<'_>, words: &str, prediction: usize) -> Said<Vec<Pa
         };
     };
     // Where it is configured which tools minds have, trials have this one all the same.
-    let (shelf, space) = (
-        &on.bench.trials.ground.mind.tools.step,
-        on.bench.journal.space,
-    );
+    let shelf = &on.bench.trials.ground.mind.tools.step;
+    let space = on.bench.journal.space;
     shelf.prepare(space).await?;
     let toolbox = shelf.now(space);
     let Some(tool) = toolbox.get(&name) else {

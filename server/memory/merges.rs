@@ -207,7 +207,8 @@ async fn with_rest(
 /// undone: a crash may have cut off the consequences of a merge, or the second look at statements
 /// that were judged by names of before.
 pub(super) async fn contest_by_merges(journal: Journal<'_>) -> Stored<()> {
-    let (store, space) = (journal.store(), journal.space);
+    let store = journal.store();
+    let space = journal.space;
     let merges = store.merges(space).await?;
     let mut undone = store.merges_undone(space).await?;
     let older = undone
@@ -311,7 +312,8 @@ async fn said_to_be_one(
     let Some(names) = triple.and_then(|triple| identity(triple, judged)) else {
         return Ok(None);
     };
-    let (store, space) = (journal.store(), journal.space);
+    let store = journal.store();
+    let space = journal.space;
     let before = store.merges_of_statement(space, statement).await?;
     let merge = || Merge {
         names: names.map(str::to_owned).into(),

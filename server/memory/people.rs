@@ -29,7 +29,9 @@ const ANYBODY: &str = "\u{0}";
 
 /// Returns how many questions more people may be asked now; none while they are away.
 pub(super) async fn room_for_questions(journal: Journal<'_>) -> Stored<usize> {
-    let (store, space, most) = (journal.store(), journal.space, journal.memory().questions);
+    let store = journal.store();
+    let space = journal.space;
+    let most = journal.memory().questions;
     if most == 0 || store.is_user_away(space).await? {
         return Ok(0);
     }

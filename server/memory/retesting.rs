@@ -66,7 +66,8 @@ struct Look<'a> {
 /// Has a few statements tried again that an instrument can test which was not there before. False:
 /// there are no more to look at.
 pub(super) async fn renew(bench: &Bench<'_>) -> Result<bool, Lost> {
-    let (trials, journal) = (bench.trials, bench.journal);
+    let trials = bench.trials;
+    let journal = bench.journal;
     let there = instruments_now(journal).await?;
     let (with, upto) = trials.kept(journal.space, |kept| kept.looked.clone());
     let after = if with == there.with { upto } else { Some(0) };
@@ -128,7 +129,8 @@ async fn renewable(
     after: Seq,
     most: usize,
 ) -> Stored<(Vec<(StatementRow, Instrument)>, Option<Seq>)> {
-    let (mut found, mut room) = (Vec::new(), there.room);
+    let mut found = Vec::new();
+    let mut room = there.room;
     if there.with.is_empty() {
         return Ok((found, None));
     }
@@ -200,7 +202,9 @@ async fn testable_of(
 /// Has a few statements tested again that are the most urgent, as far as the calls of a day go.
 /// False: there is nothing now.
 pub(super) async fn retest(bench: &Bench<'_>) -> Result<bool, Lost> {
-    let (trials, journal, now) = (bench.trials, bench.journal, time::now());
+    let trials = bench.trials;
+    let journal = bench.journal;
+    let now = time::now();
     let most = journal.memory().retest_calls_per_day;
     let not_before = trials.kept(journal.space, |kept| kept.not_before);
     if most == 0 || not_before.is_some_and(|not_before| now < not_before) {
@@ -211,7 +215,8 @@ pub(super) async fn retest(bench: &Bench<'_>) -> Result<bool, Lost> {
         0 => (Vec::new(), more),
         _ => ripe(journal, now).await?,
     };
-    let (mut begun, mut is_dear) = (0, false);
+    let mut begun = 0;
+    let mut is_dear = false;
     for Ripe { row, reason, .. } in ripe {
         let judged = again(&row, reason);
         let on = OnTrial::of(bench, row).await?;
@@ -262,7 +267,8 @@ async fn ripe(journal: Journal<'_>, now: Timestamp) -> Stored<(Vec<Ripe>, Option
         now,
         old: Timestamp::from_micros(now.micros().saturating_sub(interval)),
     };
-    let (mut ripe, mut next) = (Vec::new(), None);
+    let mut ripe = Vec::new();
+    let mut next = None;
     for status in Status::HELD {
         let young = oldest(&look, status, &mut ripe).await?;
         next = young.into_iter().chain(next).min();
@@ -291,8 +297,10 @@ async fn oldest(
     status: Status,
     ripe: &mut Vec<Ripe>,
 ) -> Stored<Option<Timestamp>> {
-    let (store, space) = (look.journal.store(), look.journal.space);
-    let (most, mut last) = (ripe.len() + RIPE_MAX, (Timestamp::from_micros(0), 0));
+    let store = look.journal.store();
+    let space = look.journal.space;
+    let most = ripe.len() + RIPE_MAX;
+    let mut last = (Timestamp::from_micros(0), 0);
     loop {
         let rows = store.statements_by_age(space, status, last.0, PAGE).await?;
         let is_last = rows.len() < PAGE as usize;
@@ -357,7 +365,8 @@ async fn budget(
         limit: PAGE,
         ..Query::default()
     };
-    let (mut left, mut first) = (most, None);
+    let mut left = most;
+    let mut first = None;
     let take = |event: Event| {
         if let Some((_, judged)) = verdict(&event) {
             left = left.saturating_sub(judged.retest);

@@ -126,7 +126,8 @@ impl Derive {
         }
         let single = self.single_valued && !self.relation.as_deref().is_some_and(is_identity);
         let when = |text: Option<String>| text.as_deref().and_then(date);
-        let (from, to) = (when(self.valid_from), when(self.valid_to));
+        let from = when(self.valid_from);
+        let to = when(self.valid_to);
         // A time that ends before it begins says nothing.
         let valid = if from.zip(to).is_some_and(|(from, to)| to <= from) {
             Valid::default()

@@ -29,7 +29,8 @@ pub(super) async fn judge(on: &mut OnTrial<'_>, found: &Found, rules: &Rules) ->
     let journal = on.bench.journal;
     let mut judged = on.trial.judged(found, rules, time::now());
     let _settling = on.bench.settling.lock().await;
-    let (mut first, mut conditions) = (Vec::new(), Vec::new());
+    let mut first = Vec::new();
+    let mut conditions = Vec::new();
     if matches!(judged.outcome, Outcome::Is(status) if status.is_held()) {
         match ground(journal, &on.row).await? {
             Err(reason) => {
@@ -134,7 +135,8 @@ pub async fn retract(
         let id: String = id.chars().take(60).collect();
         Refused::NotFound(format!("statement {id:?}"))
     };
-    let (store, space) = (journal.store(), journal.space);
+    let store = journal.store();
+    let space = journal.space;
     let mut overtaken = 0;
     while overtaken < TRIES {
         let seq = store.head(space).await?.seq;
@@ -178,7 +180,8 @@ pub(super) async fn consequences(
 ) -> Stored<Vec<Vec<Draft>>> {
     let is_now =
         |status: fn(Status) -> bool| matches!(judged.outcome, Outcome::Is(it) if status(it));
-    let (mut lost, mut own) = (Vec::new(), Vec::new());
+    let mut lost = Vec::new();
+    let mut own = Vec::new();
     if judged.outcome == Outcome::Refused || is_now(Status::is_withdrawn) {
         lost = standing_on(journal, &row.id).await?;
         own.extend(withdrawn(&questions(journal).await?, &row.id));
@@ -219,7 +222,8 @@ pub(super) async fn fallen(
 
 /// Returns the questions that are open.
 async fn questions(journal: Journal<'_>) -> Stored<Vec<(ThreadId, Parked)>> {
-    let (store, space) = (journal.store(), journal.space);
+    let store = journal.store();
+    let space = journal.space;
     let open = store
         .requests(space, RequestState::Question, 0, QUESTIONS)
         .await?;

@@ -51,7 +51,8 @@ pub(super) fn look_for_late(ground: &Ground, space: &Space, event: &Event) {
     if ids.is_empty() {
         return;
     }
-    let (on, space) = (ground.clone(), space.clone());
+    let on = ground.clone();
+    let space = space.clone();
     ground.mind.beside.spawn(async move {
         let journal = Journal {
             ground: &on,
@@ -81,7 +82,8 @@ pub(super) async fn has_something_to_tell(journal: Journal<'_>) -> Stored<bool> 
 
 /// Tells of all that fell, or is held again, behind a position. Returns up to where all is told.
 pub(super) async fn tell(bench: &Bench<'_>, mut after: Seq) -> Result<Seq, Lost> {
-    let (store, space) = (bench.journal.store(), bench.journal.space);
+    let store = bench.journal.store();
+    let space = bench.journal.space;
     // Of a statement with many words those before are read once.
     let mut pasts: HashMap<String, Vec<Status>> = HashMap::new();
     loop {
@@ -119,7 +121,8 @@ pub(super) async fn tell_late(bench: &Bench<'_>, after: Seq, named: Seq) -> Resu
 
 /// Appends the drafts with an id that the log does not have: a crash cut off the news behind them.
 async fn write_new(bench: &Bench<'_>, drafts: Vec<Draft>) -> Result<(), Lost> {
-    let (store, space) = (bench.journal.store(), bench.journal.space);
+    let store = bench.journal.store();
+    let space = bench.journal.space;
     let mut new = Vec::new();
     for draft in drafts {
         let stored = match draft.event_id {
@@ -249,9 +252,11 @@ async fn concerned(
     let is_cut = recalls.len() > RECALLS_MAX;
     recalls.truncate(RECALLS_MAX);
     concerned.extend(recalls);
-    let (mut in_forks, mut has_forks) = (Vec::new(), BTreeMap::new());
+    let mut in_forks = Vec::new();
+    let mut has_forks = BTreeMap::new();
     for (thread, seq) in &concerned {
-        let (store, space) = (journal.store(), journal.space);
+        let store = journal.store();
+        let space = journal.space;
         if !has_forks.contains_key(thread) {
             let forks = store.forks(space, thread, 1).await?;
             has_forks.insert(thread, !forks.is_empty());

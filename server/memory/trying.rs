@@ -35,7 +35,8 @@ pub(super) async fn try_one(bench: &Bench<'_>, row: StatementRow) -> Result<(), 
     // That of the event from outside which its claim goes back to. The server pays for retests.
     let claim = on.trial.claim.as_ref().filter(|_| !on.trial.is_retest);
     let root = claim.and_then(|claim| claim.root);
-    let (space, thread) = (on.bench.journal.space, &on.bench.row.thread);
+    let space = on.bench.journal.space;
+    let thread = &on.bench.row.thread;
     on.purse = on
         .bench
         .trials
@@ -69,7 +70,8 @@ async fn try_on(on: &mut OnTrial<'_>) -> Result<(), Lost> {
                 return end(on, &rules, (Found::Undecided, spent.text)).await;
             }
             // What is left is due, and goes on when there are calls again.
-            let (journal, most) = (on.bench.journal, on.bench.journal.memory().calls_per_hour);
+            let journal = on.bench.journal;
+            let most = on.bench.journal.memory().calls_per_hour;
             let take = |kept: &mut Kept| kept.calls.take(most, now);
             if !on.bench.trials.kept(journal.space, take) {
                 return Ok(());
@@ -190,7 +192,8 @@ async fn known(
     predictions: &[(Prediction, Option<Triple>)],
     valid: Valid,
 ) -> Stored<Vec<(Triple, Valid)>> {
-    let (names, mut known) = (Names::default(), Vec::new());
+    let names = Names::default();
+    let mut known = Vec::new();
     for triple in predictions.iter().filter_map(|(_, triple)| triple.clone()) {
         let predicted = Triple {
             single: false,

@@ -37,12 +37,14 @@ struct Seen {
 /// Tries all due statements. Returns the status of the thread of the trials, and gives its lease
 /// back.
 pub(super) async fn try_all(bench: &Bench<'_>) -> Result<Status, Lost> {
-    let (journal, row) = (bench.journal, &bench.row);
+    let journal = bench.journal;
+    let row = &bench.row;
     let named = row.state.told.unwrap_or(row.handled);
     let mut told = named;
     let feed = journal.store().feed();
     let mut follower = feed.follow(journal.space, Some(&row.thread));
-    let (mut under_way, mut begun) = (UnderWay::default(), HashMap::<String, u32>::new());
+    let mut under_way = UnderWay::default();
+    let mut begun = HashMap::<String, u32>::new();
     let mut busy: Vec<String> = Vec::new();
     let at_once = journal.memory().trials_at_once as usize;
     loop {
@@ -90,7 +92,8 @@ fn is_free(bench: &Bench<'_>) -> bool {
 
 /// Returns the time at which there is a call to a model again; none: there is one.
 fn free_at(bench: &Bench<'_>, now: Timestamp) -> Option<Timestamp> {
-    let (space, most) = (bench.journal.space, bench.journal.memory().calls_per_hour);
+    let space = bench.journal.space;
+    let most = bench.journal.memory().calls_per_hour;
     bench
         .trials
         .kept(space, |kept| kept.calls.free_at(most, now))
@@ -98,7 +101,8 @@ fn free_at(bench: &Bench<'_>, now: Timestamp) -> Option<Timestamp> {
 
 /// Tells threads of changes of statements, and reads the due statements; at most so many.
 async fn look(bench: &Bench<'_>, told: Seq, most: usize) -> Result<Seen, Lost> {
-    let (store, space) = (bench.journal.store(), bench.journal.space);
+    let store = bench.journal.store();
+    let space = bench.journal.space;
     // Read before the rows: what is claimed behind it wakes the thread again.
     let thread = store.thread(space, &bench.row.thread).await?;
     let limit = u32::try_from(most).unwrap_or(u32::MAX).min(REACH);
@@ -111,8 +115,10 @@ async fn look(bench: &Bench<'_>, told: Seq, most: usize) -> Result<Seen, Lost> {
 
 /// Returns the events of a rest: up to where all is done, and when something is due again.
 async fn rest(bench: &Bench<'_>, woken: Seq, told: Seq) -> Stored<Vec<Draft>> {
-    let (journal, now) = (bench.journal, time::now());
-    let (store, space) = (journal.store(), journal.space);
+    let journal = bench.journal;
+    let now = time::now();
+    let store = journal.store();
+    let space = journal.space;
     let soon = now.after(retry_micros(journal.memory()).max(1_000_000));
     let free = free_at(bench, now);
     // What is due and was overtaken again and again waits, too.

@@ -124,7 +124,8 @@ pub async fn decide(
     streamed.begin(read, usize::try_from(shown).unwrap_or(usize::MAX), words);
     let asks = |view: &PromptView| question(deciding, view);
     let mut shows = |piece: &Piece| streamed.take(piece);
-    let (until, stop) = (deciding.until, &deciding.stop);
+    let until = deciding.until;
+    let stop = &deciding.stop;
     let asked = client.ask_about(place, &mut view, asks, until, stop, &mut shows);
     asked.await
 }
@@ -213,7 +214,9 @@ fn reminders(deciding: &Deciding, view: &PromptView) -> String {
     let raised = watches.filter(|(_, watch)| watch.raised);
     let reminder = &deciding.client.prompts().watch_reminder;
     let told = |(id, watch): (&String, &Watch)| {
-        let (id, kind, note) = (one_line(id), one_line(&watch.kind), one_line(&watch.note));
+        let id = one_line(id);
+        let kind = one_line(&watch.kind);
+        let note = one_line(&watch.note);
         reminder.fill(&[("id", &*id), ("kind", &*kind), ("note", &*note)])
     };
     raised.map(told).collect()

@@ -196,7 +196,8 @@ async fn ask(
         Ended::Answered(answer) => {
             let words = answer.text.trim();
             if !words.is_empty() && words != PASS {
-                let (thread, turn) = (&place.thread, place.turn);
+                let thread = &place.thread;
+                let turn = place.turn;
                 said.push(Draft::submodule_said(
                     thread,
                     turn,
@@ -283,7 +284,8 @@ fn calls(
     submodule: &Submodule,
     left: u64,
 ) -> impl Iterator<Item = Asked> {
-    let (name, turn) = (&submodule.name, request.place.turn);
+    let name = &submodule.name;
+    let turn = request.place.turn;
     // A submodule may be asked about several things in a turn.
     let who = match &request.purpose {
         Purpose::New { .. } => format!("{name}-{turn}"),

@@ -183,7 +183,8 @@ impl Turn {
         };
         let names = started.submodules.iter();
         let submodules = names.filter_map(|name| Name::parse(name).ok()).collect();
-        let (number, batch) = (started.turn, started.batch);
+        let number = started.turn;
+        let batch = started.batch;
         Some(Self::new(number, batch, submodules, options, budget))
     }
 

@@ -80,7 +80,8 @@ pub(super) async fn propose(nothing: (), desk: Desk) -> Came<Json> {
 /// rejected.
 #[node]
 pub(super) async fn approve(plan: Json, desk: Desk) -> Approved {
-    let (mission, tool) = (&desk.journal.mission, MissionPlan::NAME);
+    let mission = &desk.journal.mission;
+    let tool = MissionPlan::NAME;
     let id = id::about(&format!("the plan of {mission}"));
     let approval = id.to_string();
     let toolbox = desk.ground.mind.tools.mission.now(&desk.space);

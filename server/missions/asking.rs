@@ -173,7 +173,9 @@ async fn ask_once<T: DeserializeOwned + JsonSchema>(
 ) -> Result<Result<T, String>, Failure> {
     let mut question = ask.question::<T>(desk.prompts(), round)?;
     let mut pause = PAUSE;
-    let (mut attempt, mut halved, mut refused) = (0, 0, usize::MAX);
+    let mut attempt = 0;
+    let mut halved = 0;
+    let mut refused = usize::MAX;
     loop {
         question.values.clone_from(&ask.values);
         // What is far from the window needs no measure.

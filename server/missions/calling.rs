@@ -46,7 +46,9 @@ pub(super) async fn tools_told(desk: &Desk) -> Json {
     let names = toolbox.names().into_iter();
     let offered = names.filter_map(|name| toolbox.get(name));
     let offered = offered.filter(|it| is_offered(&***it));
-    let (mut told, mut bytes, mut left_out) = (Vec::new(), 0, 0);
+    let mut told = Vec::new();
+    let mut bytes = 0;
+    let mut left_out = 0;
     let said = toolbox.said_of(offered.clone().map(|tool| tool.spec().name()));
     if !said.is_empty() && said.len() <= TOLD_MAX {
         bytes += said.len();

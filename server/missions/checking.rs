@@ -100,7 +100,8 @@ async fn by_knowledge(desk: &Desk, query: &str, answer: &str) -> Result<Decided,
     if found.is_empty() {
         return Err("the knowledge base found nothing".to_owned());
     }
-    let (count, wanted) = (found.len(), sameness(answer));
+    let count = found.len();
+    let wanted = sameness(answer);
     let mut found = found.into_iter();
     let holds = found.find(|passage| sameness(&passage.text).contains(&wanted));
     let why = match &holds {

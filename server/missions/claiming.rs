@@ -31,7 +31,8 @@ pub(super) async fn claim_facts(desk: &Desk, task: TaskId, tried: &Tried) -> Don
 /// at once pass the limit together.
 #[node]
 pub(super) async fn claim(task: TaskId, facts: Vec<String>, desk: Desk) {
-    let (journal, most) = (&desk.journal, desk.ground.options.tool_limits.claims);
+    let journal = &desk.journal;
+    let most = desk.ground.options.tool_limits.claims;
     let thread = journal.thread(Some(task));
     let facts = facts.iter().map(|fact| fact.trim());
     for (at, fact) in facts.filter(|fact| !fact.is_empty()).enumerate() {

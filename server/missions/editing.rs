@@ -226,7 +226,8 @@ fn edited(
 fn waited_for<'a>(rows: &'a [TaskRow], requires: &[TaskId]) -> impl Iterator<Item = &'a TaskRow> {
     let open = rows.iter().filter(|row| row.status == TaskStatus::Open);
     let open: BTreeMap<TaskId, &TaskRow> = open.map(|row| (row.new.task, row)).collect();
-    let (mut reached, mut next) = (BTreeSet::new(), requires.to_vec());
+    let mut reached = BTreeSet::new();
+    let mut next = requires.to_vec();
     while let Some(task) = next.pop() {
         if let Some(row) = open.get(&task)
             && reached.insert(task)
@@ -253,7 +254,8 @@ fn below(rows: &[TaskRow], task: TaskId) -> BTreeSet<TaskId> {
 /// Returns the events that skip a task and end its thread. They are stored only while this row
 /// holds: the task is not over, and has not begun if it has no thread yet.
 fn skipped(mission: &ThreadId, row: &TaskRow) -> impl Iterator<Item = Draft> {
-    let (task, has_begun) = (row.new.task, row.began > 0);
+    let task = row.new.task;
+    let has_begun = row.began > 0;
     let stands = to_come(mission, task, !has_begun);
     let news = TaskNews::over(None, Some(SKIPPED.into()));
     let ended = has_begun.then(|| ended_thread(&mission.of_task(task), Some(SKIPPED)));

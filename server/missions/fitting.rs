@@ -40,7 +40,9 @@ pub(super) fn fit(values: &mut [(String, String)], room: usize) {
             all,
             share: usize::MAX,
         };
-        let (mut fixed, mut sizes, mut read) = (0, Vec::new(), Vec::new());
+        let mut fixed = 0;
+        let mut sizes = Vec::new();
+        let mut read = Vec::new();
         for (at, (name, text)) in values.iter().enumerate() {
             let Ok(value) = serde_json::from_str::<Json>(text) else {
                 fixed += text.len();
@@ -114,7 +116,8 @@ impl Cutting {
             Json::Array(list) => {
                 let count = list.len();
                 // Of a long list its beginning and its end: the newest stands last.
-                let (head, tail) = (self.most.div_ceil(2), self.most / 2);
+                let head = self.most.div_ceil(2);
+                let tail = self.most / 2;
                 let left_out = count.saturating_sub(self.most);
                 let mut kept = Vec::with_capacity(count - left_out + 1);
                 for (at, it) in list.into_iter().enumerate() {

@@ -67,7 +67,8 @@ fn work_off(desk: Desk, parent: Option<TaskId>) -> BoxFuture<'static, Done<()>> 
                 let Some(taken) = desk.tasks.board().take_next(parent) else {
                     break;
                 };
-                let (at_work, desk) = (desk.rest.at_work(), desk.clone());
+                let at_work = desk.rest.at_work();
+                let desk = desk.clone();
                 flows.push(async move {
                     let _at_work = at_work;
                     let place = desk.tasks.place().await;
@@ -184,7 +185,8 @@ impl Way<'_> {
 
     /// Takes one step of the ladder.
     async fn step(&mut self, step: Step) -> Done<Next> {
-        let (desk, task) = (self.desk, self.task);
+        let desk = self.desk;
+        let task = self.task;
         if desk.asker.is_spent() {
             return Ok(Next::Stop);
         }
@@ -245,7 +247,8 @@ impl Way<'_> {
 
     /// Tries the task by one step.
     async fn by(&mut self, step: Step) -> Done<Next> {
-        let (desk, how) = (self.desk, self.how);
+        let desk = self.desk;
+        let how = self.how;
         // What one says has to be said by another.
         let times = if how.is_agreed() { 2 } else { 1 };
         for _ in 0..times {
@@ -281,7 +284,8 @@ impl Way<'_> {
     /// Returns the answer of a try, if it passes the check; else `wrong` has the verdict, or
     /// nothing is begun any more.
     async fn judged(&mut self, expected: Option<Expected>, tried: Came<Tried>) -> Done<Next> {
-        let (desk, task) = (self.desk, self.task);
+        let desk = self.desk;
+        let task = self.task;
         let tried = match tried.noted(&desk.asker) {
             Came::To(tried) => tried,
             Came::ToNothing(why) => {
@@ -291,7 +295,8 @@ impl Way<'_> {
             Came::Spent(_) => return Ok(Next::On),
         };
         claim_facts(desk, task, &tried).await?;
-        let (context, answer) = (Context::new(task), tried.answer);
+        let context = Context::new(task);
+        let answer = tried.answer;
         let checked = if self.how.is_agreed() {
             let others = self.wrong.iter().filter_map(|it| it.answer.clone());
             let others = Vec::from_iter(others);

@@ -161,7 +161,8 @@ pub(super) async fn write(
 #[node]
 pub(super) async fn tune(task: TaskId, sketch: Sketch, check: Check, desk: Desk) -> Option<Tuned> {
     let mut program = sketch.program?;
-    let (mut runs, mut first) = (Vec::new(), program.first.take());
+    let mut runs = Vec::new();
+    let mut first = program.first.take();
     for set in &program.sets {
         let ran = match first.take() {
             Some(first) => Ok(first),
@@ -184,7 +185,8 @@ pub(super) async fn tune(task: TaskId, sketch: Sketch, check: Check, desk: Desk)
     }
     let best = Tuning::best(&runs).unwrap_or(0);
     if !runs.is_empty() {
-        let (runs, best) = (runs.clone(), best as u64);
+        let runs = runs.clone();
+        let best = best as u64;
         desk.journal.say(task, TaskNews::Tuned { runs, best });
     }
     let code = tuned(&program.code, program.sets.get(best));
@@ -206,7 +208,8 @@ pub(super) async fn guide(task: TaskId, sketch: Sketch, tuned: Tuned, desk: Desk
     match ask::<Guideline>(&desk, question, fits).await {
         Came::To(said) => cut(&said.guideline, TEXT_MAX),
         Came::ToNothing(_) | Came::Spent(_) => {
-            let (count, name) = (tuned.runs.len(), sketch.name);
+            let count = tuned.runs.len();
+            let name = sketch.name;
             format!("Of {count} sets for {name} this was the best: {best}")
         }
     }
@@ -260,7 +263,8 @@ async fn keep_steps(task: TaskId, steps: Vec<ToolStep>, desk: Desk) {
         let Some(now) = board.get(task) else { return };
         let before = now.new.requires.iter();
         let before = before.filter_map(|it| board.get(*it)?.answer.as_deref());
-        let (name, description) = (now.new.name.as_str(), now.new.description.as_str());
+        let name = now.new.name.as_str();
+        let description = now.new.description.as_str();
         let says: Vec<&str> = [name, description].into_iter().chain(before).collect();
         Framework {
             name: cut(name, NAME_MAX),
@@ -296,7 +300,9 @@ fn is_worth_one(desk: &Desk, task: TaskId, of: &str) -> bool {
 
 /// Keeps a framework that was made for a task, where there is room for it.
 async fn keep_framework(desk: &Desk, task: TaskId, id: &str, framework: &Framework) -> bool {
-    let (store, space, journal) = (&*desk.ground.store, &desk.space, &desk.journal);
+    let store = &*desk.ground.store;
+    let space = &desk.space;
+    let journal = &desk.journal;
     // Where a server was killed behind this, it is there already.
     let known = journal.found(store.framework(space, id).await).await;
     if known.is_none() {

@@ -74,7 +74,9 @@ pub(super) async fn ask_for<T>(
     (stands, settled_by): (Vec<Condition>, &str),
     settled: impl Fn(&Event) -> Option<T>,
 ) -> T {
-    let (store, space, journal) = (&desk.ground.store, &desk.space, &desk.journal);
+    let store = &desk.ground.store;
+    let space = &desk.space;
+    let journal = &desk.journal;
     let mut follower = store.feed().follow(space, Some(&journal.mission));
     let known = journal.found(store.event(space, id).await).await;
     if known.is_none() {
@@ -127,7 +129,8 @@ pub(super) async fn follow(desk: &Desk, mut follower: Follower, mut seen: Seq) -
 /// Hears the same of the events after `seen`, as the log has them now. Returns the position up to
 /// which they were read.
 async fn hear_behind(desk: &Desk, seen: Seq) -> Stored<Seq> {
-    let (store, space) = (&*desk.ground.store, &desk.space);
+    let store = &*desk.ground.store;
+    let space = &desk.space;
     let head = store.head(space).await?.seq;
     let row = ThreadRow {
         handled: seen,

@@ -17,7 +17,8 @@ use thinkd_event::mission::{NewTask, TEXT_MAX, TaskId, TaskStatus, Value};
 /// them.
 #[node]
 pub(super) async fn decompose(parent: Option<TaskId>, desk: Desk) -> Came<Vec<TaskId>> {
-    let (depth, most) = (desk.options().depth, desk.options().tasks);
+    let depth = desk.options().depth;
+    let most = desk.options().tasks;
     let level = parent.and_then(|task| desk.tasks.of(task, |now| now.level));
     let has_no_room = |why: String| {
         if parent.is_some() {
@@ -140,7 +141,8 @@ async fn usable(desk: &Desk, task: TaskId, said: Consider, was_asked: bool) -> C
 
 /// Takes over a task as its row is by now: people may have changed it up to when work on it began.
 async fn refresh(desk: &Desk, task: TaskId) {
-    let (store, mission) = (&desk.ground.store, &desk.journal.mission);
+    let store = &desk.ground.store;
+    let mission = &desk.journal.mission;
     let before = task.0.checked_sub(1).map(TaskId);
     let rows = store.tasks(&desk.space, mission, before, Some(1)).await;
     let row = desk.journal.found(rows).await.pop();
@@ -228,7 +230,8 @@ pub(super) fn is_one_task(desk: &Desk, why: &str) {
 
 /// Makes tasks; the task that was split into them requires them from now on.
 fn make(desk: &Desk, parent: Option<TaskId>, made: Vec<NewTask>) -> Vec<TaskId> {
-    let (journal, mut board) = (&desk.journal, desk.tasks.board());
+    let journal = &desk.journal;
+    let mut board = desk.tasks.board();
     let ids: Vec<TaskId> = made.iter().map(|new| new.task).collect();
     let new = |new: &NewTask| Draft::task(&journal.mission, new.task, TaskNews::Made(new.clone()));
     let mut drafts: Vec<Draft> = made.iter().map(new).collect();

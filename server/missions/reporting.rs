@@ -26,7 +26,9 @@ pub(super) struct Part {
 
 /// Returns the answer to the mission; none: a budget is used up.
 pub(super) async fn report(desk: &Desk) -> Done<Option<String>> {
-    let (mut texts, mut done, all) = (Vec::new(), 0, desk.tasks.board().len());
+    let mut texts = Vec::new();
+    let mut done = 0;
+    let all = desk.tasks.board().len();
     while done < all.max(1) {
         let part = answer(Context::new(done), desk.clone()).await?;
         if let Came::To(part) = part.noted(&desk.asker) {
@@ -75,7 +77,8 @@ fn next_part(desk: &Desk, done: usize, mut room: usize) -> (Vec<TaskId>, Json) {
     let board = desk.tasks.board();
     let all = board.len();
     let least = (all - done).div_ceil(calls.max(1));
-    let (mut ids, mut tasks) = (Vec::new(), Vec::new());
+    let mut ids = Vec::new();
+    let mut tasks = Vec::new();
     for (task, now) in board.all().skip(done) {
         let shown = now.shown();
         let left = room.checked_sub(shown.to_string().len() + 1);

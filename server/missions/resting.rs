@@ -46,7 +46,8 @@ impl Rest {
     }
 
     fn counted(&self, by: isize, awaited: Option<(Uuid, Vec<Condition>)>) -> Counted {
-        let (rest, request) = (self.clone(), awaited.as_ref().map(|(request, _)| *request));
+        let rest = self.clone();
+        let request = awaited.as_ref().map(|(request, _)| *request);
         self.0.send_modify(|state| {
             state.working += by;
             state.awaited.extend(awaited);

@@ -144,14 +144,16 @@ impl Consider {
     /// Returns the usable part of it: at most `most` routes, no two alike; a chance that is none is
     /// 0 or the nearest that is one.
     pub fn read(self, task: TaskId, most: usize) -> (Considered, Vec<Refusal>) {
-        let (mut routes, mut refused) = (Vec::<Route>::new(), Vec::new());
+        let mut routes = Vec::<Route>::new();
+        let mut refused = Vec::new();
         let mut chance = |name: &str, said: &Json| {
             let (chance, wrong) = estimate(said);
             refused.extend(wrong.map(|wrong| (task, format!("the estimate of {name}"), wrong)));
             chance
         };
         let read = |way: &Way| {
-            let (name, how) = (cut(&way.name, NAME_MAX), cut(&way.how, TEXT_MAX));
+            let name = cut(&way.name, NAME_MAX);
+            let how = cut(&way.how, TEXT_MAX);
             let estimate = chance(&name, &way.estimate);
             Route::whole(name, how, estimate)
         };
@@ -256,9 +258,12 @@ pub(super) fn tasks_of(
     bounds: Bounds,
 ) -> (Vec<NewTask>, Vec<Refusal>) {
     let room = bounds.room;
-    let (from, about) = (board.next_number(), parent.unwrap_or(TaskId(0)));
-    let (mut made, mut refused) = (Vec::<NewTask>::new(), Vec::<Refusal>::new());
-    let (mut numbers, mut wishes) = (BTreeMap::new(), Vec::new());
+    let from = board.next_number();
+    let about = parent.unwrap_or(TaskId(0));
+    let mut made = Vec::<NewTask>::new();
+    let mut refused = Vec::<Refusal>::new();
+    let mut numbers = BTreeMap::new();
+    let mut wishes = Vec::new();
     let count = plan.tasks.len();
     let words = |name: &str, description: &str| (sameness(name), sameness(description));
     let known = |new: &NewTask| (words(&new.name, &new.description), new.task);

@@ -73,7 +73,8 @@ impl Write {
         if self.kind == Kind::None {
             return Ok(None);
         }
-        let (name, purpose) = (some(&self.name, NAME_MAX), some(&self.purpose, TEXT_MAX));
+        let name = some(&self.name, NAME_MAX);
+        let purpose = some(&self.purpose, TEXT_MAX);
         let (Some(name), Some(purpose)) = (name, purpose) else {
             return Err("a framework has a name, and says for which tasks it is".to_owned());
         };

@@ -48,7 +48,8 @@ pub(super) struct Verdict {
 
 impl Verdict {
     pub fn of(route: &str, answer: Option<String>, why: impl Into<String>) -> Self {
-        let (route, why) = (route.to_owned(), why.into());
+        let route = route.to_owned();
+        let why = why.into();
         Self { route, answer, why }
     }
 
@@ -80,7 +81,8 @@ pub(super) async fn solve(
     // No two tries that have to agree are asked for in the same words.
     let step = (step, how.is_agreed().then_some(wrong.len() + 1));
     let once = |notes, is_last| {
-        let (context, routes) = (Context::new(task), how.routes.clone());
+        let context = Context::new(task);
+        let routes = how.routes.clone();
         solve_once(context, step, routes, notes, is_last, desk.clone())
     };
     until_answered(how.told(wrong), most, once).await

@@ -162,7 +162,8 @@ pub(super) async fn with_frameworks(
     wrong: &[Verdict],
 ) -> Done<Came<Tried>> {
     let once = |notes, is_last| {
-        let (context, frames) = (Context::new(task), frames.to_vec());
+        let context = Context::new(task);
+        let frames = frames.to_vec();
         apply(context, frames, high, notes, is_last, desk.clone())
     };
     until_answered(wrong, PROGRAMS, once).await

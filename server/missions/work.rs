@@ -80,7 +80,8 @@ impl Work for Missions {
         if row.status.is_final() || !thread.is_of_mission() {
             return Ok(false);
         }
-        let (ground, cancel) = (&self.ground, key(thread)?.cancel(user));
+        let ground = &self.ground;
+        let cancel = key(thread)?.cancel(user);
         let append = Append::free(space, vec![cancel]);
         ground.store.append(append).await?;
         let running = (space.clone(), thread.clone());
@@ -142,7 +143,9 @@ impl Missions {
 
     /// Does a mission's turn: from where its log leaves off to its end, or until it is left.
     async fn take_mission(&self, claim: Claim) -> Stored<Looked> {
-        let (row, fence, stop) = (claim.row, claim.fence, claim.stop);
+        let row = claim.row;
+        let fence = claim.fence;
+        let stop = claim.stop;
         let store = &self.ground.store;
         let space = fence.space.clone();
         // Followed first, then read: what people change is in one of the two.
@@ -174,7 +177,8 @@ impl Missions {
         };
         let limits = registry::Limits::default();
         let ledger = Ledger::new(key.clone(), writer, values, limits, &past);
-        let (quotas, budget) = (&self.ground.quotas, &wanted.budget);
+        let quotas = &self.ground.quotas;
+        let budget = &wanted.budget;
         let asker = Asker {
             purse: quotas.of_mission(&space, root, wanted.root, budget),
             stop: stop.token().clone(),

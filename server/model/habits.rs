@@ -79,7 +79,8 @@ impl Habits {
         let known = list.iter().position(|learned| learned.habit == *habit);
         known.into_iter().for_each(|at| drop(list.remove(at)));
         if list.len() < HABITS_MAX {
-            let (habit, words) = (habit.clone(), words.to_owned());
+            let habit = habit.clone();
+            let words = words.to_owned();
             list.push(Learned {
                 habit,
                 words,

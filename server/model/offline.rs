@@ -237,7 +237,8 @@ fn extract(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let lines = Vec::from_iter(lines);
     let quoted = |line: Option<&&str>| quote(line.unwrap_or(&""), QUOTE_MAX);
-    let (first, last) = (quoted(lines.first()), quoted(lines.last()));
+    let first = quoted(lines.first());
+    let last = quoted(lines.last());
     let count = lines.len();
     format!("(offline) {count} lines; the first: “{first}”; the last: “{last}”")
 }

@@ -345,7 +345,8 @@ impl Folder {
         if template.variables() == variables {
             return Ok(template);
         }
-        let (expected, found) = (variables.join(", "), template.variables().join(", "));
+        let expected = variables.join(", ");
+        let found = template.variables().join(", ");
         Err(Error::Variables {
             prompt: file.to_owned(),
             expected,

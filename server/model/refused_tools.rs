@@ -80,7 +80,8 @@ pub fn named(said: &str, tools: &[String]) -> Vec<usize> {
 fn is_named(said: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     said.match_indices(name).any(|(at, _)| {
-        let (before, after) = (&said[..at], &said[at + name.len()..]);
+        let before = &said[..at];
+        let after = &said[at + name.len()..];
         if before.ends_with(is_part) || after.starts_with(is_part) {
             return false;
         }

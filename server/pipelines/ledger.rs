@@ -366,7 +366,8 @@ impl Hook for Failures {
     async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
         let outcome = next.run().await;
         if let Err(cause) = &outcome {
-            let (book, place) = (&self.0, call.place().unwrap_or_default());
+            let book = &self.0;
+            let place = call.place().unwrap_or_default();
             let failure = failure(&**cause);
             let failed = book.0.run.node_failed(&named(call), place, &failure);
             book.write(failed).await;
@@ -381,7 +382,9 @@ struct Starts(Ledger);
 #[async_trait]
 impl Hook for Starts {
     async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
-        let (book, place, node) = (&self.0, call.place().unwrap_or_default(), named(call));
+        let book = &self.0;
+        let place = call.place().unwrap_or_default();
+        let node = named(call);
         let limit = book.0.limits.nodes;
         if book.0.nodes.fetch_add(1, Ordering::Relaxed) >= limit {
             let text = format!("a run starts at most {limit} nodes");
@@ -409,7 +412,8 @@ fn flow(place: &str) -> &str {
 }
 
 fn needs(call: &Call) -> (Vec<String>, u64) {
-    let (mut named, mut more) = (Vec::new(), 0);
+    let mut named = Vec::new();
+    let mut more = 0;
     for place in call.needs() {
         if named.len() < NEEDS_MAX && place.len() <= NEED_MAX {
             named.push(place);

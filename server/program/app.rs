@@ -167,10 +167,8 @@ async fn run(
         code: Arc::new(Runner::new(settings.tools.code.clone())),
         mission: settings.mission.budget(),
     };
-    let (mut tools, mcp) = (
-        tools.clone(),
-        Arc::new(Mcp::new(&settings.tools.servers(), &supplies)?),
-    );
+    let mut tools = tools.clone();
+    let mcp = Arc::new(Mcp::new(&settings.tools.servers(), &supplies)?);
     if !settings.tools.mcp.is_empty() {
         tools = tools.with_shared_source(
             Audience {

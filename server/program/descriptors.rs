@@ -59,7 +59,8 @@ pub fn said(mut limits: Limits) -> String {
         return "open files have no limit: as many clients fit as limits.sockets says".to_owned();
     };
     let is_low = fit(&mut limits, most);
-    let (sockets, connections) = (limits.sockets, limits.connections);
+    let sockets = limits.sockets;
+    let connections = limits.connections;
     let kept = most.saturating_sub(left(most) as u64);
     let fits = format!(
         "a server that is started from here may have {most} open files: {kept} are kept for models, files, tools and the database, and \

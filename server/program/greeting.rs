@@ -29,7 +29,8 @@ impl About {
 
 /// Prints the address, the parts in use, and a way to say hello.
 pub fn greet(settings: &Settings, address: SocketAddr, about: &About) -> io::Result<()> {
-    let (database, model) = (&about.database, &about.model);
+    let database = &about.database;
+    let model = &about.model;
     if settings.log.format == LogFormat::Json {
         tracing::info!(%address, database, model, "thinkd listens");
         return Ok(());

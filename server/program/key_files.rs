@@ -44,7 +44,8 @@ impl KeyFiles {
             };
             let mut files = of_keys(loading, self.named.clone());
             // Not yet looked at: what has changed since the start is seen at the first looks.
-            let (mut taken, mut before) = (Vec::new(), Vec::new());
+            let mut taken = Vec::new();
+            let mut before = Vec::new();
             loop {
                 let asked = tokio::select! {
                     _ = hangup.recv() => true,

@@ -263,7 +263,8 @@ fn invalid<T>(text: impl Into<String>) -> Result<T, Invalid> {
 impl Settings {
     /// Sets the numbers that follow from a key.
     fn follow(&mut self) {
-        let (it, usual) = (&mut self.limits, limits::Limits::default());
+        let it = &mut self.limits;
+        let usual = limits::Limits::default();
         if it.text_bytes != usual.text_bytes {
             it.unauthenticated_frame_bytes = it.text_bytes.max(1024);
             it.tool_output_bytes = it.text_bytes;
@@ -283,10 +284,8 @@ impl Settings {
         let root = &self.budget.root;
         self.mission.model_calls = root.model_calls.div_ceil(6).saturating_mul(5);
         self.mission.tokens = root.tokens;
-        let (named, modules) = (
-            [&mut self.models.low, &mut self.models.high],
-            &mut self.models.modules,
-        );
+        let named = [&mut self.models.low, &mut self.models.high];
+        let modules = &mut self.models.modules;
         let named = named.into_iter().chain([&mut self.models.embedding]);
         for model in named.flatten().chain(modules.values_mut()) {
             let part = model.timeout_ms / 5;
@@ -332,13 +331,15 @@ impl Settings {
                 "{key} = 0 would stop everything: it must be at least 1"
             ));
         }
-        let (connections, least) = (self.runtime.connections, CONNECTIONS_MIN);
+        let connections = self.runtime.connections;
+        let least = CONNECTIONS_MIN;
         if connections < least {
             return invalid(format!(
                 "runtime.connections = {connections} is one of each kind too few: it must be at least {least}"
             ));
         }
-        let (bytes, least) = (self.history.bytes, history::BYTES_MIN);
+        let bytes = self.history.bytes;
+        let least = history::BYTES_MIN;
         if bytes < least {
             return invalid(format!(
                 "history.bytes = {bytes} has no room for what a turn is about: it must be at least {least}"

@@ -115,7 +115,8 @@ fn sought(view: &View, ids: &[String]) -> Vec<Sought> {
 /// all.
 fn look_at(view: &View, all: &mut [Sought], (from, count): (Doc, Doc), most: usize) -> Option<Doc> {
     let rows = &view.vectors;
-    let (least, next) = (rows.scale().alike(), from.saturating_add(count));
+    let least = rows.scale().alike();
+    let next = from.saturating_add(count);
     for doc in from..next.min(rows.end()) {
         let (Some(held), Some(vector)) = (view.held(doc), rows.vector(doc)) else {
             continue;
@@ -173,7 +174,8 @@ mod tests {
             let ids: Vec<String> = all.iter().map(|held| held.id.clone()).collect();
             let mut sought = sought(&view, &ids);
             assert_eq!(sought.len(), 50);
-            let (mut from, mut parts) = (Some(0), 0);
+            let mut from = Some(0);
+            let mut parts = 0;
             while let Some(at) = from {
                 from = look_at(&view, &mut sought, (at, count), most);
                 parts += 1;

@@ -109,7 +109,8 @@ impl Fit {
 
 /// Finds a form by halves; no index of the list is kept.
 fn listed(form: &str) -> Option<&'static [u8]> {
-    let (mut from, mut to) = (0, LIST.len());
+    let mut from = 0;
+    let mut to = LIST.len();
     while from < to {
         let middle = LIST.floor_char_boundary(usize::midpoint(from, to));
         let begin = LIST[..middle].rfind('\n').map_or(0, |at| at + 1).max(from);

@@ -135,7 +135,8 @@ impl Index {
         if !asked.tells() {
             return found;
         }
-        let (whole, usual) = (self.whole(asked), self.usual());
+        let whole = self.whole(asked);
+        let usual = self.usual();
         for word in &asked.words {
             let weight = self.weight(word) / whole;
             for posting in self.list(&word.form) {

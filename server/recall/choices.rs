@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn what_is_under_way_is_counted_until_it_ends() {
-        let (choices, space) = (Choices::default(), Space::default());
+        let choices = Choices::default();
+        let space = Space::default();
         let choose = || choices.choose(&space, "f", Tally::default()).unwrap().0;
         let all: Vec<Chosen> = (0..6).map(|_| choose()).collect();
         let with: Vec<bool> = all.iter().map(Chosen::with).collect();

@@ -32,7 +32,8 @@ pub(super) fn cut(run: &str, language: Language) -> Vec<String> {
             _ => (single, false),
         });
     }
-    let (mut pieces, mut at) = (Vec::new(), characters.len());
+    let mut pieces = Vec::new();
+    let mut at = characters.len();
     while at > 0 {
         let is_pair = ways[at].1;
         at -= 1 + usize::from(is_pair);

@@ -50,7 +50,8 @@ impl Meaning {
             }
             // Where somebody fills it already, that one tells.
             if let Ok(alone) = slot.filler.clone().try_lock_owned() {
-                let (this, slot) = (self.clone(), Arc::downgrade(slot));
+                let this = self.clone();
+                let slot = Arc::downgrade(slot);
                 tokio::spawn(async move {
                     let filled = this.fill(&slot).await;
                     filled.unwrap_or_else(|why| drop(this.failed(why)));

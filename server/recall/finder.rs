@@ -193,7 +193,8 @@ impl Recall {
     /// The same, with vectors that a model makes.
     pub fn with_model(mut self, embedder: Arc<dyn Embedder>) -> Self {
         (self.shelf, self.frameworks) = shelves(&self.options, View::by_model);
-        let (store, options) = (self.store.clone(), self.options.clone());
+        let store = self.store.clone();
+        let options = self.options.clone();
         self.meaning = Some(Meaning::new(store, embedder, options));
         self
     }
@@ -212,8 +213,10 @@ impl Recall {
             return self.recall_past(space, question).await;
         }
         let _place = self.places.take(space).await;
-        let (text, limit) = (question.text.clone(), question.limit);
-        let (slot, room) = (self.shelf.of(space), self.room_of(question));
+        let text = question.text.clone();
+        let limit = question.limit;
+        let slot = self.shelf.of(space);
+        let room = self.room_of(question);
         self.catch_up(space, &slot).await?;
         if slot.read(View::is_empty) {
             return Ok(Found {
@@ -301,7 +304,8 @@ impl Recall {
     /// Returns the graph around a name, or between two.
     pub async fn look(&self, space: &Space, look: &Look) -> Result<Option<GraphPart>, Error> {
         let _place = self.places.take(space).await;
-        let (slot, look) = (self.shelf.of(space), look.clone());
+        let slot = self.shelf.of(space);
+        let look = look.clone();
         let find = move |view: &View| looked(view, &look);
         let shown = |part: &Option<GraphPart>| looked_at(part.iter().flat_map(|it| &it.items));
         self.believed(space, &slot, find, shown).await
@@ -318,7 +322,8 @@ impl Recall {
     ) -> Result<T, Error> {
         for _ in 0..TRIES {
             self.catch_up(space, slot).await?;
-            let (of, find) = (slot.clone(), find.clone());
+            let of = slot.clone();
+            let find = find.clone();
             let found = apart(move || of.read(find)).await?;
             if self.still(space, slot, shown(&found)).await? {
                 return Ok(found);

@@ -44,7 +44,8 @@ impl Recall {
             let Some((chosen, why)) = choice else {
                 continue;
             };
-            let (like, words) = (hit.score, hit.why.matched.join(" "));
+            let like = hit.score;
+            let words = hit.why.matched.join(" ");
             likely.push(Likely {
                 row,
                 chosen,

@@ -132,7 +132,8 @@ impl Graph {
     pub fn names_in(&self, question: &str) -> Vec<(Node, String)> {
         let mut words = atoms(question);
         words.truncate(ASKED_WORDS);
-        let (mut found, mut at) = (Vec::<(Node, String)>::new(), 0);
+        let mut found = Vec::<(Node, String)>::new();
+        let mut at = 0;
         while at < words.len() {
             let longest = NAME_WORDS.min(words.len() - at);
             let name = (1..=longest).rev().find_map(|count| {
@@ -168,7 +169,8 @@ impl Graph {
 
     /// The statements within so many steps of a name, the nearest first and at most so many; and whether that are all.
     pub fn around(&self, from: Node, depth: usize, limit: usize) -> (Vec<Doc>, bool) {
-        let (mut found, mut seen) = (Vec::new(), HashSet::new());
+        let mut found = Vec::new();
+        let mut seen = HashSet::new();
         let mut ways = self.ways(&[from], depth);
         for doc in &mut ways {
             if !seen.insert(doc) {
@@ -265,7 +267,8 @@ impl Ways<'_> {
 
     /// The statements along the way to a name.
     fn back(&self, to: Node) -> Vec<Doc> {
-        let (mut way, mut at) = (Vec::new(), to);
+        let mut way = Vec::new();
+        let mut at = to;
         while let Some((Some((before, doc)), _)) = self.came.get(&at) {
             way.push(*doc);
             at = *before;

@@ -162,7 +162,8 @@ impl Meaning {
             return Ok(vector.clone());
         }
         self.is_quiet()?;
-        let (this, text) = (self.clone(), text.to_owned());
+        let this = self.clone();
+        let text = text.to_owned();
         let work = tokio::spawn(async move { this.made(text).await });
         let cut_off = |_| Err("making the vector was cut off".to_owned());
         work.await.unwrap_or_else(cut_off)

@@ -87,7 +87,8 @@ fn scale(questions: &[Vector], statements: &[Vector]) -> Option<Scale> {
     };
     let questions = without(questions, &common.questions)?;
     let statements = without(statements, &common.statements)?;
-    let (mut related, mut unrelated) = (Vec::new(), Vec::new());
+    let mut related = Vec::new();
+    let mut unrelated = Vec::new();
     for (one, question) in questions.iter().enumerate() {
         for (other, statement) in statements.iter().enumerate() {
             let cosines = match one == other {
@@ -97,7 +98,8 @@ fn scale(questions: &[Vector], statements: &[Vector]) -> Option<Scale> {
             cosines.push(question.cosine(statement));
         }
     }
-    let (near, far) = (mean(&related), mean(&unrelated));
+    let near = mean(&related);
+    let far = mean(&unrelated);
     let squares: Vec<f32> = unrelated.iter().map(|it| (it - far).powi(2)).collect();
     let unrelated = far + mean(&squares).sqrt();
     (near > unrelated + LEAST).then(|| Scale {

@@ -136,7 +136,8 @@ async fn ranked(
     let (held, texts): (Vec<Held>, Vec<String>) = candidates.into_iter().unzip();
     let ids = held.iter().map(|held| held.id.clone());
     let mut texts: HashMap<String, String> = ids.zip(texts).collect();
-    let (text, limit) = (question.text.clone(), question.limit);
+    let text = question.text.clone();
+    let limit = question.limit;
     let found = apart(move || {
         let mut view = View::default();
         held.into_iter().for_each(|held| view.put(held));

@@ -82,10 +82,12 @@ fn seeds(graph: &Graph, names: &[Node], docs: &[(Doc, f32)]) -> (Weights, Weight
 pub fn spread(graph: &Graph, names: &[Node], docs: &[(Doc, f32)]) -> Vec<(Doc, f32)> {
     let mut rests = Weights::default();
     let (mut at_names, mut at_docs) = seeds(graph, names, docs);
-    let (mut next_docs, mut next_names) = (Weights::default(), Weights::default());
+    let mut next_docs = Weights::default();
+    let mut next_names = Weights::default();
     for round in 0..ROUNDS {
         for (doc, weight) in at_docs.drain() {
-            let (on, ends) = (weight / 10 * GOES_ON, graph.ends(doc));
+            let on = weight / 10 * GOES_ON;
+            let ends = graph.ends(doc);
             if round > 0 {
                 rests.add(doc, weight - on);
             }

@@ -33,7 +33,8 @@ impl Recall {
         let _place = place.map_err(|_| Error::Busy)?;
         let mut room = self.shelf.room(space);
         let mut view = self.past(space, question, &mut room).await?;
-        let (text, limit) = (question.text.clone(), question.limit);
+        let text = question.text.clone();
+        let limit = question.limit;
         let meant = match &self.meaning {
             Some(meaning) => meaning.of_past(&mut view, &text).await,
             None => Meant::default(),
@@ -56,7 +57,8 @@ impl Recall {
     ) -> Result<View, Error> {
         let standings = self.standings(space, question.as_of, room).await?;
         let looked_up = standings.as_ref().map_or(0, HashMap::len) * STANDING_BYTES;
-        let (mut held, mut bytes) = (Vec::new(), 0);
+        let mut held = Vec::new();
+        let mut bytes = 0;
         let mut asked = Asked {
             limit: PAGE,
             ..Asked::default()
@@ -110,7 +112,8 @@ impl Recall {
         let Some(as_of) = as_of else {
             return Ok(None);
         };
-        let (mut standings, mut after) = (HashMap::new(), 0);
+        let mut standings = HashMap::new();
+        let mut after = 0;
         loop {
             let page = self.store.standings(space, (after, as_of), PAGE).await?;
             let full = page.len() == PAGE as usize;

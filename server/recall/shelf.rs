@@ -158,7 +158,8 @@ impl Shelf {
         if !std::mem::replace(&mut spaces.is_swept, true) {
             tokio::spawn(sweep(Arc::downgrade(&self.spaces), self.idle));
         }
-        let (empty, used) = (spaces.empty, Instant::now());
+        let empty = spaces.empty;
+        let used = Instant::now();
         let kept = spaces.kept.entry(space.clone()).or_insert_with(|| Kept {
             slot: slot.cloned().unwrap_or_else(|| Slot::new(empty)),
             used,
@@ -226,7 +227,8 @@ impl Room<'_> {
         let kept = self.shelf.kept(&mut spaces, self.space, None);
         kept.past = kept.past - self.bytes + bytes;
         self.bytes = bytes;
-        let (view, past) = (kept.slot.bytes(), kept.past);
+        let view = kept.slot.bytes();
+        let past = kept.past;
         let mut fits = spaces.make_room(self.space, past + view);
         if !fits && view > 0 {
             spaces.let_go(self.space);

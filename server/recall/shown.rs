@@ -37,7 +37,8 @@ pub fn line(hit: &Hit) -> String {
     let against = hit.contested_by.iter();
     let contested = against.map(|held| format!("contested by: {}", spaced(&held.text)));
     let marks = times.chain(said).chain(reflection).chain(contested);
-    let (text, marks) = (spaced(&held.text), marks.collect::<Vec<_>>().join("; "));
+    let text = spaced(&held.text);
+    let marks = marks.collect::<Vec<_>>().join("; ");
     match marks.is_empty() {
         true => format!("- {text}"),
         false => format!("- {text} ({marks})"),

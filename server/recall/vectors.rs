@@ -230,7 +230,8 @@ impl Rows {
 
     /// Takes in the vector of a text; none: it has none any more.
     pub fn put(&mut self, doc: u32, vector: Option<&Vector>) {
-        let (doc, dimensions) = (doc as usize, self.scale.dimensions);
+        let doc = doc as usize;
+        let dimensions = self.scale.dimensions;
         let fits = vector.filter(|vector| vector.parts.len() == dimensions);
         if self.scales.len() <= doc {
             if fits.is_none() {
@@ -272,7 +273,8 @@ impl Rows {
     /// The cosine of a question and each text, from the middle of all.
     fn cosines(&self, vector: &Vector) -> Vec<(u32, f32)> {
         // Of other dimensions than these it is near to nothing.
-        let (size, middle) = (self.scale.dimensions.max(1), self.middle());
+        let size = self.scale.dimensions.max(1);
+        let middle = self.middle();
         let Some(question) = vector.without(&middle) else {
             return Vec::new();
         };
@@ -299,7 +301,8 @@ impl Rows {
 
     /// The vector of a text; none: it has none.
     pub fn vector(&self, doc: u32) -> Option<Vector> {
-        let (at, size) = (doc as usize, self.scale.dimensions);
+        let at = doc as usize;
+        let size = self.scale.dimensions;
         let scale = *self.scales.get(at).filter(|scale| **scale > 0.0)?;
         let parts = self.parts[at * size..(at + 1) * size].into();
         Some(Vector { parts, scale })

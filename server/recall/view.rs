@@ -233,7 +233,8 @@ impl View {
             let Some(held) = self.held(doc) else {
                 continue;
             };
-            let (number, ends) = (held.number, self.ends(held));
+            let number = held.number;
+            let ends = self.ends(held);
             self.graph.remove(doc, number);
             self.graph.put(doc, number, &ends);
         }

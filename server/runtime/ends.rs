@@ -122,7 +122,8 @@ impl Ends {
         thread: &ThreadId,
         placed: &[Placed],
     ) -> Result<Option<Timestamp>, StoreError> {
-        let (mut left, mut telling) = (None, BTreeSet::new());
+        let mut left = None;
+        let mut telling = BTreeSet::new();
         for event in placed.iter().map(|placed| &placed.shown.event) {
             let rest = event.rest_of_end();
             if rest.as_ref().is_some_and(|(_, rest)| rest.tell.is_some()) {

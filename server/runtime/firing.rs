@@ -97,7 +97,8 @@ impl Firing {
             // Its runs would fail, one like the other, and each would be stored.
             (spent.text, true)
         } else {
-            let (event, payload) = (&schedule.event, schedule.payload.clone());
+            let event = &schedule.event;
+            let payload = schedule.payload.clone();
             let trigger =
                 Draft::scheduled(&schedule.thread, name, event, payload, firing.to_value());
             let trigger = trigger.only_if(stands.clone());

@@ -85,7 +85,8 @@ impl Runtime {
     }
 
     async fn make(&self, space: &Space, past: Past, wish: &NewFork) -> Result<Made, Refused> {
-        let (from, at) = (past.forked.from.clone(), past.forked.at);
+        let from = past.forked.from.clone();
+        let at = past.forked.at;
         let options = &self.0.ground.options;
         let limits = ThreadLimits::new(&options.budget, options.tool_limits.threads);
         let (label, parent) = match &wish.id {

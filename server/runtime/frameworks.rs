@@ -86,7 +86,8 @@ pub async fn tell_outcome(
         if store.event(space, event).await?.is_some() {
             return Ok(row);
         }
-        let (with, worked) = (came.with, came.worked);
+        let with = came.with;
+        let worked = came.worked;
         let tally = row.framework.tally.and(with, worked);
         let said = FrameworkFact {
             framework: id,

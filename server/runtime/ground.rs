@@ -77,7 +77,8 @@ impl Ground {
             approvals,
             ..
         } = supplies;
-        let (waker, options) = (Waker::default(), Arc::new(options));
+        let waker = Waker::default();
+        let options = Arc::new(options);
         let threads = tokio::runtime::Handle::current().metrics().num_workers();
         let client = ModelClient::new(store.clone(), model, prompts.clone(), history);
         let mind = Mind {

@@ -61,7 +61,8 @@ pub(super) struct Inner {
 impl Runtime {
     /// Starts: takes up waiting work, and looks for more now and then.
     pub fn start(ground: Ground, kinds: Vec<Arc<dyn Work>>) -> Self {
-        let (all, on_stored) = (CancellationToken::new(), ground.waker.on_stored());
+        let all = CancellationToken::new();
+        let on_stored = ground.waker.on_stored();
         let Ground {
             store,
             options,
@@ -257,9 +258,11 @@ impl Runtime {
 impl Inner {
     /// Begins the tasks that live as long as the runtime: the server is stopped when one of them ends.
     fn watch_tasks(&self, waits: Waits) {
-        let (watch, tasks) = (&self.ground.options.supervisor, &self.ground.mind.beside);
+        let watch = &self.ground.options.supervisor;
+        let tasks = &self.ground.mind.beside;
         // The look at those that wait for one another comes to an end; the search does not.
-        let (scan, look) = (self.lease_loop.clone().scan(), waits.look_at_waits());
+        let scan = self.lease_loop.clone().scan();
+        let look = waits.look_at_waits();
         let tidy = self.requests.clone().keep_tidy();
         let search = async move {
             tokio::join!(scan, look, tidy);
@@ -278,9 +281,8 @@ impl Wakes for Inner {
     /// Has a thread looked after that the event wakes, wakes the timers if it sets a time, and
     /// starts the rest of an end. Settles the requests to people that it leaves.
     fn on_stored(&self, space: &Space, event: &Event) {
-        let (running, key) = (&self.ground.running, || {
-            (space.clone(), event.thread.clone())
-        });
+        let running = &self.ground.running;
+        let key = || (space.clone(), event.thread.clone());
         if let Some(status) = event.ended_as().and_then(Status::parse) {
             // The work that runs here; another server follows the threads that it works on.
             running.stop(&key(), Why::Cancel);
@@ -310,7 +312,8 @@ impl Inner {
             return;
         };
         let requests = self.requests.clone();
-        let (space, thread) = (space.clone(), event.thread.clone());
+        let space = space.clone();
+        let thread = event.thread.clone();
         self.ground.mind.beside.spawn(async move {
             let settled = match left {
                 Left::Away => requests.answer_away(&space).await,

@@ -140,13 +140,16 @@ impl LeaseLoop {
 
     /// Does a thread's work until it has nothing to do.
     async fn look_after(self, key: ThreadKey) {
-        let (Ground { store, running, .. }, all) = (&self.0.ground, &self.0.all);
+        let Ground { store, running, .. } = &self.0.ground;
+        let all = &self.0.all;
         let Some(kind) = self.kind_of(&key.1) else {
             tracing::error!(space = %key.0, thread = %key.1, "no kind of work of this server is the thread's: it is left alone");
             running.leave(&key, true, true);
             return;
         };
-        let (mut pause, mut woken, mut trouble) = (PAUSE, true, Trouble::default());
+        let mut pause = PAUSE;
+        let mut woken = true;
+        let mut trouble = Trouble::default();
         loop {
             running.looks(&key);
             let looked = match AssertUnwindSafe(self.look(kind.as_ref(), &key, woken, &mut trouble))
@@ -378,7 +381,8 @@ impl LeaseLoop {
     /// Looks for waiting threads without a runner: after a start, when another server goes, and
     /// from time to time, as it may have died.
     pub async fn scan(self) {
-        let (Ground { store, options, .. }, all) = (&self.0.ground, &self.0.all);
+        let Ground { store, options, .. } = &self.0.ground;
+        let all = &self.0.all;
         loop {
             self.say_present();
             match store.waiting(PAGE).await {
@@ -395,7 +399,8 @@ impl LeaseLoop {
 
     /// Prolongs the leases of running work; work that has lost its lease is left.
     pub async fn renew(self) {
-        let (Ground { store, options, .. }, all) = (&self.0.ground, &self.0.all);
+        let Ground { store, options, .. } = &self.0.ground;
+        let all = &self.0.all;
         loop {
             tokio::select! {
                 () = all.cancelled() => return,

@@ -76,7 +76,8 @@ impl Requests {
         by: &str,
     ) -> Result<&'static str, Refused> {
         let (row, parked) = self.open(space, id, RequestState::Approval).await?;
-        let (by, thread) = (Some(by), &row.thread);
+        let by = Some(by);
+        let thread = &row.thread;
         let (drafts, word) = match said {
             Said::Approve(edited) => {
                 let grant = self.grant(space, &row, &parked, edited, reason, by);
@@ -249,7 +250,8 @@ impl Requests {
     ) -> Result<Draft, Refused> {
         let asked = row.asked();
         let word = |key: &str| asked.get(key).and_then(Value::as_str).unwrap_or_default();
-        let (name, version) = (word("tool"), word("tool_version"));
+        let name = word("tool");
+        let version = word("tool_version");
         let thread = self.store.thread(space, &row.thread).await?;
         let tool = self.tool(space, thread.as_ref(), name).await?;
         let Some(tool) = tool.filter(|tool| version_of(tool.spec()) == version) else {
@@ -426,7 +428,8 @@ pub fn checked_answer(asked: &Value, reply: Reply, by: Option<&str>) -> Result<R
             .filter_map(Value::as_str)
             .collect()
     };
-    let (who, choices) = (list("who"), list("choices"));
+    let who = list("who");
+    let choices = list("choices");
     if !who.is_empty() && !by.is_some_and(|by| who.contains(&by)) {
         let text = format!(
             "this question is for {}; say who you are, or leave it to them",

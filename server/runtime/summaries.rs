@@ -80,7 +80,9 @@ impl Work for Summaries {
         if !ends_turn || !self.ground.mind.client.sums_up() {
             return;
         }
-        let (this, space, thread) = (self.clone(), space.clone(), event.thread.clone());
+        let this = self.clone();
+        let space = space.clone();
+        let thread = event.thread.clone();
         self.ground.mind.beside.spawn(async move {
             if let Err(error) = this.ask(&space, &thread).await {
                 tracing::warn!(%space, %thread, %error, "it was not looked whether there is something to sum up; it is after the next turn");
@@ -96,7 +98,9 @@ impl Work for Summaries {
         let writer = TurnWriter::new(self.ground.store.clone(), fence, None);
         let (due, seen) = self.due(&space, &row).await?;
         let one = |(thread, target): (ThreadId, u64)| {
-            let (space, writer, stop) = (&space, &writer, &stop);
+            let space = &space;
+            let writer = &writer;
+            let stop = &stop;
             async move { self.sum_up(space, &thread, target, writer, stop).await }
         };
         let all = stream::iter(due).map(one).buffered(AT_ONCE);
@@ -120,7 +124,8 @@ impl Summaries {
     /// Returns the conversation's place. The event from outside that its last turn goes back to
     /// pays.
     fn place(&self, space: &Space, row: &ThreadRow) -> TurnPlace {
-        let (thread, root) = (&row.thread, row.state.root);
+        let thread = &row.thread;
+        let root = row.state.root;
         let purse = self.ground.quotas.open(space, thread, root, false);
         TurnPlace {
             space: space.clone(),
@@ -229,7 +234,8 @@ impl Summaries {
         let mind = &self.ground.mind;
         let mut pause = PAUSE;
         for attempt in 1..=TRIES {
-            let (view, question) = (&summing.view, &summing.question);
+            let view = &summing.view;
+            let question = &summing.question;
             let ready = mind.client.prepare(place, view, question).await?;
             let until = Until::ms(mind.options.decision_timeout_ms);
             let ended = mind.client.ask(&ready, until, stop.token(), |_| {}).await;
@@ -290,7 +296,8 @@ fn said(answer: &Answer, chars: usize) -> Result<&str, Failure> {
 /// Returns the event of a summary that was given up: the view names the events left out, as it does
 /// without summaries.
 fn given_up(place: &TurnPlace, summing: &Summing, failure: Failure) -> Draft {
-    let (thread, covers) = (&place.thread, &summing.covers);
+    let thread = &place.thread;
+    let covers = &summing.covers;
     let text = format!(
         "events #{} to #{} of {thread} were not summed up; it is tried again when more has left the view of its decision: {}",
         covers.from, covers.to, failure.text

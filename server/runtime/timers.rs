@@ -76,7 +76,8 @@ impl Timers {
         // Of each space, what fires its timers, one append after the other. Tasks of their own: a future that is not polled while this one
         // looks for more may have been handed the lock that the look waits for.
         // Whether there was something due when a space was still being fired.
-        let (mut firing, mut busy) = (JoinSet::new(), HashMap::new());
+        let mut firing = JoinSet::new();
+        let mut busy = HashMap::new();
         // The clock when what a wrong one had set was righted last.
         let mut clock = None;
         loop {
@@ -246,7 +247,8 @@ type OfClients<'a> = BTreeMap<(&'a ThreadId, u64), &'a str>;
 
 /// Returns the turns with overdue calls of clients, and the timers of all else.
 fn of_clients(timers: &[TimerRow]) -> (OfClients<'_>, Vec<&TimerRow>) {
-    let (mut calls, mut others) = (OfClients::new(), Vec::new());
+    let mut calls = OfClients::new();
+    let mut others = Vec::new();
     for timer in timers {
         let parked = match Purpose::of(&timer.name) {
             Purpose::Request(_) => Parked::of_note(&timer.note),

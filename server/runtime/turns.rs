@@ -192,7 +192,8 @@ impl Turns {
             attempts,
         } = claim;
         let row = &row;
-        let (space, thread) = (fence.space.clone(), row.thread.clone());
+        let space = fence.space.clone();
+        let thread = row.thread.clone();
         let settings = Settings::of(&row.settings);
         let mut submodules = prepared.submodules;
         submodules.retain(|submodule| settings.hears(&submodule.name));
@@ -207,7 +208,8 @@ impl Turns {
             quotas,
             ..
         } = &self.ground;
-        let (options, budget) = (&options.turn, &options.budget);
+        let budget = &options.budget;
+        let options = &options.turn;
         let (mut turn, offered, opening, batch, purse) =
             match self.open_turn(&fence.space, row, &settings).await? {
                 Some((turn, offered)) => (
@@ -302,7 +304,8 @@ impl Turns {
         }
         let client = self.client_tools(&place.space, offered, &settings).await?;
         let client = client.unwrap_or_else(|failure| {
-            let (thread, turn) = (&place.thread, Some(place.turn));
+            let thread = &place.thread;
+            let turn = Some(place.turn);
             let told = Draft::failure(thread, turn, &Who::Core, &failure);
             settled.drafts.push(told);
             None

@@ -99,7 +99,8 @@ impl Session {
         };
         for row in rows {
             *audit.looked_at.entry(row.status.as_str()).or_default() += 1;
-            let (recalled, is_held) = (uses.of(&row.id), row.status.is_held());
+            let recalled = uses.of(&row.id);
+            let is_held = row.status.is_held();
             let near = alike.of.remove(&row.id).unwrap_or_default();
             let same = match is_held && wants(Doubt::Duplicate) {
                 true => self.same_as(&row, &names).await?,

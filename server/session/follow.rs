@@ -295,7 +295,9 @@ impl Follow {
     }
 
     fn read_page(&self, last: Option<Seq>) -> AbortOnDropHandle<Result<Page, StoreError>> {
-        let (store, pages, space) = (self.store.clone(), self.pages.clone(), self.space.clone());
+        let store = self.store.clone();
+        let pages = self.pages.clone();
+        let space = self.space.clone();
         let query = Query {
             after: Some(self.cursor),
             order: Order::Ascending,

@@ -65,7 +65,8 @@ impl Session {
             limit: 1,
             ..Query::default()
         };
-        let (first, last) = (query(Order::Ascending), query(Order::Descending));
+        let first = query(Order::Ascending);
+        let last = query(Order::Descending);
         let Some(first) = self.events(&first).await?.pop() else {
             return Ok(None);
         };

@@ -51,7 +51,8 @@ impl Pieces {
             }
             _ => return Some(hint),
         };
-        let (event_id, at) = (delta.event_id, delta.at);
+        let event_id = delta.event_id;
+        let at = delta.at;
         let sent = self.sent.get(&event_id).copied().unwrap_or(0);
         if at > sent && sent == 0 && !self.has_subscribed {
             return None;

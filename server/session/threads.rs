@@ -86,7 +86,8 @@ impl Session {
             true => Whose::Anybody,
             false => Whose::Only(self.user()),
         };
-        let (inbox, place) = (&turns.inbox, (self.space(), thread));
+        let inbox = &turns.inbox;
+        let place = (self.space(), thread);
         Ok(inbox.withdraw(place, event_id, self.user(), whose).await?)
     }
 

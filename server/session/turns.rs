@@ -41,7 +41,9 @@ impl Session {
     ) -> Acted<Turns> {
         let store = self.store(Right::Read)?;
         let mut turns: BTreeMap<u64, TurnSummary> = BTreeMap::new();
-        let (mut before, mut read, mut whole) = (at.map(|at| at.before), 0, 0);
+        let mut before = at.map(|at| at.before);
+        let mut read = 0;
+        let mut whole = 0;
         loop {
             let query = Query {
                 thread: Some(thread.clone()),

@@ -182,7 +182,8 @@ impl Session {
         mut take: impl FnMut(&Event) + Send,
     ) -> Acted<Option<Timestamp>> {
         let store = self.store(Right::Read)?;
-        let (mut before, mut read) = (None, 0);
+        let mut before = None;
+        let mut read = 0;
         loop {
             let place = Query {
                 since: span.since,

@@ -179,7 +179,8 @@ impl Session {
         let mut known: HashMap<(String, String, bool), Vec<(String, Value)>> = HashMap::new();
         for one in all {
             let Some(triple) = &one.triple else { continue };
-            let (subject, relation) = (names.resolve(&triple.subject), folded(&triple.relation));
+            let subject = names.resolve(&triple.subject);
+            let relation = folded(&triple.relation);
             let others = match known.entry((subject, relation, triple.single)) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(place) => place.insert(self.held_about(triple, as_of, &names).await?),
@@ -217,7 +218,8 @@ impl Session {
             limit: RIVALS,
             ..Asked::default()
         };
-        let (mut rows, mut held) = (Vec::new(), Vec::new());
+        let mut rows = Vec::new();
+        let mut held = Vec::new();
         for asked in asked.about(triple, names) {
             rows.extend(store.statements(space, &asked).await?);
         }
@@ -300,7 +302,8 @@ impl Session {
         };
         let mut rows = Vec::new();
         for form in names.asked(entity) {
-            let (mut subject, mut object) = (asked.clone(), asked.clone());
+            let mut subject = asked.clone();
+            let mut object = asked.clone();
             subject.subject = Some(form.clone());
             object.object = Some(form);
             rows.extend(store.statements(space, &subject).await?);

@@ -165,7 +165,8 @@ mod tests {
     #[tokio::test]
     async fn one_space_leaves_places_to_others() {
         let places = Places::new("tests", 4, SPACE_SHARE);
-        let (a, b) = (space("a"), space("b"));
+        let a = space("a");
+        let b = space("b");
         let held: Vec<_> = (0..4).map_while(|_| places.try_take(&a)).collect();
         assert_eq!(held.len(), 3);
         let of_b = places.try_take(&b);
@@ -184,13 +185,12 @@ mod tests {
             2
         );
         let single = Places::new("tests", 1, SPACE_SHARE);
-        let (a, b) = (space("a"), space("b"));
+        let a = space("a");
+        let b = space("b");
         let first = single.take(&a).await;
-        let (mut second, mut third, mut other) = (
-            Box::pin(single.take(&a)),
-            Box::pin(single.take(&a)),
-            Box::pin(single.take(&b)),
-        );
+        let mut second = Box::pin(single.take(&a));
+        let mut third = Box::pin(single.take(&a));
+        let mut other = Box::pin(single.take(&b));
         assert!(
             poll!(&mut second).is_pending()
                 && poll!(&mut third).is_pending()
@@ -217,10 +217,8 @@ mod tests {
         let places = Places::new("tests", 1, 1.0);
         let a = space("a");
         let first = places.take(&a).await;
-        let (mut deep, mut high) = (
-            Box::pin(places.take_ranked(&a, 2)),
-            Box::pin(places.take_ranked(&a, 1)),
-        );
+        let mut deep = Box::pin(places.take_ranked(&a, 2));
+        let mut high = Box::pin(places.take_ranked(&a, 1));
         assert!(poll!(&mut deep).is_pending() && poll!(&mut high).is_pending());
         drop(first);
         assert!(poll!(&mut deep).is_pending());
@@ -229,8 +227,10 @@ mod tests {
 
     #[tokio::test]
     async fn more_places_serve_those_that_wait_and_fewer_are_given_back_first() {
-        let (places, a) = (Places::new("tests", 2, 1.0), space("a"));
-        let (first, second) = (places.take(&a).await, places.take(&a).await);
+        let places = Places::new("tests", 2, 1.0);
+        let a = space("a");
+        let first = places.take(&a).await;
+        let second = places.take(&a).await;
         places.resize(1);
         let mut third = Box::pin(places.take(&a));
         assert!(poll!(&mut third).is_pending());
@@ -263,7 +263,8 @@ mod tests {
                 for (step, of, at) in steps {
                     match step {
                         0 => {
-                            let (places, space) = (all.clone(), spaces[of].clone());
+                            let places = all.clone();
+                            let space = spaces[of].clone();
                             waiting.push((of, Box::pin(async move { places.take(&space).await })));
                         }
                         1 if !held.is_empty() => drop(held.swap_remove(at % held.len())),

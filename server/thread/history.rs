@@ -255,7 +255,8 @@ impl Entry {
     pub fn of<'s>(event: &Event, style: impl Into<Style<'s>>, prompts: &Prompts) -> Self {
         let fact = event.fact();
         let (line, around) = line(event, &fact, style.into(), prompts);
-        let (wakes, thought) = (event.wakes(), fact.is_thought());
+        let wakes = event.wakes();
+        let thought = fact.is_thought();
         let takes_back = match fact {
             Fact::Withdrawn(Withdrawn { from, input, .. }) => Some((from, input)),
             _ => None,
@@ -360,7 +361,8 @@ pub fn joined(
             seen += 1;
             if seen + media > with_media {
                 blocks.push(Block::Text(std::mem::take(&mut text)));
-                let (sha256, mime) = (sha256.clone(), mime.clone());
+                let sha256 = sha256.clone();
+                let mime = mime.clone();
                 blocks.push(Block::Blob { sha256, mime });
             }
         }

@@ -208,7 +208,8 @@ impl ThreadLimits {
             let about: String = about.take(ABOUT_CHARS).collect();
             drafts.push(Draft::contact(parent, maker.name, thread, &about));
         }
-        let (turn, name) = (maker.map(|it| it.turn), maker.map(|it| it.name));
+        let turn = maker.map(|it| it.turn);
+        let name = maker.map(|it| it.name);
         let room = Condition::FewerSubthreads(self.room_for_subthreads(ahead));
         let told = Draft::spawned(parent, turn, thread, name).only_if(room);
         drafts.push(match maker {

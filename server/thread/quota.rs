@@ -249,7 +249,8 @@ impl Purse {
             return Ok(());
         };
         let mut sums = account.sums.lock();
-        let (limit, used) = (account.threads, sums.all().threads);
+        let limit = account.threads;
+        let used = sums.all().threads;
         if used >= limit {
             let text = format!(
                 "not made: {limit} subthreads and missions go back to the same event from outside already; \

@@ -71,7 +71,8 @@ fn fits(read: &Read, schema: &Value) -> bool {
 /// Returns the one object in a text, where the words around it have no brackets and no quotation
 /// marks.
 fn within_words(text: &str) -> Option<Read> {
-    let (begin, end) = (text.find('{')?, text.rfind('}')? + 1);
+    let begin = text.find('{')?;
+    let end = text.rfind('}')? + 1;
     let around = [&text[..begin], text.get(end..)?];
     let is_word = |c: char| !"{}[]<>\"`".contains(c);
     if !around.iter().all(|words| words.chars().all(is_word)) {

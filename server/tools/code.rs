@@ -83,7 +83,8 @@ impl Options {
 
 /// A pool of workers of this program.
 fn pool(limits: Limits, workers: u32) -> pool::Options {
-    let (program, arguments) = (pool::Options::this_program(), vec![WORKER.into()]);
+    let program = pool::Options::this_program();
+    let arguments = vec![WORKER.into()];
     pool::Options {
         program,
         arguments,

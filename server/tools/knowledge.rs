@@ -82,7 +82,8 @@ impl Options {
     pub fn check<'a>(&self, mut servers: impl Iterator<Item = &'a String>) -> Result<(), String> {
         let has_headers = self.headers_file.is_some();
         let is_address = |url: &String| Url::parse(url).is_ok() && url.starts_with("http");
-        let (has_url, has_mcp) = (self.url.is_some(), self.mcp.is_some());
+        let has_url = self.url.is_some();
+        let has_mcp = self.mcp.is_some();
         let is_known = |(server, _): (&str, &str)| servers.any(|known| known == server);
         let wrongs = [
             (has_url && has_mcp, "it has both url and mcp: leave one"),
@@ -244,7 +245,8 @@ impl Search {
         if !is_json(answer.headers()) {
             return Err("the knowledge base answers something that it does not call JSON".into());
         }
-        let (mut body, most) = (BytesMut::new(), self.options.bytes);
+        let mut body = BytesMut::new();
+        let most = self.options.bytes;
         while let Some(chunk) = answer.chunk().await.map_err(broke)? {
             body.extend_from_slice(&chunk);
             if body.len() > most {

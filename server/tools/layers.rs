@@ -63,7 +63,8 @@ impl Tool for Limited {
 
     async fn call(&self, arguments: Value, site: &CallSite) -> Result<Output, Failure> {
         let Ok(outcome) = timeout(self.time, self.tool.call(arguments, site)).await else {
-            let (name, ms) = (self.spec().name(), self.time.as_millis());
+            let name = self.spec().name();
+            let ms = self.time.as_millis();
             let text = format!("{name} did not finish within {ms} ms");
             return Err(Failure::new(FailureKind::Timeout, text).retryable());
         };

@@ -41,7 +41,8 @@ fn has_words(text: &str, words: &str) -> bool {
         both.all(|c| c.is_some_and(|c| c.is_ascii_alphanumeric()))
     };
     text.match_indices(words).any(|(at, _)| {
-        let (before, after) = (&text[..at], &text[at + words.len()..]);
+        let before = &text[..at];
+        let after = &text[at + words.len()..];
         !is_part(before.chars().next_back(), words.chars().next())
             && !is_part(words.chars().next_back(), after.chars().next())
     })

@@ -41,7 +41,8 @@ pub fn explained(mut schema: Value, tool: &str, words: &ToolWords) -> Result<Val
     if !is_explained {
         let expected: Vec<&str> = properties.keys().map(String::as_str).collect();
         let found: Vec<&str> = words.arguments.keys().map(String::as_str).collect();
-        let (expected, found) = (expected.join(", "), found.join(", "));
+        let expected = expected.join(", ");
+        let found = found.join(", ");
         return Err(Error::Arguments {
             prompt: format!("tools/{tool}.md"),
             expected,

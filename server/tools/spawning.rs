@@ -23,7 +23,8 @@ pub struct Spawner(pub Supplies);
 impl Spawner {
     /// Refuses a prompt for a subthread that is longer than a client's text may be: it stands in every request of that thread.
     pub fn check_prompt(&self, prompt: Option<&str>) -> Result<(), Failure> {
-        let (bytes, most) = (prompt.map_or(0, str::len), self.0.limits.text_bytes);
+        let bytes = prompt.map_or(0, str::len);
+        let most = self.0.limits.text_bytes;
         if bytes <= most {
             return Ok(());
         }
@@ -117,7 +118,8 @@ impl Spawning {
             },
             ..new
         };
-        let (mut drafts, mut aside) = (Vec::new(), None);
+        let mut drafts = Vec::new();
+        let mut aside = None;
         let mut checked = self.check(&new);
         if let Err(NotMade::Subthreads(_)) = checked {
             aside = self.idle(site).await?;
@@ -170,7 +172,8 @@ impl Spawning {
     /// Checks the limits that every door checks, and that the space has room: a turn's append is
     /// not refused for a cause that can be seen before.
     fn check(&self, new: &NewThread) -> Result<(), NotMade> {
-        let (limits, ahead) = (self.spawner.limits(), self.ahead());
+        let limits = self.spawner.limits();
+        let ahead = self.ahead();
         limits.check(new, self.row.as_ref(), ahead)?;
         // The thread knows the new one, too.
         limits.check_contacts(self.contacts.len() as u64 + 1)?;

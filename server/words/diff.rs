@@ -9,7 +9,8 @@ const LINES_MAX: usize = 4000;
 /// the same.
 pub fn unified(old: (&str, &str), new: (&str, &str)) -> String {
     let ((old_name, old), (new_name, new)) = (old, new);
-    let (old, new) = (ended(old), ended(new));
+    let old = ended(old);
+    let new = ended(new);
     if old == new {
         return String::new();
     }
@@ -73,7 +74,8 @@ fn whole((old_name, old): (&str, &str), (new_name, new): (&str, &str)) -> String
             .map(|line| format!("{sign}{line}"))
             .collect::<String>()
     };
-    let (taken, put) = (lines('-', old), lines('+', new));
+    let taken = lines('-', old);
+    let put = lines('+', new);
     format!(
         "--- {old_name}\n+++ {new_name}\n@@ -{} +{} @@\n{taken}{put}",
         range(old),
@@ -149,7 +151,8 @@ mod tests {
         };
         let begin = Instant::now();
         for lines in [LINES_MAX / 2, 20_000] {
-            let (old, new) = (text("a", lines), text("b", lines));
+            let old = text("a", lines);
+            let new = text("b", lines);
             let diff = between(&old, &new);
             assert!(diff.lines().count() > lines);
             let _ = applied(&old, &diff);
@@ -167,7 +170,8 @@ mod tests {
             old in proptest::collection::vec("[ab]{0,2}", 0..12),
             new in proptest::collection::vec("[ab]{0,2}", 1..12),
         ) {
-            let (old, new) = (old.join("\n"), new.join("\n"));
+            let old = old.join("\n");
+            let new = new.join("\n");
             let diff = between(&old, &new);
             if !diff.is_empty() {
                 let made = applied(&old, &diff);

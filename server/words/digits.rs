@@ -25,7 +25,8 @@ pub fn quoted(json: &str, is_such: impl Fn(&str) -> bool) -> Cow<'_, str> {
 
 /// Returns the same; with `words`, `NaN` and `Infinity` are numbers, too.
 fn quoted_where(json: &str, words: bool, is_such: impl Fn(&str) -> bool) -> Cow<'_, str> {
-    let (mut quoted, mut done) = (String::new(), 0);
+    let mut quoted = String::new();
+    let mut done = 0;
     walk(json, words, |number| {
         if is_such(number) {
             let begin = number.as_ptr().addr() - json.as_ptr().addr();
@@ -70,7 +71,9 @@ fn paired(json: &str) -> Cow<'_, str> {
         let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
         u16::from_str_radix(digits, 16).ok()
     };
-    let (mut paired, mut done, mut at) = (String::new(), 0, 0);
+    let mut paired = String::new();
+    let mut done = 0;
+    let mut at = 0;
     while let Some(found) = json[at..].find('\\') {
         let begin = at + found;
         at = match (code(begin), code(begin + 6)) {

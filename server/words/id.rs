@@ -176,7 +176,8 @@ impl ThreadId {
     /// The mission that has this thread, or a task of which has it, if any.
     pub fn mission(&self) -> Option<Uuid> {
         let mut names = self.0.split('.');
-        let (missions, mission) = (names.next()?, names.next()?);
+        let missions = names.next()?;
+        let mission = names.next()?;
         (missions == MISSIONS && mission.len() == 32)
             .then(|| Uuid::try_parse(mission).ok())
             .flatten()

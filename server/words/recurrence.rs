@@ -502,7 +502,8 @@ fn instant(date: Date, time: Time, zone: &TimeZone) -> Option<Timestamp> {
                 .following(after.to_timestamp(local).ok()?)
                 .next()?
                 .timestamp();
-            let (begin, end) = (before.to_datetime(change), after.to_datetime(change));
+            let begin = before.to_datetime(change);
+            let end = after.to_datetime(change);
             let has_begun = begin.date() == date && begin.time() != Time::midnight();
             (has_begun || end.date() == date).then_some(change)?
         }

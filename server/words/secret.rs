@@ -249,7 +249,8 @@ const TURNS: usize = 4;
 /// comma, colon, `@`, blank or `/`, in which letters and digits take turns four times, or a part of twelve with small and large letters and digits. `AUTH_MODE = "required"`,
 /// `SORT_KEY = "created_at"`, `CLUSTER = "prod-cluster-01"`, `ROOT = "/srv/files"` and `OWNER = "ann@example.com"` are none.
 pub fn in_variable(name: &str, value: SecretString) -> Vec<SecretString> {
-    let (name, words) = (name.to_ascii_lowercase(), value.expose_secret());
+    let name = name.to_ascii_lowercase();
+    let words = value.expose_secret();
     if words.contains('/') && PLACES.iter().any(|place| name.contains(place)) {
         return Vec::new();
     }
@@ -376,7 +377,9 @@ pub fn masked(line: &str, secrets: &[SecretString]) -> String {
 
 /// Returns the length of the secret at the beginning of a text, in bytes of the text.
 fn beginning(text: &str, secret: &str) -> Option<usize> {
-    let (mut of_text, mut of_secret, mut bytes) = (0, 0, 0);
+    let mut of_text = 0;
+    let mut of_secret = 0;
+    let mut bytes = 0;
     while let Some((wanted, read)) = plain(&secret[of_secret..]) {
         let (found, length) = plain(&text[of_text..]).filter(|(found, _)| *found == wanted)?;
         (of_text, of_secret, bytes) =

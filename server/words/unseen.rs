@@ -71,7 +71,8 @@ pub fn first_unseen(text: &str) -> Option<String> {
 
 /// Returns the text with each character that people do not see replaced.
 pub fn replaced(text: &str, by: impl Fn(char) -> String) -> String {
-    let (mut all, mut from) = (String::with_capacity(text.len()), 0);
+    let mut all = String::with_capacity(text.len());
+    let mut from = 0;
     for (at, c) in unseen(text) {
         all.push_str(&text[from..at]);
         all.push_str(&by(c));

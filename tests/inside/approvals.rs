@@ -200,10 +200,8 @@ on_both!(
             &["result", "tool:pay"],
         ];
         in_order(&log, &steps);
-        let (granted, result) = (
-            one(&log, &["approval", "granted"]),
-            one(&log, &["result", "tool:pay"]),
-        );
+        let granted = one(&log, &["approval", "granted"]);
+        let result = one(&log, &["result", "tool:pay"]);
         assert_eq!(
             (&granted["payload"]["reason"], &granted["payload"]["by"]),
             (&json!("go on"), &json!("admin"))
@@ -358,10 +356,8 @@ on_both!(what_a_person_responds_is_the_result, |medium| {
 on_both!(frames_say_yes_and_no, |medium| {
     let stub = Stub::start().await;
     let app = setup(medium, &stub).start().await;
-    let (yes, no) = (
-        proposed(&app, &stub, "a", 1).await,
-        proposed(&app, &stub, "b", 2).await,
-    );
+    let yes = proposed(&app, &stub, "a", 1).await;
+    let no = proposed(&app, &stub, "b", 2).await;
     let mut socket = app.socket().await;
     let wrong = json!({ "type": "approve", "approval": yes, "arguments": { "to": 1 } });
     assert_eq!(
@@ -490,10 +486,8 @@ on_both!(
     |medium| {
         let stub = Stub::start().await;
         let app = setup(medium, &stub).start().await;
-        let (ended, cancelled) = (
-            proposed(&app, &stub, "a", 1).await,
-            proposed(&app, &stub, "b", 2).await,
-        );
+        let ended = proposed(&app, &stub, "a", 1).await;
+        let cancelled = proposed(&app, &stub, "b", 2).await;
         app.post("/threads/a/end", json!({})).await.expect(200);
         assert_eq!(
             app.post("/threads/b/cancel", json!({})).await.expect(200)["cancelled"],

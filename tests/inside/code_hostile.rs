@@ -420,7 +420,8 @@ async fn suite(limits: Limits) -> (Vec<String>, BTreeMap<(&'static str, &'static
         }
         runs
     });
-    let (mut wrong, mut counts) = (Vec::new(), BTreeMap::new());
+    let mut wrong = Vec::new();
+    let mut counts = BTreeMap::new();
     for (family, code, (end, said), took) in
         join_all(one_after_the_other).await.into_iter().flatten()
     {

@@ -369,7 +369,8 @@ async fn the_openapi_document_lets_through_what_the_server_takes_and_nothing_els
     let stub = Stub::start().await;
     let app = App::start(Medium::sqlite(), &stub).await;
     let document = serde_json::to_value(openapi::value()).unwrap();
-    let (long, longer) = ("x".repeat(64 << 10), "x".repeat((64 << 10) + 1));
+    let long = "x".repeat(64 << 10);
+    let longer = "x".repeat((64 << 10) + 1);
     let texts = [
         "",
         " ",
@@ -514,7 +515,8 @@ async fn the_openapi_document_lets_through_what_the_server_takes_and_nothing_els
             serde_json::json!({ "input": { "thread": "t" }, "event_id": id }),
         ));
     }
-    let (mut taken, mut refused) = (0, 0);
+    let mut taken = 0;
+    let mut refused = 0;
     for (path, schema, body) in bodies {
         let schema = serde_json::json!({ "$ref": format!("#/components/schemas/{schema}") });
         let fits = fits(&document, &schema, &body);

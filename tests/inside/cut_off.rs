@@ -92,7 +92,8 @@ async fn has_one(app: &App, call_id: &str, kind: &str, words: &str) {
 }
 
 on_both!(a_call_that_a_cancel_cuts_off_has_one_result, |medium| {
-    let (server, stub) = (tools().await, Stub::start().await);
+    let server = tools().await;
+    let stub = Stub::start().await;
     stub.script(decision, [calls("pay"), reply("I see.")]);
     let app = started(medium, &stub, &server).await;
     app.say_in("c", "pay").await;
@@ -116,7 +117,8 @@ on_both!(a_call_that_a_cancel_cuts_off_has_one_result, |medium| {
 });
 
 on_both!(a_call_that_only_looks_is_said_to_be_cancelled, |medium| {
-    let (server, stub) = (tools().await, Stub::start().await);
+    let server = tools().await;
+    let stub = Stub::start().await;
     stub.script(decision, [calls("look")]);
     let app = started(medium, &stub, &server).await;
     app.say_in("c", "look").await;
@@ -127,7 +129,8 @@ on_both!(a_call_that_only_looks_is_said_to_be_cancelled, |medium| {
 });
 
 on_both!(a_call_that_newer_input_cuts_off_has_one_result, |medium| {
-    let (server, stub) = (tools().await, Stub::start().await);
+    let server = tools().await;
+    let stub = Stub::start().await;
     stub.script(decision, [calls("pay"), reply("I see.")]);
     let app = started(medium, &stub, &server).await;
     app.conversation(json!({ "label": "c", "policy": "interrupt" }))
@@ -153,7 +156,8 @@ on_both!(a_call_that_newer_input_cuts_off_has_one_result, |medium| {
 on_both!(
     a_call_of_a_thread_that_ends_above_it_has_one_result,
     |medium| {
-        let (server, stub) = (tools().await, Stub::start().await);
+        let server = tools().await;
+        let stub = Stub::start().await;
         stub.script(at("boss.hand"), [calls("pay")]);
         let app = started(medium, &stub, &server).await;
         app.process("boss", json!({ "prompt": "Lead." })).await;
@@ -170,7 +174,8 @@ on_both!(
 
 // The thread ends while nobody runs it: whoever looks next ends its turn.
 on_both!(a_turn_that_its_thread_has_not_outlived_is_ended, |medium| {
-    let (server, stub) = (tools().await, Stub::start().await);
+    let server = tools().await;
+    let stub = Stub::start().await;
     stub.script(at("c"), [calls("pay")]);
     let mut app = started(medium, &stub, &server).await;
     app.conversation(json!({ "label": "c" })).await;
@@ -195,7 +200,8 @@ async fn end_without_server(url: &str, thread: &str) {
         reason: "enough",
         last: "",
     };
-    let (space, now) = (Space::default(), time::now());
+    let space = Space::default();
+    let now = time::now();
     let drafts = ending(&store, &space, &end, Below::End, now).await.unwrap();
     store.append(Append::free(&space, drafts)).await.unwrap();
     store.close().await;
@@ -203,7 +209,8 @@ async fn end_without_server(url: &str, thread: &str) {
 
 // Calls behind the one that a crash cut off are recorded before they run, as any other is.
 on_both!(a_call_that_two_crashes_meet_is_made_once, |medium| {
-    let (server, stub) = (tools().await, Stub::start().await);
+    let server = tools().await;
+    let stub = Stub::start().await;
     let pays_twice = calls("pay").and("mcp__it__pay", json!({ "text": "b" }));
     stub.script(decision, [pays_twice, reply("I see.")]);
     let mut app = started(medium, &stub, &server).await;
@@ -223,7 +230,8 @@ on_both!(a_call_that_two_crashes_meet_is_made_once, |medium| {
 on_both!(
     a_call_that_is_run_again_after_a_crash_can_be_cancelled,
     |medium| {
-        let (server, stub) = (tools().await, Stub::start().await);
+        let server = tools().await;
+        let stub = Stub::start().await;
         stub.script(decision, [calls("look")]);
         let mut app = started(medium, &stub, &server).await;
         app.say_in("c", "look").await;
@@ -240,7 +248,8 @@ on_both!(
 on_both!(
     a_cancel_that_is_found_in_the_log_leaves_no_call_behind,
     |medium| {
-        let (server, stub) = (tools().await, Stub::start().await);
+        let server = tools().await;
+        let stub = Stub::start().await;
         stub.script(decision, [calls("pay"), calls("look")]);
         let mut app = started(medium, &stub, &server).await;
         for (at, thread) in ["pay", "look"].into_iter().enumerate() {
@@ -273,7 +282,8 @@ async fn cancel_without_server(url: &str, thread: &str) {
 }
 
 on_both!(a_stopping_server_leaves_a_call_to_the_next_one, |medium| {
-    let (server, stub) = (tools().await, Stub::start().await);
+    let server = tools().await;
+    let stub = Stub::start().await;
     stub.script(decision, [calls("pay"), reply("I see.")]);
     let mut app = setup(medium, &stub, &server)
         .env("THINKD_RUNTIME__GRACE_MS", 50)
@@ -300,7 +310,8 @@ async fn a_call_whose_lease_was_lost_has_one_result() {
     let Some(medium) = Medium::postgres().await else {
         return;
     };
-    let (server, stub) = (tools().await, Stub::start().await);
+    let server = tools().await;
+    let stub = Stub::start().await;
     let gate = Gate::new();
     server.does("pay", Does::Waits(gate.clone(), words("paid")));
     stub.script(decision, [calls("pay"), reply("I see.")]);

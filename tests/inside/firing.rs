@@ -69,12 +69,14 @@ fn due(name: &str, ago: i64) -> Schedule {
 impl Bench {
     async fn on(medium: &Medium) -> Self {
         let store = stored::open(medium).await;
-        let (prompts, options) = (Arc::new(Prompts::load(None).unwrap()), Options::default());
+        let prompts = Arc::new(Prompts::load(None).unwrap());
+        let options = Options::default();
         let options = Options {
             default_submodules: false,
             ..options
         };
-        let (budget, limits) = (Arc::new(options.budget.clone()), options.tool_limits);
+        let budget = Arc::new(options.budget.clone());
+        let limits = options.tool_limits;
         let supplies = Supplies {
             mission: thinkd::runtime::mission::Options::default().budget(),
             store: store.clone(),

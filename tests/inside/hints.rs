@@ -52,7 +52,8 @@ on_sqlite!(
     a_piece_of_a_reply_comes_after_what_was_stored_before_it_and_before_what_was_stored_later,
     |medium| {
         let store = stored::open(&medium).await;
-        let (space, pages) = (Space::default(), Places::new("pages", 2, 1.0));
+        let space = Space::default();
+        let pages = Places::new("pages", 2, 1.0);
         let append = async |text: &str| {
             stored::append(&store, stored::draft("main", text, &["submodule:owl"])).await
         };
@@ -106,7 +107,9 @@ on_sqlite!(
         let setup = Setup::offline(medium).voices(&["critic", "memory", "understanding", "warmth"]);
         let app = setup.env("THINKD_TURN__FOLLOW_UP", false).start().await;
         let mut socket = app.socket().await;
-        let (mut pieces, mut thoughts, mut replies) = (0, 0, BTreeSet::new());
+        let mut pieces = 0;
+        let mut thoughts = 0;
+        let mut replies = BTreeSet::new();
         for turn in 0..300 {
             socket.say(&format!("What of message {turn}, Ada?")).await;
             let mut replying = None;
@@ -271,7 +274,8 @@ fn piece(hint: Option<Arc<Hint>>) -> Option<(usize, String)> {
 // Whoever reads too slowly loses hints: the next piece brings what is missing.
 #[test]
 fn a_lost_piece_comes_with_the_next_one_and_none_comes_twice() {
-    let (feed, space) = (Arc::new(Feed::default()), Space::default());
+    let feed = Arc::new(Feed::default());
+    let space = Space::default();
     let at = |at: usize, text: &str| {
         Hint::Delta(Delta {
             thread: ThreadId::default(),

@@ -114,7 +114,9 @@ impl Play {
         let turn = Turn::new(1, vec![1], names.clone(), options, budget)
             .granting(granted.clone())
             .recalling(recalls);
-        let (appends, drafts, phases) = (Vec::new(), Vec::new(), Vec::new());
+        let appends = Vec::new();
+        let drafts = Vec::new();
+        let phases = Vec::new();
         let mut play = Self {
             thread: thread.clone(),
             turn,
@@ -363,12 +365,11 @@ impl Play {
 
 /// A call that a person let run.
 fn granted(number: usize) -> Granted {
-    let (arguments_sha256, tool_version) = ("hash".to_owned(), "one".to_owned());
-    let (approval, call_id, tool) = (
-        format!("a{number}"),
-        format!("g0.{number}"),
-        "pay".to_owned(),
-    );
+    let arguments_sha256 = "hash".to_owned();
+    let tool_version = "one".to_owned();
+    let approval = format!("a{number}");
+    let call_id = format!("g0.{number}");
+    let tool = "pay".to_owned();
     let grant = Grant {
         approval,
         call_id,
@@ -491,7 +492,8 @@ proptest! {
 /// Returns the machine's next step after each append, from a log stored append by append, by a
 /// store that is opened anew after each.
 async fn next_by_store(play: &Play, options: &TurnOptions, budget: &Budget) -> Vec<Next> {
-    let (disk, space) = (Disk::default(), Space::default());
+    let disk = Disk::default();
+    let space = Space::default();
     let open = || store::memory(&disk, &Options::default(), ThreadRow::apply).unwrap();
     let mut next = Vec::new();
     let input = kit::stored::draft("main", "go", &["input", "type:message"]);
@@ -599,15 +601,13 @@ fn a_phase_says_how_far_the_turn_is() {
     let record = play.record(&Who::Decision, "decide", json!({ "calls": calls }));
     then(&mut play, vec![record]);
     let name = Name::parse("v0").unwrap();
-    let (thread, call) = (
-        play.thread.clone(),
-        Call {
-            turn: 1,
-            by: &Who::Decision,
-            tool: "ask",
-            call_id: "c0.0",
-        },
-    );
+    let thread = play.thread.clone();
+    let call = Call {
+        turn: 1,
+        by: &Who::Decision,
+        tool: "ask",
+        call_id: "c0.0",
+    };
     let question = Draft::question(&thread, 1, &name, "why?").of_call("c0.0");
     then(
         &mut play,

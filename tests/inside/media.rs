@@ -266,7 +266,8 @@ fn claims(width: u32, height: u32) -> Vec<(&'static str, Vec<u8>)> {
 /// Returns images that state their size where decoders look for it, and not where a reader of one
 /// place only looks.
 fn hides(width: u32, height: u32) -> Vec<(&'static str, Vec<u8>)> {
-    let (sof, one) = (sof(width, height), sof(1, 1));
+    let one = sof(1, 1);
+    let sof = sof(width, height);
     let mut all = vec![
         ("image/jpeg", jpeg(&[APP, b"stray", &sof])),
         ("image/jpeg", jpeg(&[b"\xff\xff\xff", &sof])),

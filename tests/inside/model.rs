@@ -114,7 +114,8 @@ async fn failure(model: &dyn Model) -> Failure {
 
 /// The answer that pieces add up to.
 fn joined(pieces: &[Piece]) -> (String, Vec<(String, String)>) {
-    let (mut text, mut calls) = (String::new(), Vec::<(String, String)>::new());
+    let mut text = String::new();
+    let mut calls = Vec::<(String, String)>::new();
     for piece in pieces {
         match piece {
             Piece::Text(more) => text.push_str(more),

@@ -217,7 +217,8 @@ on_sqlite!(
             story(&log)
         );
         app.tell("go on").await;
-        let (first, second) = (stub.nth(0, at("main")).await, stub.nth(1, at("main")).await);
+        let first = stub.nth(0, at("main")).await;
+        let second = stub.nth(1, at("main")).await;
         assert_eq!(second.tools()[first.tools().len()..], ["set_timer"]);
         app.tell("and a plan").await;
         let fourth = stub.nth(3, at("main")).await;

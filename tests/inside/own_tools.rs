@@ -128,10 +128,8 @@ fn offered(request: &Arc<Request>) -> Vec<Value> {
 
 #[test]
 fn the_page_on_adding_a_tool_shows_the_example_that_is_run_here() {
-    let (page, example) = (
-        include_str!("../../docs/add-a-tool.md"),
-        include_str!("../../examples/own_tool.rs"),
-    );
+    let page = include_str!("../../docs/add-a-tool.md");
+    let example = include_str!("../../examples/own_tool.rs");
     assert!(
         page.contains(&format!("```rust\n{example}```\n")),
         "docs/add-a-tool.md does not show examples/own_tool.rs"

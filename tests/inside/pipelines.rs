@@ -102,7 +102,8 @@ on_sqlite!(
     d2_02_a_pipeline_is_run_over_http_and_its_result_fetched,
     |medium| {
         let stub = Stub::start().await;
-        let (gate, long) = (Gate::new(), "lorem ipsum ".repeat(1500));
+        let gate = Gate::new();
+        let long = "lorem ipsum ".repeat(1500);
         stub.on(|r| summing(r) && r.says("digests"), text("all of it"));
         stub.on_each(summing, {
             let gate = gate.clone();
@@ -215,7 +216,8 @@ async fn d2_02_pipelines_are_listed_with_what_they_do_and_take() {
         app.get("/metadata").await.expect(200)["pipelines"],
         names.join(", ")
     );
-    let (mut page, mut paged) = (app.get("/pipelines?limit=4").await.expect(200), Vec::new());
+    let mut page = app.get("/pipelines?limit=4").await.expect(200);
+    let mut paged = Vec::new();
     while let Some(next) = page["next"].as_str() {
         paged.extend(page["items"].as_array().unwrap().clone());
         page = app

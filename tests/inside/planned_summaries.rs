@@ -150,10 +150,8 @@ impl Bench {
         if joins.is_empty() {
             let last = view.entries.len() - 1;
             for (at, entry) in view.entries.iter().enumerate() {
-                let (from, to) = (
-                    if at == 0 { covers.skip } else { 0 },
-                    covers.upto.filter(|_| at == last),
-                );
+                let from = if at == 0 { covers.skip } else { 0 };
+                let to = covers.upto.filter(|_| at == last);
                 self.read.push((entry.seq, from, to));
             }
         }
@@ -207,7 +205,9 @@ fn counts(written: &str) -> u64 {
 }
 
 async fn views_cover_what_they_say(case: Case) {
-    let (medium, thread, space) = (Medium::sqlite(), ThreadId::default(), Space::default());
+    let medium = Medium::sqlite();
+    let thread = ThreadId::default();
+    let space = Space::default();
     let store: Arc<dyn Store> = open(&medium).await;
     let prompts = Arc::new(Prompts::load(None).unwrap());
     let window_s = case.window.then_some(3600);

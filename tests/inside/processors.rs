@@ -33,13 +33,12 @@ fn spin() {
 fn crowding(processors: &Processors) -> usize {
     const TIMES: usize = 100;
     runtime(2).block_on(async {
-        let (polls, over) = (
-            Arc::new(AtomicUsize::new(0)),
-            Arc::new(AtomicBool::new(false)),
-        );
+        let polls = Arc::new(AtomicUsize::new(0));
+        let over = Arc::new(AtomicBool::new(false));
         let mut crowd = JoinSet::new();
         for _ in 0..1000 {
-            let (polls, over) = (polls.clone(), over.clone());
+            let polls = polls.clone();
+            let over = over.clone();
             crowd.spawn(processors.of(&space("a"), async move {
                 while !over.load(Ordering::Relaxed) {
                     polls.fetch_add(1, Ordering::Relaxed);
@@ -65,10 +64,8 @@ fn crowding(processors: &Processors) -> usize {
 
 #[test]
 fn the_thousand_tasks_of_one_space_do_not_stand_before_the_one_of_another() {
-    let (shared, control) = (
-        crowding(&Processors::new(2, 0.75)),
-        crowding(&Processors::new(2, 1.0)),
-    );
+    let shared = crowding(&Processors::new(2, 0.75));
+    let control = crowding(&Processors::new(2, 1.0));
     assert!(shared < 50, "{shared} polls of A for each of B");
     assert!(
         control > 200,
@@ -80,10 +77,12 @@ fn the_thousand_tasks_of_one_space_do_not_stand_before_the_one_of_another() {
 /// ends once four are.
 fn most_at_once(processors: &Processors, rounds: usize) -> usize {
     runtime(4).block_on(async {
-        let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let now = Arc::new(AtomicUsize::new(0));
+        let most = Arc::new(AtomicUsize::new(0));
         let mut tasks = JoinSet::new();
         for _ in 0..20 {
-            let (now, most) = (now.clone(), most.clone());
+            let now = now.clone();
+            let most = most.clone();
             tasks.spawn(processors.of(&space("a"), async move {
                 for _ in 0..rounds {
                     let at_once = now.fetch_add(1, Ordering::SeqCst) + 1;
@@ -137,7 +136,8 @@ proptest! {
         runtime(3).block_on(async {
             let mut left = JoinSet::new();
             for (of, yields, aborted) in tasks {
-                let (inner, space) = (processors.clone(), space(["a", "b", "c"][of]));
+                let inner = processors.clone();
+                let space = space(["a", "b", "c"][of]);
                 let within_it = space.clone();
                 let work = processors.of(&space, async move {
                     for _ in 0..yields {
@@ -167,13 +167,16 @@ proptest! {
 /// Returns true if a task of A is worked that stands behind a task that has gone. The other task
 /// goes before the processor was given to it, or after.
 fn is_worked_behind_one_that_has_gone(is_granted: bool) -> bool {
-    let (processors, space) = (Processors::new(2, 0.5), space("a"));
+    let processors = Processors::new(2, 0.5);
+    let space = space("a");
     let mut context = Context::from_waker(Waker::noop());
     let mut poll =
         |work: &mut Pin<Box<dyn Future<Output = ()>>>| work.as_mut().poll(&mut context).is_ready();
     let waiting =
         || -> Pin<Box<dyn Future<Output = ()>>> { Box::pin(processors.of(&space, async {})) };
-    let (mut gone, mut next, begun) = (waiting(), waiting(), std::sync::Barrier::new(2));
+    let mut gone = waiting();
+    let mut next = waiting();
+    let begun = std::sync::Barrier::new(2);
     std::thread::scope(|scope| {
         let (end, ended) = std::sync::mpsc::sync_channel::<()>(0);
         let begun = &begun;

@@ -255,11 +255,9 @@ fn judge(log: &[Value]) {
             .first()
             .map(|event| event["seq"].as_i64().unwrap())
     };
-    let (input, started, ended) = (
-        at(&["input"]),
-        at(&["turn", "started"]),
-        at(&["turn", "ended"]),
-    );
+    let input = at(&["input"]);
+    let started = at(&["turn", "started"]);
+    let ended = at(&["turn", "ended"]);
     assert!(input < started && started < ended, "{story}");
     let voice =
         at(&["submodule:listener"]).unwrap_or_else(|| panic!("the voice was not heard:\n{story}"));

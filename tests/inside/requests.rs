@@ -85,7 +85,8 @@ impl Bench {
             open_max: 2,
             ..Rules::default()
         });
-        let (budget, limits) = (Arc::new(options.budget.clone()), options.tool_limits);
+        let budget = Arc::new(options.budget.clone());
+        let limits = options.tool_limits;
         let recall = Arc::new(Recall::new(store.clone(), Default::default(), 1.0));
         let code = Default::default();
         let supplies = Supplies {
@@ -144,7 +145,8 @@ impl Bench {
 
     /// Returns the event, as a draft, of a call that waits in a thread.
     fn call(&self, name: &str, expires: Timestamp) -> Draft {
-        let (id, arguments) = (id::fresh(), arguments());
+        let id = id::fresh();
+        let arguments = arguments();
         let pending = Pending {
             approval: &id.to_string(),
             turn: 1,
@@ -209,7 +211,9 @@ impl Bench {
     }
 
     async fn log(&self, name: &str) -> Vec<Event> {
-        let (thread, show, order) = (Some(thread(name)), Show::All, Order::Ascending);
+        let thread = Some(thread(name));
+        let show = Show::All;
+        let order = Order::Ascending;
         let query = Query {
             thread,
             show,
@@ -284,7 +288,8 @@ fn words(text: &str) -> Reply {
 on_both!(of_all_who_settle_a_request_at_once_one_does, |medium| {
     let bench = Bench::on(&medium).await;
     for round in 0..8 {
-        let (name, space) = (format!("t{round}"), Space::default());
+        let name = format!("t{round}");
+        let space = Space::default();
         let id = bench.waits(&name).await;
         let said = || {
             [
@@ -409,10 +414,8 @@ on_both!(no_call_is_granted_behind_the_end_of_its_thread, |medium| {
         );
         let log = bench.log(&name).await;
         let at = |is: &dyn Fn(&Event) -> bool| log.iter().find(|it| is(it)).map(|it| it.seq);
-        let (granted, end) = (
-            at(&|it| it.has("granted")),
-            at(&Event::ends_thread).unwrap(),
-        );
+        let granted = at(&|it| it.has("granted"));
+        let end = at(&Event::ends_thread).unwrap();
         assert_eq!(
             granted.is_some(),
             decided.is_ok(),
@@ -629,7 +632,8 @@ on_both!(
         let bench = Bench::on(&medium).await;
         let inbox = Inbox::new(&bench.ground);
         let say = |name: &str, text: &str| {
-            let (space, thread) = (Space::default(), thread(name));
+            let space = Space::default();
+            let thread = thread(name);
             let content =
                 InputContent::Parts(InputKind::Message, vec![Part::Text(text.to_owned())]);
             inbox.submit(Input {
@@ -680,7 +684,8 @@ on_both!(
 // What ends a request takes its time limit along: one that is left fires for nothing, again and again.
 on_both!(what_is_settled_leaves_no_time_limit_behind, |medium| {
     let bench = Bench::on(&medium).await;
-    let (space, inbox) = (Space::default(), Inbox::new(&bench.ground));
+    let space = Space::default();
+    let inbox = Inbox::new(&bench.ground);
     for (name, said) in [
         ("a", Said::Approve(None)),
         ("b", Said::Reject),

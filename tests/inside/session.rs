@@ -37,7 +37,8 @@ use kit::*;
 
 /// Everything that can be done, once: the right, its name, and the error if it was refused.
 async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
-    let (thread, name) = (ThreadId::default(), Name::parse("nobody").unwrap());
+    let thread = ThreadId::default();
+    let name = Name::parse("nobody").unwrap();
     let said = InputContent::Parts(InputKind::Message, vec![Part::Text("hi".to_owned())]);
     let again = said.clone();
     let offer = Offer {
@@ -63,7 +64,10 @@ async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
         follow_up: true,
     };
     let stop = tokio_util::sync::CancellationToken::new();
-    let (read, speak, shape, oversee) = (Right::Read, Right::Speak, Right::Shape, Right::Oversee);
+    let read = Right::Read;
+    let speak = Right::Speak;
+    let shape = Right::Shape;
+    let oversee = Right::Oversee;
     vec![
         (read, "head", session.head().await.err()),
         (
@@ -240,10 +244,8 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
         .await
         .unwrap();
     let prompts = Arc::new(Prompts::load(None).unwrap());
-    let (history, options) = (
-        history::Options::default(),
-        thinkd::runtime::options::Options::default(),
-    );
+    let history = history::Options::default();
+    let options = thinkd::runtime::options::Options::default();
     let budget = Arc::new(options.budget.clone());
     let supplies = Supplies {
         mission: thinkd::runtime::mission::Options::default().budget(),

@@ -49,7 +49,9 @@ struct Read {
 
 /// The end of an entry's head: the first colon and space that no quotation marks hold.
 fn head(line: &str) -> Option<usize> {
-    let (mut quoted, mut escaped, mut before) = (false, false, ' ');
+    let mut quoted = false;
+    let mut escaped = false;
+    let mut before = ' ';
     for (at, c) in line.char_indices() {
         match c {
             _ if escaped => escaped = false,
@@ -65,7 +67,8 @@ fn head(line: &str) -> Option<usize> {
 
 /// The entries of a view. Lines that belong to none are faults.
 fn read(view: &str) -> (Vec<Read>, Vec<String>) {
-    let (mut entries, mut faults) = (Vec::<Read>::new(), Vec::new());
+    let mut entries = Vec::<Read>::new();
+    let mut faults = Vec::new();
     for line in view.split(BREAKS) {
         let entry = || {
             let (seq, rest) = line.strip_prefix('#')?.split_once(" [")?;
@@ -115,7 +118,8 @@ fn any_event() -> impl Strategy<Value = (Draft, String, Option<String>)> {
     let text =
         prop::collection::vec(piece, 0..3).prop_map(|pieces| pieces.concat().replace('\0', ""));
     (0..12u8, text.clone(), text).prop_map(|(kind, said, name)| {
-        let (thread, voice) = (ThreadId::default(), Name::parse("critic").unwrap());
+        let thread = ThreadId::default();
+        let voice = Name::parse("critic").unwrap();
         let said = if said.is_empty() {
             "x".to_owned()
         } else {

@@ -374,7 +374,8 @@ async fn filled(medium: &Medium, events: i64) {
     let store = store::open(medium.url(), Options::default(), ThreadRow::apply)
         .await
         .unwrap();
-    let (space, words) = (Space::parse("a").unwrap(), "words ".repeat(500));
+    let space = Space::parse("a").unwrap();
+    let words = "words ".repeat(500);
     for _ in 0..events / 100 {
         let drafts = (0..100)
             .map(|n| Draft::reply(&ThreadId::default(), 1, &format!("c{n}"), &words, false))
@@ -485,7 +486,8 @@ on_both!(
         let store = store::open(medium.url(), Options::default(), ThreadRow::apply)
             .await
             .unwrap();
-        let (a, b) = (Space::parse("a").unwrap(), Space::parse("b").unwrap());
+        let a = Space::parse("a").unwrap();
+        let b = Space::parse("b").unwrap();
         for space in [&a, &b] {
             let draft = Draft::reply(&ThreadId::default(), 1, "c0", "words", false);
             store
@@ -503,7 +505,8 @@ on_both!(
                     .unwrap()
                     .0
             };
-            let (mut of_a, mut of_b) = (start(&a).await, start(&b).await);
+            let mut of_a = start(&a).await;
+            let mut of_b = start(&b).await;
             assert!(
                 tokio::time::timeout(ms(50), of_a.next()).await.is_err(),
                 "there are places for A left"

@@ -152,7 +152,9 @@ fn batch(events: &[Event], case: &Case, options: &Options, prompts: &Prompts) ->
 }
 
 async fn views_are_as_promised(case: Case) {
-    let (medium, thread, space) = (Medium::sqlite(), ThreadId::default(), Space::default());
+    let medium = Medium::sqlite();
+    let thread = ThreadId::default();
+    let space = Space::default();
     let store: Arc<dyn Store> = open(&medium).await;
     let prompts = Arc::new(Prompts::load(None).unwrap());
     let options = Options {

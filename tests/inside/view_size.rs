@@ -65,7 +65,8 @@ proptest! {
 
 #[test]
 fn an_entry_of_any_kind_that_is_too_long_is_shortened_with_a_mark() {
-    let (thread, long) = (ThreadId::default(), "x y".repeat(5000));
+    let thread = ThreadId::default();
+    let long = "x y".repeat(5000);
     let child = ThreadId::parse("main.a").unwrap();
     let said = Draft::input(
         &thread,
@@ -112,10 +113,8 @@ fn an_entry_of_any_kind_that_is_too_long_is_shortened_with_a_mark() {
         }
     }
     // As short as can be, none is longer than it was: a mark takes room, too.
-    let (options, prompts) = (
-        thinkd::thread::history::Options::default(),
-        Prompts::load(None).unwrap(),
-    );
+    let options = thinkd::thread::history::Options::default();
+    let prompts = Prompts::load(None).unwrap();
     for length in 0..600 {
         let event = Event {
             seq: 7,

@@ -91,7 +91,8 @@ proptest! {
         let mut places: Vec<usize> = cuts.into_iter().filter(|at| *at < json.len() && json.is_char_boundary(*at)).collect();
         places.push(json.len());
         places.sort_unstable();
-        let (mut from, mut read) = (0, String::new());
+        let mut from = 0;
+        let mut read = String::new();
         for to in places {
             read.push_str(&arriving.push(&json[from..to]));
             from = to;
@@ -153,7 +154,8 @@ fn t4_52_a_long_result_is_shortened_with_a_mark_and_a_long_message_is_not() {
 
 #[test]
 fn every_kind_of_event_says_who_and_what() {
-    let (thread, name) = (ThreadId::default(), Name::parse("critic").unwrap());
+    let thread = ThreadId::default();
+    let name = Name::parse("critic").unwrap();
     let call = Call {
         turn: 1,
         by: &Who::Decision,

@@ -269,7 +269,8 @@ fn several_calls_keep_their_order() {
     let json_of = |(name, arguments): &(String, Value)| {
         json!({ "name": name, "arguments": arguments }).to_string()
     };
-    let (hi, later) = (json_of(&hi()), json_of(&timer));
+    let hi = json_of(&hi());
+    let later = json_of(&timer);
     let all = [
         format!("<tool_call>{hi}</tool_call>\n<tool_call>{later}</tool_call>"),
         format!("<tool_call>{hi}\n{later}</tool_call>"),
@@ -416,7 +417,8 @@ fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => (0..FORMS.len(), any::<prop::sample::Index>(), any::<prop::sample::Index>()).prop_map(|(form, from, to)| {
             let chars: Vec<char> = FORMS[form].1.chars().collect();
-            let (from, to) = (from.index(chars.len()), to.index(chars.len() + 1));
+            let from = from.index(chars.len());
+            let to = to.index(chars.len() + 1);
             chars[from.min(to)..from.max(to)].iter().collect()
         }),
         2 => (0..FORMS.len()).prop_map(|form| FORMS[form].1.to_owned()),

@@ -164,7 +164,8 @@ fn faults(stops: &[Stop], sources: &BTreeMap<String, String>) -> Vec<String> {
 
 /// Returns true if a file's code imports another file, or has it as a module of its own.
 fn imports(user: &str, code: &str, file: &str) -> bool {
-    let (module, target) = (module_of(user), module_of(file));
+    let module = module_of(user);
+    let target = module_of(file);
     let is_child = target.len() == module.len() + 1 && target.starts_with(&module);
     is_child && code.contains(&format!("mod {};", target[module.len()]))
         || paths(&module, code)

@@ -441,7 +441,8 @@ async fn guessed(app: &App, from: [u8; 4]) -> Duration {
 async fn wrong_keys_are_slowed_per_address_and_good_ones_never() {
     let stub = Stub::start().await;
     let app = guarded(Medium::sqlite(), &stub).await;
-    let (guesser, other) = ([127, 0, 0, 1], [127, 0, 0, 2]);
+    let guesser = [127, 0, 0, 1];
+    let other = [127, 0, 0, 2];
     let begin = Instant::now();
     let guesses = futures_util::future::join_all((0..60).map(|_| guessed(&app, guesser)));
     let quick = async {

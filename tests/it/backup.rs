@@ -28,7 +28,8 @@ async fn done(database: &str, folder: &Folder, arguments: &[&str]) {
 on_both!(
     a_backup_that_cannot_be_made_says_what_is_wrong_and_what_to_do,
     |medium| {
-        let (folder, stub) = (Folder::new(), Stub::start().await);
+        let folder = Folder::new();
+        let stub = Stub::start().await;
         let mut app = App::start(medium, &stub).await;
         app.tell("hello").await;
         assert!(app.stop().await.success());
@@ -93,7 +94,8 @@ on_both!(
 on_both!(
     a_restore_that_cannot_be_done_says_what_is_wrong_and_harms_nothing,
     |medium| {
-        let (folder, stub) = (Folder::new(), Stub::start().await);
+        let folder = Folder::new();
+        let stub = Stub::start().await;
         let mut app = App::start(medium, &stub).await;
         app.tell("hello").await;
         let epoch = app.get("/metadata").await.expect(200)["epoch"].clone();
@@ -179,7 +181,8 @@ type Damage<'a> = (&'a str, fn(&mut Vec<u8>), &'a str);
 on_both!(
     a_backup_that_was_damaged_or_cut_is_refused_before_anything_is_restored,
     |medium| {
-        let (folder, stub) = (Folder::new(), Stub::start().await);
+        let folder = Folder::new();
+        let stub = Stub::start().await;
         let mut app = App::start(medium, &stub).await;
         app.tell("a word that may become another one").await;
         let events = app.log().await.len();

@@ -538,7 +538,8 @@ async fn frames_that_are_only_unusual_are_taken() {
         frame(FIN, &said[middle..]),
     ];
     raw.send(&parts.concat()).await;
-    let (mut pong, mut ack) = (None, None);
+    let mut pong = None;
+    let mut ack = None;
     while pong.is_none() || ack.is_none() {
         match raw.next().await {
             Got::Pong(payload) => pong = Some(payload),
@@ -1235,7 +1236,8 @@ async fn sockets_are_counted_by_key_and_in_all() {
         raw.send(&text("ada:secret")).await;
         raw
     };
-    let (mut first, mut second) = (enter().await, enter().await);
+    let mut first = enter().await;
+    let mut second = enter().await;
     first.of_type("hello").await;
     second.of_type("hello").await;
     assert_eq!(
@@ -1276,7 +1278,8 @@ on_sqlite!(a_flood_is_told_once_why_it_is_answered_later, |medium| {
         let mut raw = Raw::socket(&app).await;
         raw.of_type("hello").await;
         raw.send(&text(r#"{"type":"ping"}"#).repeat(frames)).await;
-        let (mut pongs, mut problems) = (0, Vec::new());
+        let mut pongs = 0;
+        let mut problems = Vec::new();
         while pongs < frames {
             match raw.next().await {
                 Got::Text(frame) if frame["type"] == "pong" => pongs += 1,
@@ -1291,10 +1294,8 @@ on_sqlite!(a_flood_is_told_once_why_it_is_answered_later, |medium| {
     assert_eq!(problems(15).await, Vec::<Value>::new());
     let told = problems(60).await;
     assert_eq!(told.len(), 1, "{told:?}");
-    let (problem, detail) = (
-        &told[0]["problem"],
-        told[0]["problem"]["detail"].as_str().unwrap(),
-    );
+    let problem = &told[0]["problem"];
+    let detail = problem["detail"].as_str().unwrap();
     assert_eq!(
         (problem["type"].as_str(), told[0].get("id")),
         (Some("/problems/too-many-requests"), None),

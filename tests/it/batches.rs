@@ -13,7 +13,8 @@ const TAIL: usize = 4096;
 /// So many messages, long and short ones, come while a turn hangs. The model takes prompts with `takes` bytes of the log.
 async fn flooded(medium: Medium, bytes: usize, takes: usize) -> (App, Stub) {
     const MESSAGES: usize = 150;
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.script(decision, [reply("first").held(&gate)]);
     let fits = move |request: &Request| size(&request.last()) <= takes + TAIL;
     stub.on(move |request| !fits(request), too_long());
@@ -124,7 +125,8 @@ on_sqlite!(
     a_turn_that_does_much_sees_what_it_is_about_and_what_it_did_last,
     |medium| {
         const ROUNDS: usize = 12;
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         let notes = |round: usize| {
             let note = |n: usize| {
                 let content = format!("round {round}, note {n}: {}", "on and on ".repeat(35));
@@ -185,7 +187,8 @@ on_sqlite!(
 
 // A window of time hides what is old, but never what is to be decided: the server was down, or a turn took long.
 on_sqlite!(what_is_new_is_shown_however_old_it_is, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.script(decision, [reply("first").held(&gate)]);
     let app = Setup::new(medium, &stub)
         .voices(&["critic"])
@@ -295,7 +298,8 @@ on_sqlite!(
 
 // Two messages wait for a place to work at; the first was cancelled before the second was said.
 on_sqlite!(a_message_behind_a_cancel_has_a_turn_of_its_own, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.script(at("busy"), [reply("busy").held(&gate)]);
     stub.on(at("t"), reply("the answer"));
     let setup = Setup::new(medium, &stub).env("THINKD_TEST_RUNTIME__WORKERS", 1);

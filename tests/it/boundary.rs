@@ -241,9 +241,11 @@ on_sqlite!(
     |medium| {
         let stub = Stub::start().await;
         let app = App::start(medium, &stub).await;
-        let (mut first, mut second) = (app.socket().await, app.socket().await);
+        let mut first = app.socket().await;
+        let mut second = app.socket().await;
         first.say("hello").await;
-        let (one, two) = (first.response().await, second.response().await);
+        let one = first.response().await;
+        let two = second.response().await;
         assert_eq!(one, two);
         first.turn_ended().await;
         second.turn_ended().await;

@@ -204,7 +204,8 @@ async fn asked(app: &App, method: &str, path: &str, takes: &str) -> (Reply, Vec<
     let response = within("an answer", client.execute(request.unwrap()))
         .await
         .unwrap();
-    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let status = response.status().as_u16();
+    let headers = response.headers().clone();
     let bytes = response.bytes().await.unwrap().to_vec();
     let text = match bytes.strip_prefix(&[0x1f, 0x8b, 8, 0]) {
         Some(packed) => {

@@ -42,7 +42,8 @@ async fn at_rest(app: &App) {
 on_both!(
     with_the_subtree_all_below_stop_and_none_begins_anew,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.on(decision, reply("Never.").held(&gate));
         let app = Setup::new(medium, &stub).voices(&[]).start().await;
         at_work(&app, &stub).await;
@@ -78,7 +79,8 @@ on_both!(
 );
 
 on_both!(without_it_those_below_go_on, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.on(decision, reply("Done.").held(&gate));
     let app = Setup::new(medium, &stub).voices(&[]).start().await;
     at_work(&app, &stub).await;
@@ -113,7 +115,8 @@ async fn turns_at_other_servers_stop_too() {
     let Some(medium) = Medium::migrated().await else {
         return;
     };
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.on(decision, reply("Never.").held(&gate));
     let a = Setup::new(medium, &stub).voices(&[]).start().await;
     let b = a.beside().await;
@@ -138,7 +141,8 @@ async fn turns_at_other_servers_stop_too() {
 
 #[tokio::test]
 async fn one_that_may_only_look_stops_nothing() {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.on(decision, reply("Done.").held(&gate));
     let keys = "[[keys]]\nkey = \"key-to-talk-0123456789\"\nspace = \"a\"\n[[keys]]\nkey = \"key-to-look-0123456789\"\nspace = \"a\"\nrole = \"viewer\"\n";
     let setup = Setup::new(Medium::sqlite(), &stub).voices(&[]);

@@ -106,10 +106,8 @@ on_both!(
         let sent = stub.all(decision).remove(0);
         let sent = String::from_utf8(sent.bytes.to_vec()).unwrap();
         assert!(sent.contains(" UTC] user"));
-        let (new, old) = (
-            sha256(sent.as_bytes()),
-            sha256(sent.replace(" UTC] ", "] ").as_bytes()),
-        );
+        let new = sha256(sent.as_bytes());
+        let old = sha256(sent.replace(" UTC] ", "] ").as_bytes());
         assert_eq!(record["payload"]["request_sha256"], new.as_str());
         let mut payload = record["payload"].clone();
         payload["view"]["renderer"] = json!(3);

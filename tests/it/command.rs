@@ -71,7 +71,9 @@ async fn holding_relay(to: String) -> (String, oneshot::Receiver<oneshot::Sender
         let (mut from_server, mut to_server) = TcpStream::connect(to).await.unwrap().into_split();
         let (greeted, mut hello) = oneshot::channel();
         tokio::spawn(async move {
-            let (mut all, mut piece, mut greeted) = (Vec::new(), [0; 4096], Some(greeted));
+            let mut all = Vec::new();
+            let mut piece = [0; 4096];
+            let mut greeted = Some(greeted);
             while let Ok(length @ 1..) = from_server.read(&mut piece).await {
                 all.extend_from_slice(&piece[..length]);
                 to_client.write_all(&piece[..length]).await.unwrap();
@@ -80,7 +82,8 @@ async fn holding_relay(to: String) -> (String, oneshot::Receiver<oneshot::Sender
                 }
             }
         });
-        let (mut piece, mut gate) = ([0; 4096], Some((holds, release, released)));
+        let mut piece = [0; 4096];
+        let mut gate = Some((holds, release, released));
         while let Ok(length @ 1..) = from_client.read(&mut piece).await {
             if hello.try_recv().is_ok() {
                 let (holds, release, released) = gate.take().expect("there is one hello");
@@ -482,7 +485,8 @@ async fn a_chat_steers_the_turn_that_runs() {
     if !has_script() {
         return;
     }
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     let looks = call("state_get", json!({ "key": "nothing" })).held(&gate);
     stub.script(decision, [looks, reply("Both."), reply("On.")]);
     let app = Setup::new(Medium::sqlite(), &stub)

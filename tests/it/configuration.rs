@@ -72,7 +72,8 @@ fn the_page_begins_with_a_configuration_that_works() {
     assert!(!printed.contains("no settings any more"), "{printed}");
     let lines = example.lines().filter_map(|line| line.split(" #").next());
     let plain: Vec<&str> = lines.map(str::trim_end).collect();
-    let (given, usual) = (defaults(&plain.join("\n")), defaults(&self::printed()));
+    let given = defaults(&plain.join("\n"));
+    let usual = defaults(&self::printed());
     let names = ["listen", "hosts", "models.", "tools.approval", "[keys"];
     for (key, value) in given {
         let is_own = names.iter().any(|name| key.starts_with(name));
@@ -221,7 +222,8 @@ fn fields(text: &str, structure: &str) -> Option<Vec<Field>> {
         .next()?
         .split("\n    fixed {")
         .next()?;
-    let (mut found, mut says) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let mut says = Vec::new();
     let mut skipped = false;
     for line in body.lines().map(str::trim) {
         if let Some(words) = line.strip_prefix("/// ") {
@@ -236,10 +238,8 @@ fn fields(text: &str, structure: &str) -> Option<Vec<Field>> {
         {
             // A default may stand behind the type.
             let kind = kind.split(" = ").next().unwrap();
-            let (kind, says) = (
-                kind.trim_end_matches(','),
-                std::mem::take(&mut says).join(" "),
-            );
+            let kind = kind.trim_end_matches(',');
+            let says = std::mem::take(&mut says).join(" ");
             found.push(Field {
                 name: name.to_owned(),
                 kind: kind.to_owned(),
@@ -267,7 +267,8 @@ fn printed() -> String {
 
 /// The keys that are printed, by their paths, with their values.
 fn defaults(printed: &str) -> BTreeMap<String, String> {
-    let (mut section, mut found) = (String::new(), BTreeMap::new());
+    let mut section = String::new();
+    let mut found = BTreeMap::new();
     for line in printed.lines().filter(|line| !line.starts_with('#')) {
         if let Some(name) = line.strip_prefix('[') {
             section = format!("{}.", name.trim_end_matches(']'));

@@ -41,7 +41,8 @@ async fn asked(
             request.header(*name, *value)
         });
     let response = within("an answer", request.send()).await.unwrap();
-    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let status = response.status().as_u16();
+    let headers = response.headers().clone();
     (status, headers, response.bytes().await.unwrap().to_vec())
 }
 

@@ -69,10 +69,8 @@ impl Sender {
     fn next(&mut self) -> Value {
         self.number += 1;
         let id = thinkd_words::id::fresh().to_string();
-        let (thread, text) = (
-            format!("t{}", self.number % 3),
-            format!("input {}", self.number),
-        );
+        let thread = format!("t{}", self.number % 3);
+        let text = format!("input {}", self.number);
         json!({ "type": "message", "thread": thread, "id": id, "event_id": id, "text": text })
     }
 

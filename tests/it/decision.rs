@@ -125,10 +125,8 @@ on_sqlite!(
             .iter()
             .map(|request| request.text().len())
             .collect();
-        let (early, late) = (
-            sizes[8..16].iter().max().unwrap(),
-            sizes[32..40].iter().max().unwrap(),
-        );
+        let early = sizes[8..16].iter().max().unwrap();
+        let late = sizes[32..40].iter().max().unwrap();
         assert!(
             late * 4 < early * 5,
             "{early} bytes after 10 turns, {late} after 40"

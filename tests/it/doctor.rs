@@ -409,7 +409,8 @@ on_both!(the_doctor_asks_the_server_that_has_the_database, |medium| {
         app.is_postgres() || !app.get("/readyz?full=true").await.expect(200)["checked"].is_null()
     })
     .await;
-    let (folder, database) = (app.folder(), app.database().to_owned());
+    let folder = app.folder();
+    let database = app.database().to_owned();
     let env = [
         ("DATABASE_URL", &*database),
         ("THINKD_MODEL", "stub"),

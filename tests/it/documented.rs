@@ -139,7 +139,9 @@ fn is_hidden(file: &str, hidden: &[String], sources: &BTreeMap<String, String>) 
 
 /// Returns public items of a file with a docstring that names no unit, or no condition of failure.
 fn silent(file: &str, text: &str) -> Vec<String> {
-    let (mut wrong, mut doc, mut around) = (Vec::new(), String::new(), (false, String::new()));
+    let mut wrong = Vec::new();
+    let mut doc = String::new();
+    let mut around = (false, String::new());
     let lines: Vec<&str> = text.lines().collect();
     for (at, line) in lines.iter().enumerate() {
         let code = line.trim();

@@ -100,10 +100,8 @@ fn decisions_are_listed_and_have_one_form() {
         }
     }
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
-    let (list, right) = (
-        "- [We do it](we-do-it.md)",
-        "# We do it\n\nDecided 2026-11. Where: `log/store.rs`.\n\nBecause.\n",
-    );
+    let list = "- [We do it](we-do-it.md)";
+    let right = "# We do it\n\nDecided 2026-11. Where: `log/store.rs`.\n\nBecause.\n";
     assert_eq!(decision_faults("we-do-it.md", right, list), [""; 0]);
     assert_eq!(
         decision_faults("we-do-that.md", right, list).len(),
@@ -158,10 +156,8 @@ fn names_of_the_style_page_are_those_of_the_code() {
         "docs/style.md gives examples: `Good`, not `bad`"
     );
     for pair in parts.windows(2) {
-        let (good, bad) = (
-            pair[0].rsplit('`').next().unwrap(),
-            pair[1].split('`').next().unwrap(),
-        );
+        let good = pair[0].rsplit('`').next().unwrap();
+        let bad = pair[1].split('`').next().unwrap();
         assert!(
             words.contains(good),
             "docs/style.md names `{good}`, which the code does not have"

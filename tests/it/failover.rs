@@ -39,12 +39,11 @@ impl Load {
     pub fn start(app: &App, thread: &str) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let (counts, so_far) = watch::channel(SoFar::default());
-        let (over, url) = (
-            is_over.clone(),
-            app.url(&format!("/threads/{thread}/messages")),
-        );
+        let over = is_over.clone();
+        let url = app.url(&format!("/threads/{thread}/messages"));
         let client = tokio::spawn(async move {
-            let (client, mut all) = (reqwest::Client::new(), Vec::new());
+            let client = reqwest::Client::new();
+            let mut all = Vec::new();
             while !over.load(Ordering::Relaxed) {
                 let id = thinkd_words::id::fresh().to_string();
                 let body = json!({ "text": format!("message {id}"), "event_id": id });
@@ -138,13 +137,12 @@ async fn a_database_that_moved_is_written_again_and_nothing_is_lost_or_missed() 
         return;
     };
     let standby = former.standby().await;
-    let (stub, relay) = (Stub::start().await, Relay::to(&former));
+    let stub = Stub::start().await;
+    let relay = Relay::to(&former);
     let app = server(relay.url(), &stub).await;
     let beside = server(relay.url(), &stub).await;
-    let (mut followers, mut others) = (
-        Followers::start(&app).await,
-        Followers::start(&beside).await,
-    );
+    let mut followers = Followers::start(&app).await;
+    let mut others = Followers::start(&beside).await;
     let loads = [Load::start(&app, "main"), Load::start(&beside, "main")];
     for load in &loads {
         load.has_said(5).await;
@@ -190,7 +188,8 @@ async fn a_server_ends_where_its_database_lost_the_end_of_the_log() {
         return;
     };
     let standby = former.standby().await;
-    let (stub, relay) = (Stub::start().await, Relay::to(&former));
+    let stub = Stub::start().await;
+    let relay = Relay::to(&former);
     let mut app = server(relay.url(), &stub).await;
     let mut beside = server(relay.url(), &stub).await;
     former.sets("synchronous_standby_names = ''").await;
@@ -225,7 +224,8 @@ async fn a_failover_that_leaves_connections_half_open_costs_no_limit_of_a_commit
         return;
     };
     let standby = former.standby().await;
-    let (stub, relay) = (Stub::start().await, Relay::to(&former));
+    let stub = Stub::start().await;
+    let relay = Relay::to(&former);
     let app = server(relay.url(), &stub).await;
     let mut followers = Followers::start(&app).await;
     let load = Load::start(&app, "main");
@@ -258,7 +258,8 @@ async fn a_database_that_was_read_only_for_a_while_is_written_again() {
     let Some(cluster) = Cluster::start().await else {
         return;
     };
-    let (stub, relay) = (Stub::start().await, Relay::to(&cluster));
+    let stub = Stub::start().await;
+    let relay = Relay::to(&cluster);
     let app = server(relay.url(), &stub).await;
     let mut followers = Followers::start(&app).await;
     let load = Load::start(&app, "main");

@@ -318,7 +318,8 @@ async fn t4_65_a_missing_or_empty_prompt_and_unknown_settings_refuse_to_start_by
         .env("OPENAI_API_KEY", "canary")
         .start()
         .await;
-    let (output, answer) = (app.output(), app.tell("hello").await);
+    let output = app.output();
+    let answer = app.tell("hello").await;
     let told = output
         .lines()
         .filter(|line| line.contains("OPENAI_API_KEY"));
@@ -347,7 +348,8 @@ async fn t4_65_a_missing_or_empty_prompt_and_unknown_settings_refuse_to_start_by
 on_sqlite!(
     who_waits_for_an_answer_is_told_why_there_is_none,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.on(
             |r| r.thread == "main" && r.says("break") && !r.says("mend"),
             status(400),

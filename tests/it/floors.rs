@@ -183,10 +183,8 @@ fn circles_are_found() {
         assert_eq!(of(a, b), [""; 0], "{a:?} and {b:?} are none");
     }
     // A file and its folder are one: what is below is used from above as it likes, and the other way round.
-    let (below, above) = (
-        ("edge/a/x.rs", "use super::Y;\nuse crate::edge::b::Z;"),
-        ("edge/a.rs", "use self::x::X;"),
-    );
+    let below = ("edge/a/x.rs", "use super::Y;\nuse crate::edge::b::Z;");
+    let above = ("edge/a.rs", "use self::x::X;");
     assert_eq!(found(&[below, above, ("edge/b.rs", "")]), [""; 0]);
     assert_eq!(
         found(&[below, above, ("edge/b.rs", "use super::a::Y;")]),

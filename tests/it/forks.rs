@@ -69,7 +69,8 @@ async fn spoken(medium: Medium) -> (Stub, App) {
 
 /// The same; the answer to "four" waits for the gate.
 async fn spoken_until(medium: Medium, gate: &Gate) -> (Stub, App) {
-    let (stub, gate) = (Stub::start().await, gate.clone());
+    let stub = Stub::start().await;
+    let gate = gate.clone();
     stub.on_each(decision, move |request| {
         let answer = reply(&format!("ok: {}", request.last_user()));
         match request.last_user().as_str() {
@@ -175,10 +176,12 @@ on_both!(
         assert_eq!(made.at, last);
         app.tell("the same").await;
         app.tell_in(&made.thread, "the same").await;
-        let (of_parent, of_fork) = (stub.nth(3, decision).await, stub.nth(4, decision).await);
+        let of_parent = stub.nth(3, decision).await;
+        let of_fork = stub.nth(4, decision).await;
         // All but the place and the time of the new input is the same, byte for byte.
         let parts = |request: &Request| {
-            let (text, last) = (request.prompt_bytes(), *request.seqs().last().unwrap());
+            let text = request.prompt_bytes();
+            let last = *request.seqs().last().unwrap();
             let (before, input) = text.split_once(&format!("#{last} [")).unwrap();
             let (_, behind) = input.split_once("] ").unwrap();
             let behind = behind.replace(&format!("#{last}"), "#n");
@@ -208,7 +211,8 @@ on_both!(
         // As its id says: in the place of the message. Its turn had it together with another one.
         app.say_in("main", "four").await;
         stub.nth(4, decision).await;
-        let (five, six) = (fresh().to_string(), fresh().to_string());
+        let five = fresh().to_string();
+        let six = fresh().to_string();
         for (id, words) in [(&five, "five"), (&six, "six")] {
             let said = json!({ "text": words, "event_id": id });
             app.post("/threads/main/messages", said).await.expect(202);
@@ -260,7 +264,8 @@ on_both!(
     |medium| {
         let (_stub, app) = spoken(medium).await;
         app.tell_in("aside", "elsewhere").await;
-        let (of_main, of_aside) = (events(&app, "main").await, events(&app, "aside").await);
+        let of_main = events(&app, "main").await;
+        let of_aside = events(&app, "aside").await;
         let ends = ends(&app, "main").await;
         let last = |at: i64| ends.iter().rev().copied().find(|end| *end <= at);
         for event in &of_main {
@@ -327,7 +332,8 @@ on_both!(
     forks_of_forks_are_as_deep_as_one_likes_up_to_64_ranges,
     |medium| {
         let (_stub, app) = spoken(medium).await;
-        let (mut thread, mut told) = ("main".to_owned(), chat(&app, "main").await);
+        let mut thread = "main".to_owned();
+        let mut told = chat(&app, "main").await;
         for depth in 1..=64 {
             let made = fork(&app, &thread, json!({})).await;
             assert_eq!(made.from, thread);

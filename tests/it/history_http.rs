@@ -496,7 +496,8 @@ on_both!(
         .await;
         let images = vec![json!({ "blob": stored.expect(201)["blob"] }); PARTS - 1];
         let client = |n: usize| {
-            let (app, images) = (&app, &images);
+            let app = &app;
+            let images = &images;
             async move {
                 let mut socket = app.socket().await;
                 socket.ask(json!({ "type": "unsubscribe" })).await;
@@ -508,7 +509,8 @@ on_both!(
                 for i in 0..INPUTS {
                     socket.send(frame(i)).await;
                 }
-                let (mut seqs, mut retried) = (Vec::new(), false);
+                let mut seqs = Vec::new();
+                let mut retried = false;
                 while seqs.len() < INPUTS * PARTS {
                     let ack = socket
                         .wait("an ack", |frame| {
@@ -606,7 +608,8 @@ on_both!(
                 .starts_with("text/event-stream")
         );
         app.tell("hello").await;
-        let (mut buffer, mut seen) = (String::new(), Vec::new());
+        let mut buffer = String::new();
+        let mut seen = Vec::new();
         while !seen.last().is_some_and(|event| has(event, "ended")) {
             let (id, event) = sse(&mut stream, &mut buffer).await;
             assert_eq!(id, seq(&event));
@@ -664,7 +667,8 @@ on_both!(
             app.request("GET", "/events/stream")
                 .header("last-event-id", id)
         };
-        let (mut stream, mut buffer) = (resumed(id.clone()).send().await.unwrap(), String::new());
+        let mut stream = resumed(id.clone()).send().await.unwrap();
+        let mut buffer = String::new();
         assert_eq!(
             sse(&mut stream, &mut buffer).await.0,
             seq(&event) + 1,

@@ -236,7 +236,8 @@ on_sqlite!(
             ]
         };
         let hi: fn() -> Answer = || reply("hi");
-        let (second, third) = (another(&medium).await, another(&medium).await);
+        let second = another(&medium).await;
+        let third = another(&medium).await;
         let (one, _) = lived(medium, &env("7"), 8, hi).await;
         let (same, _) = lived(second, &env("7"), 8, hi).await;
         let (other, _) = lived(third, &env("8"), 8, hi).await;

@@ -59,10 +59,8 @@ on_sqlite!(
                 e["thread"] == "p" && has(e, "timer-set")
             })
             .await;
-        let (id, due) = (
-            set["payload"]["id"].as_str().unwrap(),
-            set["payload"]["due"].as_str().unwrap(),
-        );
+        let id = set["payload"]["id"].as_str().unwrap();
+        let due = set["payload"]["due"].as_str().unwrap();
         socket
             .ask(taking(&made_of(&format!("timer p {id} {due}"))))
             .await;
@@ -91,7 +89,8 @@ on_sqlite!(
 on_sqlite!(
     a_client_that_posts_the_id_of_a_coming_subthread_suppresses_no_spawn,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         let spawn = call(
             "spawn_thread",
             json!({ "label": "research", "prompt": null, "payload": "begin" }),
@@ -148,7 +147,8 @@ on_sqlite!(
 on_sqlite!(
     a_reply_keeps_the_id_that_its_deltas_announced_whatever_a_client_posts,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.script(
             decision,
             [reply("a long answer, bit by bit").paused(6, &gate)],
@@ -258,7 +258,8 @@ async fn two_minds(medium: Medium, stub: &Stub) -> (App, Socket, Socket) {
         app.process("p", json!({})).await;
         sockets.push(socket);
     }
-    let (a, b) = (sockets.pop().unwrap(), sockets.pop().unwrap());
+    let a = sockets.pop().unwrap();
+    let b = sockets.pop().unwrap();
     (app, a, b)
 }
 

@@ -514,7 +514,8 @@ fn asked_before(id: &str) -> Draft {
 // Ids that end the same are named by all of them, and what names two settles none. What does not fit a page comes on the next.
 #[tokio::test]
 async fn what_ends_the_same_is_told_apart_and_nothing_is_left_out() {
-    let (stub, medium) = (Stub::start().await, Medium::sqlite());
+    let stub = Stub::start().await;
+    let medium = Medium::sqlite();
     let store = stored::open(&medium).await;
     let twins = [
         "0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b",

@@ -224,7 +224,8 @@ async fn hello_says_what_the_credential_may_do() {
 
 /// The turns of a thread, page by page.
 async fn turns(app: &App, thread: &str, limit: usize) -> Vec<Value> {
-    let (mut all, mut cursor) = (Vec::new(), String::new());
+    let mut all = Vec::new();
+    let mut cursor = String::new();
     loop {
         let page = app
             .get(&format!("/threads/{thread}/turns?limit={limit}{cursor}"))

@@ -91,11 +91,9 @@ async fn a_token_opens_every_door() {
 #[tokio::test]
 async fn forged_tokens_are_refused_at_every_door() {
     let stub = Stub::start().await;
-    let (rsa, p256, stranger) = (
-        Signer::rsa("rsa", "RS256"),
-        Signer::p256("p256"),
-        Signer::p256("stranger"),
-    );
+    let rsa = Signer::rsa("rsa", "RS256");
+    let p256 = Signer::p256("p256");
+    let stranger = Signer::p256("stranger");
     let issuer = Issuer::start(&[&rsa, &p256]).await;
     let app = issuer
         .setup(Medium::sqlite(), &stub)

@@ -184,7 +184,8 @@ on_both!(
         let mut followers = Followers::start(&app).await;
         let mut socket = app.socket().await;
         socket.chat("before").await;
-        let (mut sent, mut waiting) = (0, Vec::<Value>::new());
+        let mut sent = 0;
+        let mut waiting = Vec::<Value>::new();
         for round in 0..8_u64 {
             for _ in 0..8 {
                 let id = thinkd_words::id::fresh().to_string();
@@ -272,10 +273,8 @@ on_both!(how_long_appends_take_is_measured, |medium| {
         return;
     };
     app.tell("one").await;
-    let (count, sum) = (
-        metric(&app, "thinkd_append_seconds_count").await,
-        metric(&app, "thinkd_append_seconds_sum").await,
-    );
+    let count = metric(&app, "thinkd_append_seconds_count").await;
+    let sum = metric(&app, "thinkd_append_seconds_sum").await;
     app.tell("another one").await;
     assert!(metric(&app, "thinkd_append_seconds_count").await > count);
     assert!(metric(&app, "thinkd_append_seconds_sum").await > sum);

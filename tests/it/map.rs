@@ -160,7 +160,8 @@ fn draw(storeys: &[Storey], uses: &Uses) -> String {
     let top =
         |at: usize| TOP + ROW * (count - 1 - at) + if storeys[at].is_crate { GROUND } else { 0 };
     let middle = |at: usize| top(at) + ROW / 2 - 3;
-    let (width, height) = (STAIRS + COLUMN * count + 64, top(0) + ROW + 10);
+    let width = STAIRS + COLUMN * count + 64;
+    let height = top(0) + ROW + 10;
     let most = uses.values().copied().max().unwrap_or(1);
     let mut parts = vec![
         text(BOX.0, 30, "head", "Each floor uses only floors below it"),
@@ -169,7 +170,9 @@ fn draw(storeys: &[Storey], uses: &Uses) -> String {
     for (at, storey) in storeys.iter().enumerate() {
         let (top, middle, step, colour) =
             (top(at), middle(at), STAIRS + COLUMN * at, colour(at, count));
-        let (left, wide, high) = (BOX.0, BOX.1, ROW - 6);
+        let left = BOX.0;
+        let wide = BOX.1;
+        let high = ROW - 6;
         parts.push(format!(
             r#"<rect x="{left}" y="{top}" width="{wide}" height="{high}" rx="6" fill="{colour}"/>"#
         ));
@@ -189,7 +192,8 @@ fn draw(storeys: &[Storey], uses: &Uses) -> String {
         parts.push(line((left + wide, middle), (step - 6, middle)));
     }
     for (at, storey) in storeys.iter().enumerate() {
-        let (x, y) = (STAIRS + COLUMN * at, middle(at));
+        let x = STAIRS + COLUMN * at;
+        let y = middle(at);
         if let Some(highest) = uses
             .keys()
             .filter(|(_, to)| *to == at)
@@ -198,7 +202,8 @@ fn draw(storeys: &[Storey], uses: &Uses) -> String {
         {
             parts.push(line((x, y - 8), (x, middle(highest))));
         }
-        let (name, colour) = (&storey.name, colour(at, count));
+        let name = &storey.name;
+        let colour = colour(at, count);
         parts.push(format!(
             r#"<text x="{}" y="{}" class="step" fill="{colour}">{name}</text>"#,
             x - 4,
@@ -206,11 +211,9 @@ fn draw(storeys: &[Storey], uses: &Uses) -> String {
         ));
     }
     for (&(from, to), &files) in uses {
-        let (x, y, radius) = (
-            STAIRS + COLUMN * to,
-            middle(from),
-            8 + 7 * files.isqrt() / most.isqrt().max(1),
-        );
+        let x = STAIRS + COLUMN * to;
+        let y = middle(from);
+        let radius = 8 + 7 * files.isqrt() / most.isqrt().max(1);
         parts.push(format!(
             r#"<circle cx="{x}" cy="{y}" r="{radius}" fill="{}"/>"#,
             colour(to, count)
@@ -248,7 +251,8 @@ fn line(from: (usize, usize), to: (usize, usize)) -> String {
 /// From the brown of the ground over the green of trees to the blue of the sky.
 fn colour(at: usize, count: usize) -> String {
     let stops = [[0x7a, 0x50, 0x2e], [0x2f, 0x75, 0x4c], [0x1f, 0x5f, 0xa8]];
-    let (last, place) = (count.max(2) - 1, 2 * at);
+    let last = count.max(2) - 1;
+    let place = 2 * at;
     let (from, to) = if place < last {
         (stops[0], stops[1])
     } else {

@@ -33,7 +33,8 @@ fn node(name: &str) -> impl Fn(&Request) -> bool + Send + Clone + use<> {
 
 /// Requests of this step about the task of this name.
 fn about(name: &str, task: &str) -> impl Fn(&Request) -> bool + Send + Clone + use<> {
-    let (node, task) = (node(name), task.to_owned());
+    let node = node(name);
+    let task = task.to_owned();
     move |request| node(request) && task_of(request)["name"] == json!(task)
 }
 
@@ -268,10 +269,8 @@ on_sqlite!(
             tasks.iter().all(|it| it["status"] == "closed"),
             "{tasks:#?}"
         );
-        let (order, listing) = (
-            named(&tasks, "order the talks"),
-            named(&tasks, "list the talks"),
-        );
+        let order = named(&tasks, "order the talks");
+        let listing = named(&tasks, "list the talks");
         assert_eq!(
             (&order["tasks_required"], &listing["tasks_depending"]),
             (&json!(["t2"]), &json!(["t1"]))

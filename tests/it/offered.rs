@@ -335,7 +335,8 @@ on_sqlite!(
         );
         assert_eq!(said(&app.tell("again").await[0]), "two");
         let requests = stub.requests();
-        let (second, third) = (&requests[1], &requests[2]);
+        let second = &requests[1];
+        let third = &requests[2];
         assert!(!second.tools().contains(&far.to_owned()));
         assert_eq!(third.tools().last().unwrap(), far, "behind the others");
         assert_eq!(

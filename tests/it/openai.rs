@@ -553,10 +553,8 @@ on_both!(images_go_with_the_message, |medium| {
 
 #[tokio::test]
 async fn keys_and_roles_open_the_door_as_they_open_threads() {
-    let (stub, keys) = (
-        Stub::start().await,
-        "[[keys]]\nkey = \"key-of-ann-0123456789\"\nspace = \"a\"\n[[keys]]\nkey = \"key-of-bob-0123456789\"\nspace = \"a\"\n[[keys]]\nkey = \"key-to-look-0123456789\"\nspace = \"a\"\nrole = \"viewer\"\n",
-    );
+    let stub = Stub::start().await;
+    let keys = "[[keys]]\nkey = \"key-of-ann-0123456789\"\nspace = \"a\"\n[[keys]]\nkey = \"key-of-bob-0123456789\"\nspace = \"a\"\n[[keys]]\nkey = \"key-to-look-0123456789\"\nspace = \"a\"\nrole = \"viewer\"\n";
     stub.on_each(decision, |request| {
         reply(&format!("ok: {}", request.last_user()))
     });

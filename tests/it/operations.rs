@@ -128,7 +128,8 @@ async fn a_server_does_not_start_while_a_backup_is_restored() {
         .await
         .unwrap();
     let restoring = {
-        let (folder, url) = (copied.folder(), url.clone());
+        let folder = copied.folder();
+        let url = url.clone();
         tokio::spawn(async move {
             app::ran(&folder, &[("DATABASE_URL", &url)], &["restore", &file]).await
         })
@@ -635,7 +636,8 @@ fn said_of(replies: &[serde_json::Value]) -> &str {
 /// A program that runs the server with a limit of open files, as `ulimit` sets it.
 fn with_files(folder: &std::path::Path, ulimit: &str) -> std::path::PathBuf {
     use std::os::unix::fs::PermissionsExt;
-    let (script, program) = (folder.join("limited"), kit::program());
+    let script = folder.join("limited");
+    let program = kit::program();
     let text = format!("#!/bin/sh\nulimit {ulimit}\nexec {program} \"$@\"\n");
     std::fs::write(&script, text).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -863,7 +865,9 @@ async fn a_pooler_beside_the_direct_address_has_no_session_of_a_server() {
     let Some(cluster) = Cluster::start().await else {
         return;
     };
-    let (stub, socket, direct) = (Stub::start().await, cluster.folder(), cluster.address());
+    let stub = Stub::start().await;
+    let socket = cluster.folder();
+    let direct = cluster.address();
     let other = direct.replace("/thinkd?", "/postgres?");
     let folder = db::Folder::new();
     let serve = async |url: &str, direct: &str| {
@@ -879,7 +883,8 @@ async fn a_pooler_beside_the_direct_address_has_no_session_of_a_server() {
         let Some(mut pooler) = Pooler::start(socket, &lines).await else {
             return;
         };
-        let (url, port) = (pooler.url("thinkd"), pooler.port());
+        let url = pooler.url("thinkd");
+        let port = pooler.port();
         if mode == "transaction" && !pooler::keeps_statements() {
             let (code, said) = serve(&url, &direct).await;
             assert_eq!(code, Some(1), "{said}");

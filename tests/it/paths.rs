@@ -64,7 +64,9 @@ async fn an_address_takes_the_ids_that_the_contract_says() {
     let stub = Stub::start().await;
     let app = App::start(Medium::sqlite(), &stub).await;
     let contract: Value = serde_json::from_str(include_str!("../../openapi/openapi.json")).unwrap();
-    let (mut wrong, mut taken, mut refused) = (Vec::new(), 0, 0);
+    let mut wrong = Vec::new();
+    let mut taken = 0;
+    let mut refused = 0;
     for (path, operations) in contract["paths"].as_object().unwrap() {
         for (method, operation) in operations.as_object().unwrap() {
             let parameters = operation["parameters"].as_array();

@@ -606,7 +606,8 @@ on_sqlite!(
                 e["thread"] == "p" && has(e, "ended") && e["payload"]["turn"] == 2
             })
             .await;
-        let (first, second) = (stub.nth(0, at("p")).await, stub.nth(1, at("p")).await);
+        let first = stub.nth(0, at("p")).await;
+        let second = stub.nth(1, at("p")).await;
         assert!(!first.says("message 0"));
         let texts: Vec<String> = second
             .entries()

@@ -96,7 +96,8 @@ fn share(requests: &[Arc<Request>], what: &str) -> (f64, f64) {
 
 /// Returns true if a request's view begins as the one before does, and only its end is another.
 fn goes_on(before: &Request, after: &Request) -> bool {
-    let (before, after) = (before.prompt_bytes(), after.prompt_bytes());
+    let before = before.prompt_bytes();
+    let after = after.prompt_bytes();
     let end = before.rfind("To be decided now").unwrap();
     after.starts_with(&before[..end - "\\n".len()])
 }
@@ -106,10 +107,8 @@ fn goes_on(before: &Request, after: &Request) -> bool {
 /// do not depend on the database: one will do.
 #[tokio::test]
 async fn over_fifty_turns_nearly_all_prompt_bytes_repeat_what_was_sent() {
-    let (often, nobody) = (
-        [("THINKD_HISTORY__BLOCK", "16")],
-        [("THINKD_MOOD__STEP", "0")],
-    );
+    let often = [("THINKD_HISTORY__BLOCK", "16")];
+    let nobody = [("THINKD_MOOD__STEP", "0")];
     let (requests, often, nobody) =
         tokio::join!(fifty_turns(&[]), fifty_turns(&often), fifty_turns(&nobody));
     let of = |requests: &[Arc<Request>], is: fn(&Request) -> bool| {
@@ -170,7 +169,8 @@ const REMEMBERED: usize = 6;
 /// Returns the requests of the decisions of a long conversation, where every statement that it
 /// remembers is withdrawn, or none is.
 async fn conversation(env: &[(&str, &str)], is_withdrawn: bool) -> Vec<Arc<Request>> {
-    let (medium, stub) = (Medium::sqlite(), Stub::start().await);
+    let medium = Medium::sqlite();
+    let stub = Stub::start().await;
     let long = "There is more to this than meets the eye, and a careful answer would say so first.";
     let said = |turn: usize| format!("The tree number {turn} stands at the wall.");
     stub.on(
@@ -249,7 +249,8 @@ async fn summaries_and_corrections_leave_as_much_to_the_prompt_cache_as_there_wa
         )
         .0 as f64
     };
-    let (before, after) = (served(&plain), served(&withdrawn));
+    let before = served(&plain);
+    let after = served(&withdrawn);
     let (plain, _) = share(&plain, "a long conversation");
     share(&withdrawn, "the same, of which ten statements fell");
     let (cut, _) = share(&plain_cut, "the same, its views cut every sixty events");

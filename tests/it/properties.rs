@@ -44,7 +44,8 @@ enum Act {
 }
 
 fn act() -> impl Strategy<Value = Act> {
-    let (s, t) = (0..2_usize, 0..3_usize);
+    let s = 0..2_usize;
+    let t = 0..3_usize;
     prop_oneof![
         5 => (s.clone(), t.clone()).prop_map(|(socket, thread)| Act::Say { socket, thread }),
         1 => (s.clone(), t.clone(), 2..4_usize).prop_map(|(socket, thread, parts)| Act::SayMany { socket, thread, parts }),

@@ -412,7 +412,8 @@ on_sqlite!(a_removal_that_is_approved_silences_the_voice, |medium| {
             .collect::<Vec<_>>(),
         ["cat"]
     );
-    let (owl, cat) = (stub.count(voice("owl")), stub.count(voice("cat")));
+    let owl = stub.count(voice("owl"));
+    let cat = stub.count(voice("cat"));
     app.tell("And now?").await;
     assert_eq!(
         (stub.count(voice("owl")), stub.count(voice("cat"))),
@@ -453,10 +454,8 @@ on_sqlite!(
             json!({ "owl": "Doubt it, but kindly." })
         );
         let log = app.public_log().await;
-        let (pending, granted) = (
-            one(&log, &["approval", "pending"]),
-            one(&log, &["approval", "granted"]),
-        );
+        let pending = one(&log, &["approval", "pending"]);
+        let granted = one(&log, &["approval", "granted"]);
         assert_eq!(pending["payload"]["arguments"]["prompt"], "Doubt it.");
         assert_eq!(
             (
@@ -615,11 +614,9 @@ on_sqlite!(
 async fn a_change_is_stored_only_while_the_prompt_is_what_it_goes_by() {
     for medium in Medium::each().await {
         let store = stored::open(&medium).await;
-        let (space, thread, name) = (
-            Space::default(),
-            ThreadId::default(),
-            Name::parse("owl").unwrap(),
-        );
+        let space = Space::default();
+        let thread = ThreadId::default();
+        let name = Name::parse("owl").unwrap();
         let set = async |prompt: &str, by: Option<&str>| {
             let draft = Draft::changed(&thread, "submodule", "owl", json!({ "prompt": prompt }));
             let is = |prompt: &str| Condition::PromptIs {

@@ -459,7 +459,8 @@ on_both!(
             ("/approvals?thread=a&", 2),
             ("/questions?thread=b&", 2),
         ] {
-            let (mut found, mut cursor) = (Vec::new(), String::new());
+            let mut found = Vec::new();
+            let mut cursor = String::new();
             for _ in 0..whole {
                 let page = app.get(&format!("{path}limit=1{cursor}")).await.expect(200);
                 assert_eq!(page["items"].as_array().unwrap().len(), 1, "{path}");

@@ -134,10 +134,8 @@ on_both!(a_response_in_the_background_is_asked_for_later, |medium| {
 
 #[tokio::test]
 async fn keys_and_roles_open_a_response_as_they_open_its_thread() {
-    let (stub, keys) = (
-        Stub::start().await,
-        "[[keys]]\nkey = \"key-of-ann-0123456789\"\nspace = \"a\"\n[[keys]]\nkey = \"key-of-bob-0123456789\"\nspace = \"a\"\n[[keys]]\nkey = \"key-of-eve-0123456789\"\nspace = \"b\"\n[[keys]]\nkey = \"key-to-look-0123456789\"\nspace = \"a\"\nrole = \"viewer\"\n",
-    );
+    let stub = Stub::start().await;
+    let keys = "[[keys]]\nkey = \"key-of-ann-0123456789\"\nspace = \"a\"\n[[keys]]\nkey = \"key-of-bob-0123456789\"\nspace = \"a\"\n[[keys]]\nkey = \"key-of-eve-0123456789\"\nspace = \"b\"\n[[keys]]\nkey = \"key-to-look-0123456789\"\nspace = \"a\"\nrole = \"viewer\"\n";
     stub.on_each(decision, |request| {
         reply(&format!("ok: {}", request.last_user()))
     });

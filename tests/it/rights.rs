@@ -116,7 +116,8 @@ struct Things {
 
 /// Makes one thing of each kind in a space.
 async fn things(app: &App, space: &str, round: usize) -> Things {
-    let (operator, label) = (key(space, "operator"), format!("{space}-{round}"));
+    let operator = key(space, "operator");
+    let label = format!("{space}-{round}");
     let ask = async |method, path: &str, body| ask(app, &operator, method, path, body).await;
     ask(
         "POST",
@@ -239,10 +240,8 @@ fn absent() -> Things {
 
 /// Everything that can be done over HTTP and by socket, by every role of a space, to its own things and to others.
 async fn everything(app: &App, round: usize) -> Vec<Done> {
-    let (ours, theirs) = (
-        things(app, "ours", round).await,
-        things(app, "theirs", round).await,
-    );
+    let ours = things(app, "ours", round).await;
+    let theirs = things(app, "theirs", round).await;
     let absent = absent();
     let mut all = Vec::new();
     for (role, name) in ROLES.iter().enumerate() {

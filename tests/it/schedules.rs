@@ -183,7 +183,8 @@ on_both!(t4_70_no_change_swallows_a_due_time, |medium| {
     ))
     .await;
     let changed = join_all(names.iter().enumerate().map(async |(n, name)| {
-        let (path, asked) = (format!("/schedules/{name}"), now());
+        let path = format!("/schedules/{name}");
+        let asked = now();
         match n % 3 {
             0 => app.delete(&path).await.expect(204),
             1 => app
@@ -602,7 +603,8 @@ on_both!(
         for (name, since, caught_up) in [("week", since[1], 1440), ("short", short, 2)] {
             let missed = one(&log, &["schedule", "missed", &format!("schedule:{name}")]);
             let run = runs(&log, name)[0];
-            let (gone, came) = (&missed["payload"]["schedule"], &run["payload"]["schedule"]);
+            let gone = &missed["payload"]["schedule"];
+            let came = &run["payload"]["schedule"];
             assert_eq!(gone["first"], since.to_string(), "{missed}");
             assert!(
                 (caught_up..=caught_up + 1).contains(&came["count"].as_u64().unwrap()),

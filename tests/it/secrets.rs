@@ -176,7 +176,8 @@ fn mode(file: &Path) -> u32 {
 async fn what_holds_the_log_can_be_read_by_its_owner_only() {
     let stub = Stub::start().await;
     let medium = Medium::sqlite();
-    let (folder, url) = (medium.folder().to_owned(), medium.url().to_owned());
+    let folder = medium.folder().to_owned();
+    let url = medium.url().to_owned();
     let line = format!("umask 0; : > control; exec {}", kit::program());
     let masked = ["-c", &line];
     let app = Setup::new(medium, &stub)

@@ -33,7 +33,8 @@ async fn a_cancel_reaches_the_server_that_runs_the_turn_down_to_the_providers_co
     let Some((a, b)) = two(&stub).await else {
         return;
     };
-    let (mut on_a, mut on_b) = (a.socket().await, b.socket().await);
+    let mut on_a = a.socket().await;
+    let mut on_b = b.socket().await;
     on_a.say("for ever").await;
     let asked = stub.request(decision).await;
     assert_eq!(
@@ -74,7 +75,8 @@ async fn ending_a_thread_and_interrupting_reach_the_server_that_runs_it() {
     let Some((a, b)) = two(&stub).await else {
         return;
     };
-    let (mut on_a, mut on_b) = (a.socket().await, b.socket().await);
+    let mut on_a = a.socket().await;
+    let mut on_b = b.socket().await;
     on_a.say_in("talk", "go").await;
     let asked = stub.request(decision).await;
     b.post("/threads/talk/end", json!({})).await.expect(200);
@@ -109,7 +111,8 @@ async fn a_message_meets_the_thread_as_other_servers_left_it() {
         return;
     };
     let thread = a.conversation(json!({ "policy": "reject" })).await;
-    let (mut on_a, mut on_b) = (a.socket().await, b.socket().await);
+    let mut on_a = a.socket().await;
+    let mut on_b = b.socket().await;
     assert_eq!(on_a.say_in(&thread, "one").await["status"], "started");
     on_a.turn_ended().await;
     on_b.turn_ended().await;
@@ -266,7 +269,8 @@ async fn every_server_knows_the_others_on_its_log_postgres() {
     let Some(medium) = Medium::postgres().await else {
         return;
     };
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.on(decision, reply("Done.").held(&gate));
     let mut a = Setup::new(medium, &stub)
         .env("THINKD_TEST_RUNTIME__SCAN_MS", 100)

@@ -755,7 +755,8 @@ fn a_key_that_two_entries_hold_refuses_to_start_and_both_are_named() {
             .map(|(key, space)| format!("[[keys]]\nkey = \"{key}\"\nspace = \"{space}\"\n"))
             .collect()
     };
-    let (canary, other) = ("canary-of-a-key", "another-key-of-them");
+    let canary = "canary-of-a-key";
+    let other = "another-key-of-them";
     for (file, env, names) in [
         (
             keys(&[(canary, "one"), (other, "two"), (canary, "three")]),

@@ -62,7 +62,8 @@ async fn is_true(app: &mut App) {
 on_both!(
     the_next_call_of_the_running_turn_sees_it_and_no_turn_of_its_own_follows,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.script(decision, [look().held(&gate), reply("Both.")]);
         let mut app = Setup::new(medium, &stub).start().await;
         let mut socket = app.socket().await;
@@ -113,7 +114,8 @@ on_both!(
 on_both!(
     without_a_further_call_it_waits_for_a_turn_of_its_own,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.script(
             decision,
             [
@@ -153,7 +155,8 @@ on_both!(
 on_both!(
     messages_before_it_keep_their_turn_and_it_has_none_twice,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         let answers = [
             look().held(&gate),
             reply("Three."),
@@ -201,7 +204,8 @@ on_both!(
 );
 
 on_both!(it_is_taken_back_until_a_turn_has_seen_it, |medium| {
-    let (stub, gates) = (Stub::start().await, [Gate::new(), Gate::new()]);
+    let stub = Stub::start().await;
+    let gates = [Gate::new(), Gate::new()];
     let answers = [
         look().held(&gates[0]),
         look().held(&gates[1]),
@@ -238,7 +242,8 @@ on_both!(it_is_taken_back_until_a_turn_has_seen_it, |medium| {
 });
 
 on_both!(a_kill_neither_loses_it_nor_shows_it_twice, |medium| {
-    let (stub, gates) = (Stub::start().await, [Gate::new(), Gate::new(), Gate::new()]);
+    let stub = Stub::start().await;
+    let gates = [Gate::new(), Gate::new(), Gate::new()];
     let held = |at: usize| look().held(&gates[at]);
     // The first call is cut off by a kill, and so is the call that sees the message.
     stub.script(decision, [held(0), held(1), held(2), reply("Both.")]);
@@ -279,7 +284,8 @@ on_both!(a_kill_neither_loses_it_nor_shows_it_twice, |medium| {
 on_both!(
     a_kill_between_taking_it_in_and_the_call_changes_nothing,
     |medium| {
-        let (stub, gates) = (Stub::start().await, [Gate::new(), Gate::new()]);
+        let stub = Stub::start().await;
+        let gates = [Gate::new(), Gate::new()];
         stub.script(
             decision,
             [
@@ -310,7 +316,8 @@ on_both!(
 );
 
 on_both!(an_interrupt_leaves_what_joined_to_the_next_turn, |medium| {
-    let (stub, gates) = (Stub::start().await, [Gate::new(), Gate::new()]);
+    let stub = Stub::start().await;
+    let gates = [Gate::new(), Gate::new()];
     stub.script(
         decision,
         [
@@ -340,7 +347,8 @@ on_both!(an_interrupt_leaves_what_joined_to_the_next_turn, |medium| {
 });
 
 on_both!(a_thread_whose_policy_it_is_takes_messages_so, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.script(
         decision,
         [look().held(&gate), reply("Both."), reply("Day.")],
@@ -376,7 +384,8 @@ on_both!(a_thread_whose_policy_it_is_takes_messages_so, |medium| {
 on_both!(
     a_fork_in_its_place_goes_back_before_the_turn_that_saw_it,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         let answers = [
             reply("Zero."),
             look().held(&gate),
@@ -423,7 +432,8 @@ async fn it_reaches_a_turn_that_another_server_runs() {
     let Some(medium) = Medium::migrated().await else {
         return;
     };
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.script(decision, [look().held(&gate), reply("Both.")]);
     let mut a = Setup::new(medium, &stub).start().await;
     let b = a.beside().await;
@@ -442,7 +452,8 @@ async fn it_reaches_a_turn_that_another_server_runs() {
 on_both!(
     voices_comment_on_what_joins_before_the_decision_sees_it,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.script(decision, [look().held(&gate), reply("Both.")]);
         stub.on_each(voice("critic"), |request| {
             text(&format!("on {:?}", request.batch()))
@@ -466,7 +477,8 @@ async fn another_server_takes_over_a_turn_that_a_message_has_joined() {
     let Some(medium) = Medium::migrated().await else {
         return;
     };
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     // The first call ends, the second has the message and is cut off by the kill.
     stub.script(
         decision,

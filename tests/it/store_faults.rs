@@ -276,7 +276,8 @@ on_both!(a_turn_is_not_given_up_for_a_full_disk, |medium| {
     if !can_fail(&medium) {
         return;
     }
-    let (stub, held) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let held = Gate::new();
     let large = "x".repeat(60 << 10);
     // In one piece: a large answer takes its time otherwise.
     let setup = Setup::new(medium, &stub).env("THINKD_MODELS__LOW__STREAM", false);
@@ -344,7 +345,8 @@ async fn a_file_that_goes_while_it_is_in_use_stops_appends_and_nothing_is_lost()
         let stub = Stub::start().await;
         let mut app = App::start(Medium::sqlite(), &stub).await;
         app.tell("one").await;
-        let (file, aside) = (app.folder().join(gone), app.folder().join("aside"));
+        let file = app.folder().join(gone);
+        let aside = app.folder().join("aside");
         if moved {
             std::fs::rename(&file, &aside).unwrap();
         } else {

@@ -111,11 +111,9 @@ on_sqlite!(
                 )
             })
             .collect();
-        let (sends, contacts, wait) = (
-            (true, false, false),
-            (false, true, false),
-            (false, false, true),
-        );
+        let sends = (true, false, false);
+        let contacts = (false, true, false);
+        let wait = (false, false, true);
         assert_eq!(asks, [sends, sends, sends, contacts, contacts, wait]);
         assert!(
             requests[0].last().contains("likes to be told"),

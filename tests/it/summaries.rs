@@ -275,7 +275,8 @@ on_sqlite!(what_was_cleared_away_is_in_no_summary_either, |medium| {
     );
     app.tell("forget it").await;
     let log = app.public_log().await;
-    let (cleared, all) = (seq(one(&log, &["context-cleared"])), visible(&log, "main"));
+    let cleared = seq(one(&log, &["context-cleared"]));
+    let all = visible(&log, "main");
     let kept = all[all.iter().filter(|seq| **seq < cleared).count() - 4];
     talk(&app, 40..41).await;
     let next = stub.all(decision).pop().unwrap();

@@ -199,7 +199,8 @@ on_sqlite!(
             .collect();
         assert_eq!(ids.len(), actions.len(), "{}", story(&log));
         for action in &actions {
-            let (id, turn) = (&action["payload"]["call_id"], &action["payload"]["turn"]);
+            let id = &action["payload"]["call_id"];
+            let turn = &action["payload"]["turn"];
             let results = with(&log, &["result"])
                 .into_iter()
                 .filter(|event| event["payload"]["call_id"] == *id);
@@ -373,7 +374,8 @@ on_sqlite!(tools_are_offered_with_strict_schemas, |medium| {
         );
     }
     for tool in asked.body["tools"].as_array().unwrap() {
-        let (name, parameters) = (&tool["function"]["name"], &tool["function"]["parameters"]);
+        let name = &tool["function"]["name"];
+        let parameters = &tool["function"]["parameters"];
         assert_eq!(parameters["additionalProperties"], json!(false), "{name}");
         let required: HashSet<&str> = parameters["required"]
             .as_array()

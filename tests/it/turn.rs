@@ -615,10 +615,8 @@ on_both!(
                 .map(seq)
                 .collect::<Vec<_>>()
         };
-        let (decided, heard) = (
-            of(1, "decision"),
-            [of(2, "submodule:a"), of(2, "submodule:b")].concat(),
-        );
+        let decided = of(1, "decision");
+        let heard = [of(2, "submodule:a"), of(2, "submodule:b")].concat();
         assert!(decided.iter().max() < heard.iter().min(), "{}", story(&log));
         assert_eq!(
             with(&log, &["turn", "started"])[1]["payload"]["batch"],
@@ -932,7 +930,8 @@ on_both!(d4_11_the_log_can_be_read_as_a_story, |medium| {
 on_both!(
     a_record_says_when_the_first_piece_of_the_answer_came,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.on(voice("broken"), status(400));
         stub.on(
             decision,
@@ -950,10 +949,8 @@ on_both!(
         socket.turn_ended().await;
         let log = app.log().await;
         let record = with(&log, &["call:decision"])[0]["payload"].clone();
-        let (first, whole) = (
-            record["first_piece_ms"].as_u64().unwrap(),
-            record["duration_ms"].as_u64().unwrap(),
-        );
+        let first = record["first_piece_ms"].as_u64().unwrap();
+        let whole = record["duration_ms"].as_u64().unwrap();
         assert!(
             first <= seen && whole >= first + 150,
             "{first} of {whole} ms, seen after {seen}"

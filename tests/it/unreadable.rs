@@ -261,7 +261,9 @@ on_both!(
                 "{order}"
             );
             // It counts as one of a page, and the cursor goes on behind it.
-            let (mut items, mut unreadable, mut cursor) = (Vec::new(), Vec::new(), String::new());
+            let mut items = Vec::new();
+            let mut unreadable = Vec::new();
+            let mut cursor = String::new();
             loop {
                 let page = app
                     .get(&format!("/events?order={order}&limit=1{cursor}"))

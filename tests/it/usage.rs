@@ -111,7 +111,8 @@ on_sqlite!(usage_adds_up_to_the_records_in_the_log, |medium| {
             .map(|item| item["calls"].as_u64().unwrap())
             .sum::<u64>()
     };
-    let (before, since) = (calls("before_ts").await, calls("since").await);
+    let before = calls("before_ts").await;
+    let since = calls("since").await;
     assert!(
         before > 0 && since > 0 && before + since == all.len() as u64,
         "{before} + {since} of {}",

@@ -532,7 +532,8 @@ on_sqlite!(t4_39_voices_run_at_the_same_time, |medium| {
 // D4.37: and the outputs are appended as they come, in the order in which they come.
 on_sqlite!(d4_37_outputs_are_appended_as_they_come, |medium| {
     let stub = Stub::start().await;
-    let (slow, slower) = (Gate::new(), Gate::new());
+    let slow = Gate::new();
+    let slower = Gate::new();
     stub.on(
         |r| r.is_comment() && r.voice() == "a",
         text("last").held(&slower),

@@ -63,7 +63,8 @@ async fn a_weak_model_answers_each_turn() {
             .env("THINKD_HISTORY__DECISION", 4)
             .start()
             .await;
-        let (mut most, mut answered) = (0, 0);
+        let mut most = 0;
+        let mut answered = 0;
         for turn in 0..TURNS {
             let before = stub.count(decision);
             let responses = app.tell(&format!("question {turn}")).await;

@@ -39,7 +39,8 @@ async fn queued(app: &App) -> Value {
 on_both!(
     an_input_that_waits_is_taken_back_and_no_model_reads_it,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.script(decision, [reply("First.").held(&gate), reply("Second.")]);
         let mut app = Setup::new(medium, &stub).start().await;
         let mut socket = app.socket().await;
@@ -128,7 +129,8 @@ async fn chat(app: &App) -> Vec<String> {
 on_both!(
     a_thread_whose_whole_mailbox_is_taken_back_sleeps_and_who_waited_is_told,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.on(decision, reply("First.").held(&gate));
         let app = Setup::new(medium, &stub).start().await;
         wait_with(&app, "one", None).await;
@@ -168,7 +170,8 @@ on_both!(
 on_both!(
     members_take_back_what_they_said_and_operators_what_anybody_said,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.on(decision, reply("First.").held(&gate));
         let key = |name: &str, role: &str| {
             format!(
@@ -220,7 +223,9 @@ async fn of_a_turn_at_another_server_and_who_takes_back_the_first_in_the_log_win
     let Some(medium) = Medium::postgres().await else {
         return;
     };
-    let (stub, gate, later) = (Stub::start().await, Gate::new(), Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
+    let later = Gate::new();
     stub.script(voice("a"), [text("in vain").held(&gate), text("in time")]);
     stub.on(at("main"), reply("Said.").held(&later));
     let a = Setup::new(medium, &stub).voices(&["a"]).start().await;
@@ -258,7 +263,8 @@ async fn what_was_said_behind_an_input_that_was_taken_back_is_answered_postgres(
     let Some(medium) = Medium::postgres().await else {
         return;
     };
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.script(at("main"), [reply("To one.").held(&gate), reply("To two.")]);
     let a = Setup::new(medium, &stub).voices(&[]).start().await;
     let b = a.beside().await;
@@ -286,10 +292,8 @@ async fn race(
     round: usize,
     requires: bool,
 ) -> (ThreadId, Seq, [Result<Appended, StoreError>; 2]) {
-    let (space, thread) = (
-        Space::default(),
-        ThreadId::parse(&format!("t{round}")).unwrap(),
-    );
+    let space = Space::default();
+    let thread = ThreadId::parse(&format!("t{round}")).unwrap();
     let said = Draft::input(
         &thread,
         InputKind::Message,
@@ -319,7 +323,8 @@ async fn race(
         } else {
             draft
         };
-        let (store, space) = (store.clone(), space.clone());
+        let store = store.clone();
+        let space = space.clone();
         tokio::spawn(async move { store.append(Append::free(&space, vec![draft])).await })
     });
     (thread, seq, [one.await.unwrap(), other.await.unwrap()])
@@ -501,7 +506,8 @@ on_both!(
 // One was taken back while it waited, the other with its turn.
 #[tokio::test]
 async fn inputs_that_were_taken_back_either_way_are_in_no_prompt() {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.script(decision, [reply("To one.").held(&gate)]);
     let app = App::start(Medium::sqlite(), &stub).await;
     let mut socket = app.socket().await;

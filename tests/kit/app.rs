@@ -533,10 +533,8 @@ impl App {
         let path = format!("/threads/{thread}/messages?wait=15");
         let answer = self.post(&path, json!({ "text": text })).await;
         if answer.status == 202 {
-            let (row, log) = (
-                self.get(&format!("/threads/{thread}")).await.body,
-                self.log().await,
-            );
+            let row = self.get(&format!("/threads/{thread}")).await.body;
+            let log = self.log().await;
             let last = &log[log.len().saturating_sub(12)..];
             panic!(
                 "not handled within 15 s: {text:?} in {row}; the last of the log:\n{}",
@@ -552,7 +550,8 @@ impl App {
 
     /// All pages of a list, from a path with a query (`/events?order=asc&`, `/threads?`).
     pub async fn pages(&self, path: &str) -> Vec<Value> {
-        let (mut items, mut cursor) = (Vec::new(), String::new());
+        let mut items = Vec::new();
+        let mut cursor = String::new();
         loop {
             let page = self
                 .get(&format!("{path}limit=500{cursor}"))

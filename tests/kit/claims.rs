@@ -126,7 +126,8 @@ pub fn steps(story: &[Value]) -> Vec<String> {
 
 /// The texts of all statements that are asked for, page by page.
 pub async fn held(app: &App, query: &str) -> Vec<String> {
-    let (mut texts, mut cursor) = (Vec::new(), String::new());
+    let mut texts = Vec::new();
+    let mut cursor = String::new();
     loop {
         let page = app
             .get(&format!("/world-model?{query}{cursor}"))

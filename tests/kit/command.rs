@@ -143,7 +143,8 @@ impl Typist {
 
 /// Shows all that a program prints, to its end.
 async fn show(mut output: ChildStdout, shown: watch::Sender<String>) {
-    let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
     while let Ok(n @ 1..) = output.read(&mut buffer).await {
         bytes.extend_from_slice(&buffer[..n]);
         // A character may come in two parts.

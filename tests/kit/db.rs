@@ -406,7 +406,8 @@ mod tests {
 
     #[tokio::test]
     async fn every_test_has_a_database_of_its_own() {
-        let (a, b) = (Medium::sqlite(), Medium::sqlite());
+        let a = Medium::sqlite();
+        let b = Medium::sqlite();
         assert_ne!(a.url(), b.url());
         let Some(first) = Medium::postgres().await else {
             return;

@@ -77,15 +77,14 @@ impl Reply {
 pub async fn send(request: reqwest::RequestBuilder) -> Reply {
     let (client, request) = request.build_split();
     let request = request.unwrap();
-    let (method, path) = (
-        request.method().to_string(),
-        request.url().path().to_owned(),
-    );
+    let method = request.method().to_string();
+    let path = request.url().path().to_owned();
     within(
         &format!("the answer to {method} {}", request.url()),
         async move {
             let response = client.execute(request).await.unwrap();
-            let (status, headers) = (response.status().as_u16(), response.headers().clone());
+            let status = response.status().as_u16();
+            let headers = response.headers().clone();
             let bytes = response.bytes().await.unwrap();
             let text = String::from_utf8_lossy(&bytes).into_owned();
             let reply = Reply {

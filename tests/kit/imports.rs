@@ -117,7 +117,8 @@ pub struct Floor {
 /// Reads the floors from the ground up: each `pub use thinkd_name as name;` of `lib.rs`, the module of the program, and the docstrings
 /// before them.
 pub fn floors(lib: &str) -> Vec<Floor> {
-    let (mut found, mut says) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let mut says = Vec::new();
     for line in lib.lines() {
         if let Some(words) = line.strip_prefix("/// ") {
             says.push(words);

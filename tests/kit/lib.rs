@@ -184,10 +184,8 @@ pub fn in_order(events: &[Value], steps: &[&[&str]]) {
 /// The log as lines a person can read: position, thread, source, tags, text.
 pub fn story(events: &[Value]) -> String {
     let line = |event: &Value| {
-        let (thread, source) = (
-            event["thread"].as_str().unwrap_or("?"),
-            event["source"].as_str().unwrap_or("?"),
-        );
+        let thread = event["thread"].as_str().unwrap_or("?");
+        let source = event["source"].as_str().unwrap_or("?");
         format!(
             "{:>5} {thread} {source} [{}] {}\n",
             event["seq"],

@@ -196,7 +196,8 @@ impl Planted {
     }
 
     fn by_tries(&self, seen: impl Fn(Pool) -> Pool) -> bool {
-        let (mut calls, mut to_come) = (self.calls() - 1, (0..self.steps).collect::<VecDeque<_>>());
+        let mut calls = self.calls() - 1;
+        let mut to_come = (0..self.steps).collect::<VecDeque<_>>();
         let mut begun: VecDeque<(usize, Vec<Option<String>>)> = VecDeque::new();
         let mut is_right = true;
         loop {

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 /// Returns the number of leading bytes that two texts share.
 fn common(a: &[u8], b: &[u8]) -> usize {
-    let (mut low, mut high) = (0, a.len().min(b.len()));
+    let mut low = 0;
+    let mut high = a.len().min(b.len());
     // Whole-slice comparisons are fast, also unoptimised.
     while low < high {
         let middle = low + (high - low).div_ceil(2);
@@ -20,7 +21,8 @@ fn common(a: &[u8], b: &[u8]) -> usize {
 /// Bytes that repeat the beginning of an earlier text, and bytes in all.
 pub fn repeated(texts: &[String]) -> (usize, usize) {
     let mut sent: BTreeSet<&[u8]> = BTreeSet::new();
-    let (mut again, mut all) = (0, 0);
+    let mut again = 0;
+    let mut all = 0;
     for text in texts {
         let text = text.as_bytes();
         // The longest common beginning is with a neighbour in byte order.

@@ -22,7 +22,8 @@ pub async fn mend(app: &App) {
 /// likes.
 pub async fn limit_files(app: &App, limit: &str) {
     if app.database().starts_with("sqlite") {
-        let (pid, limit) = (app.pid().to_string(), format!("--fsize={limit}"));
+        let pid = app.pid().to_string();
+        let limit = format!("--fsize={limit}");
         assert!(
             Command::new("prlimit")
                 .args(["--pid", &pid, &limit])

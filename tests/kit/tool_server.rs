@@ -345,7 +345,9 @@ async fn asked(State(server): State<ToolServer>, headers: HeaderMap, body: Bytes
 fn asking(server: ToolServer, requests: Vec<(&'static str, Value)>, call: Value) -> Response {
     let id = move |index: usize, call: &Value| format!("ask-{call}-{index}");
     let pieces = stream::unfold((0, Vec::<String>::new()), move |(index, mut told)| {
-        let (server, requests, call) = (server.clone(), requests.clone(), call.clone());
+        let server = server.clone();
+        let requests = requests.clone();
+        let call = call.clone();
         async move {
             if index > 0 && index <= requests.len() {
                 let message = server.told(&id(index - 1, &call)).await;

@@ -6,7 +6,8 @@ use syn::{Path, Result, parse_quote};
 
 /// The setting `crate = path`, or the library's own name, and the other settings.
 pub fn split(settings: TokenStream) -> Result<(TokenStream, Path)> {
-    let (mut others, mut library) = (Vec::new(), parse_quote!(::unhurried));
+    let mut others = Vec::new();
+    let mut library = parse_quote!(::unhurried);
     let settings = settings.into_iter().collect::<Vec<_>>();
     for setting in settings.split(|token| is(token, ',')) {
         match setting {

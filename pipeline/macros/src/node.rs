@@ -33,9 +33,12 @@ pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
     }
     let function = syn::parse2::<ItemFn>(item)?;
     let name = settings.name(&function.sig.ident);
-    let (attrs, vis, block) = (&function.attrs, &function.vis, &function.block);
+    let attrs = &function.attrs;
+    let vis = &function.vis;
+    let block = &function.block;
     let node = Node::of(function.sig.clone(), name, &settings, &Generics::default())?;
-    let (head, call) = (node.head(), node.call());
+    let head = node.head();
+    let call = node.call();
     let body = node.body_signature();
     let unused = unused(attrs);
     Ok(quote! {
@@ -76,8 +79,12 @@ fn object(settings: &Settings, mut block: ItemImpl) -> Result<TokenStream> {
             "the method of a node object takes `&self`: its settings",
         ));
     }
-    let (head, call, body) = (node.head(), node.call(), node.body_signature());
-    let (attrs, vis, code) = (&method.attrs, &method.vis, &method.block);
+    let head = node.head();
+    let call = node.call();
+    let body = node.body_signature();
+    let attrs = &method.attrs;
+    let vis = &method.vis;
+    let code = &method.block;
     // The body stays a method, under a hidden name, so that `self` in it means what it says.
     let unused = unused(attrs);
     let hidden = parse_quote! { #[doc(hidden)] #body #code };
@@ -231,7 +238,8 @@ impl<'s> Node<'s> {
             .make_where_clause()
             .predicates
             .push(parse_quote!(#kinds: __library::HasContext));
-        let (parameters, bounds) = (&generics.params, &generics.where_clause);
+        let parameters = &generics.params;
+        let bounds = &generics.where_clause;
         let this = self.has_self.then(|| quote!(&self,));
         let arguments = self
             .parameters
@@ -258,7 +266,9 @@ impl<'s> Node<'s> {
 
     /// Gathers the arguments and makes the pending context.
     fn call(&self) -> TokenStream {
-        let (name, value, body) = (&self.name, self.returned.value(), self.body_name());
+        let name = &self.name;
+        let value = self.returned.value();
+        let body = self.body_name();
         let names = self
             .parameters
             .iter()

@@ -25,11 +25,9 @@ pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let settings = Settings::parse(settings)?;
     let mut block = syn::parse2::<ItemImpl>(item)?;
     let service = Service::of(&mut block)?;
-    let (declaration, dispatch, proxy) = (
-        service.declaration(&settings),
-        service.dispatch(),
-        service.proxy(),
-    );
+    let declaration = service.declaration(&settings);
+    let dispatch = service.dispatch();
+    let proxy = service.proxy();
     Ok(quote! {
         #[allow(clippy::new_without_default)] // its constructor is for deployments
         #block
@@ -95,7 +93,9 @@ impl Service {
                 "a replica has no type parameters: it is known by its name",
             ));
         }
-        let (mut constructor, mut initialiser, mut methods) = (None, None, Vec::new());
+        let mut constructor = None;
+        let mut initialiser = None;
+        let mut methods = Vec::new();
         for item in &mut block.items {
             let ImplItem::Fn(method) = item else { continue };
             if take_mark(method, "init") {
@@ -133,7 +133,8 @@ impl Service {
     }
 
     fn declaration(&self, settings: &Settings) -> TokenStream {
-        let (name, proxy) = (&self.name, self.proxy_name());
+        let name = &self.name;
+        let proxy = self.proxy_name();
         let Settings {
             n,
             manager,
@@ -210,8 +211,10 @@ impl Service {
     fn dispatch(&self) -> TokenStream {
         let name = &self.name;
         let arms = self.methods.iter().map(|method| {
-            let (called, text) = (&method.signature.ident, method.signature.ident.to_string());
-            let (names, types) = (method.names(), method.owned_types());
+            let called = &method.signature.ident;
+            let text = method.signature.ident.to_string();
+            let names = method.names();
+            let types = method.owned_types();
             let answer = method.call(quote!(<#name>::#called));
             let answer = method.or_failed(answer, quote!(__replica), &text);
             // Without parameters there is still a list, of nothing.
@@ -249,7 +252,8 @@ impl Service {
 
     /// The same methods, wherever the instance is.
     fn proxy(&self) -> TokenStream {
-        let (name, proxy) = (&self.name, self.proxy_name());
+        let name = &self.name;
+        let proxy = self.proxy_name();
         let documentation =
             format!("What a caller of [`{name}`] holds: its methods, wherever the instance is.");
         let methods = self.methods.iter().map(|method| method.through_proxy(name));
@@ -269,10 +273,8 @@ impl Service {
                 self.0.call(method, arguments).await
             }
         };
-        let (local, call) = (
-            self.unless_taken("local", local),
-            self.unless_taken("call", call),
-        );
+        let local = self.unless_taken("local", local);
+        let call = self.unless_taken("call", call);
         quote! {
             #[doc = #documentation]
             #[allow(private_interfaces, unreachable_pub)]
@@ -368,9 +370,11 @@ impl Method {
     }
 
     fn through_proxy(&self, replica: &Ident) -> TokenStream {
-        let (documentation, name) = (&self.documentation, &self.signature.ident);
+        let documentation = &self.documentation;
+        let name = &self.signature.ident;
         let text = name.to_string();
-        let (names, types) = (self.names(), self.parameters.iter().map(|(_, ty)| ty));
+        let names = self.names();
+        let types = self.parameters.iter().map(|(_, ty)| ty);
         let value = self.returned.value();
         let wait = self.signature.asyncness.map(|_| quote!(.await));
         let here = self

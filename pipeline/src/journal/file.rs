@@ -67,7 +67,8 @@ impl FileStore {
             .iter()
             .rposition(|byte| *byte == b'\n')
             .map_or(0, |end| end + 1);
-        let (mut records, mut lines) = (Records::new(), 0);
+        let mut records = Records::new();
+        let mut lines = 0;
         for line in text[..whole].split_inclusive(|byte| *byte == b'\n') {
             lines += 1;
             read(line, &mut records).map_err(|error| {
@@ -211,13 +212,15 @@ impl JournalStore for FileStore {
     }
 
     async fn keep(&self, run: &str, record: Record) -> io::Result<()> {
-        let (open, run) = (self.0.clone(), run.to_owned());
+        let open = self.0.clone();
+        let run = run.to_owned();
         // A disk may take its time; the thread must not.
         tokio::task::spawn_blocking(move || open.keep(run, record)).await?
     }
 
     async fn forget(&self, run: &str) -> io::Result<()> {
-        let (open, run) = (self.0.clone(), run.to_owned());
+        let open = self.0.clone();
+        let run = run.to_owned();
         tokio::task::spawn_blocking(move || open.forget(&run)).await?
     }
 }

@@ -373,7 +373,8 @@ impl Backend for Grpc {
     async fn shutdown(&self, spec: &'static Spec) -> Result<(), ReplicaError> {
         let _one_at_a_time = self.0.next.lock().await;
         self.0.deployed.with(|deployed| deployed.remove(spec.name));
-        let (session, replica) = (self.0.session.clone(), spec.name.to_owned());
+        let session = self.0.session.clone();
+        let replica = spec.name.to_owned();
         self.0
             .ask(&Ask::Shutdown { session, replica }, (spec.name, "shutdown"))
             .await
@@ -391,7 +392,8 @@ struct Remote {
 impl Instance for Remote {
     fn call(self: Arc<Self>, method: String, arguments: Data) -> Eventually<Data> {
         Box::pin(async move {
-            let (link, spec) = (&self.link, self.spec);
+            let link = &self.link;
+            let spec = self.spec;
             let ask = Ask::Call {
                 session: link.session.clone(),
                 replica: spec.name.to_owned(),

@@ -102,7 +102,8 @@ async fn t2_04_reading_in_the_middle_keeps_what_it_computed() {
 
 #[tokio::test]
 async fn t2_05_t2_06_d2_05_d2_26_only_the_chosen_side_runs() {
-    let (high, low) = (counter(), counter());
+    let high = counter();
+    let low = counter();
     for (start, expected) in [(10, 12), (2, 3)] {
         let n = add_one(Context::new(start));
         let side = if n.data().await.unwrap() > 5 {

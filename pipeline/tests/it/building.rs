@@ -147,7 +147,9 @@ fn a_value_that_was_taken_from_another_shows_where_it_is_from() {
         .iter()
         .map(|node| (node.name.as_str(), node.state))
         .collect::<Vec<_>>();
-    let (given, done, pending) = (NodeState::Given, NodeState::Done, NodeState::Pending);
+    let given = NodeState::Given;
+    let done = NodeState::Done;
+    let pending = NodeState::Pending;
     assert_eq!(
         nodes,
         [

@@ -170,7 +170,8 @@ async fn an_argument_that_is_no_data_is_said_and_may_be_left_out() {
 
 #[tokio::test]
 async fn a_journal_around_a_cache_records_what_the_cache_gave() {
-    let (cache, store) = (Cache::of(["embed"]), MemoryStore::default());
+    let cache = Cache::of(["embed"]);
+    let store = MemoryStore::default();
     for id in ["one", "two"] {
         let run = Run::new(id)
             .hook(Journal::new(store.clone()))

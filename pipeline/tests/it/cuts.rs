@@ -200,10 +200,8 @@ fn flow(
                 Step::Mix => world.give(&at, mix(Context::new(last), 1, who("")).await?),
                 Step::Join(kind) => {
                     let kind = if world.bare { world.start(&at) } else { kind };
-                    let (one, two) = (
-                        draw(Context::new(kind), who("a")),
-                        draw(Context::new(kind), who("b")),
-                    );
+                    let one = draw(Context::new(kind), who("a"));
+                    let two = draw(Context::new(kind), who("b"));
                     let both = mix(&one, &two, who(""));
                     let both = world.give(&at, both.await?);
                     (world.give(&who("a").1, one.await?) ^ world.give(&who("b").1, two.await?))
@@ -381,9 +379,11 @@ fn live(
     } else {
         usize::MAX
     };
-    let (after, cut) = (random.below(2) == 0, Arc::new(Notify::new()));
+    let after = random.below(2) == 0;
+    let cut = Arc::new(Notify::new());
     *world.random.lock().unwrap() = random;
-    let (records, world) = (records.clone(), world.clone());
+    let records = records.clone();
+    let world = world.clone();
     let store = Store {
         records,
         world: world.clone(),

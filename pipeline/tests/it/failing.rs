@@ -75,7 +75,8 @@ async fn flaky(n: i64, counter: Arc<AtomicUsize>, until: usize) -> Result<i64, S
 
 #[tokio::test]
 async fn a_second_read_runs_the_failed_node_alone() {
-    let (before, failing) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let before = Arc::new(AtomicUsize::new(0));
+    let failing = Arc::new(AtomicUsize::new(0));
     let context = add_one(flaky(
         flaky(Context::new(1), before.clone(), 1),
         failing.clone(),
@@ -165,10 +166,8 @@ impl Clone for Fragile {
 
 #[tokio::test]
 async fn an_argument_that_panics_as_it_is_copied_is_a_failure_of_the_node_that_takes_it() {
-    let (fragile, take) = (
-        Context::new(Fragile),
-        wrap("take", |_: Fragile| async { Ok::<_, String>(1) }),
-    );
+    let fragile = Context::new(Fragile);
+    let take = wrap("take", |_: Fragile| async { Ok::<_, String>(1) });
     let failure = add_one(take.call(&fragile)).await.unwrap_err();
     assert_eq!(
         (failure.node(), failure.to_string()),

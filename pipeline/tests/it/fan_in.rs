@@ -91,7 +91,9 @@ async fn the_first_failure_is_the_fan_ins_and_a_second_read_runs_what_did_not_co
     for limited in [false, true] {
         let ran = Arc::new(Mutex::new(Vec::new()));
         let flaky = |n: u64| even(Context::new(n), ran.clone());
-        let (a, b, c) = (flaky(0), flaky(1), flaky(2));
+        let a = flaky(0);
+        let b = flaky(1);
+        let c = flaky(2);
         let fan_in = match limited {
             true => at_once(1).all([a.clone(), b, c]),
             false => all([a.clone(), b, c]),
@@ -190,7 +192,8 @@ async fn stay(n: u64, room: Room, log: Arc<Mutex<Vec<u64>>>) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn at_most_so_many_run_at_once_and_as_many_do() {
     for n in [1, 2, 8] {
-        let (room, log) = (Room::default(), Arc::default());
+        let room = Room::default();
+        let log = Arc::default();
         let root = double(Context::new(5));
         let add = |i: u64| {
             stay(
@@ -210,7 +213,8 @@ async fn at_most_so_many_run_at_once_and_as_many_do() {
 
 #[tokio::test]
 async fn a_branch_comes_to_its_end_before_the_next_begins() {
-    let (room, log) = (Room::default(), Arc::new(Mutex::new(Vec::new())));
+    let room = Room::default();
+    let log = Arc::new(Mutex::new(Vec::new()));
     let branch = |i: u64| {
         stay(
             double(stay(Context::new(i), room.clone(), log.clone())),

@@ -155,7 +155,8 @@ async fn what_another_run_computed_has_no_place_in_this_one() {
 
 #[tokio::test]
 async fn d2_56_two_runs_at_once_do_not_see_each_other() {
-    let (one, two) = (Watch::default(), Watch::default());
+    let one = Watch::default();
+    let two = Watch::default();
     let run = |id: &'static str, watch: &Watch, n: i64| {
         let run = Run::new(id).hook(watch.clone());
         run.scope(async move { nested(Context::new(n)).await })
@@ -240,7 +241,8 @@ async fn a_panic_in_a_hook_is_an_error_of_the_node_too() {
 
 #[tokio::test]
 async fn hooks_stand_in_the_order_they_were_given_and_spans_are_one_of_them() {
-    let (outer, inner) = (Stats::default(), Stats::default());
+    let outer = Stats::default();
+    let inner = Stats::default();
     let run = Run::new("r")
         .hook(outer.clone())
         .hook(Instead("fails", Output::new(1_i64)))

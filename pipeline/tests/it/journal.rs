@@ -774,7 +774,8 @@ async fn contexts_that_were_made_beforehand_need_no_names() {
 
 #[tokio::test]
 async fn a_node_in_a_spawned_task_belongs_to_the_run_of_its_argument_and_has_no_place() {
-    let (places, store) = (Places::default(), MemoryStore::default());
+    let places = Places::default();
+    let store = MemoryStore::default();
     let (computed, given, value) = Run::new("r")
         .hook(places.clone())
         .scope(async {
@@ -826,7 +827,8 @@ async fn a_node_in_a_spawned_task_belongs_to_the_run_of_its_argument_and_has_no_
 
 #[tokio::test]
 async fn a_spawned_branch_stops_when_nobody_waits_for_it() {
-    let (held, dropped) = (Arc::new(()), Arc::new(()));
+    let held = Arc::new(());
+    let dropped = Arc::new(());
     let flow = |held: Arc<()>| async move {
         std::future::pending::<()>().await;
         drop(held);

@@ -58,7 +58,8 @@ async fn number(value: &Value) -> usize {
 
 #[tokio::test]
 async fn a_loop_keeps_the_value_it_is_at_and_none_before() {
-    let (alive, mut most) = (Alive::default(), 0);
+    let alive = Alive::default();
+    let mut most = 0;
     let mut context = Context::new(alive.make(0));
     for _ in 0..2_000 {
         context = next(context);

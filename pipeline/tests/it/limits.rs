@@ -212,7 +212,9 @@ async fn unsteady(n: u64, tries: Count) -> Result<u64, String> {
 
 #[tokio::test]
 async fn a_hook_may_run_the_body_and_the_hooks_within_again() {
-    let (again, within, tries) = (Again::default(), Stats::default(), Count::default());
+    let again = Again::default();
+    let within = Stats::default();
+    let tries = Count::default();
     let run = Run::new("r").hook(again.clone()).hook(within.clone());
     assert_eq!(
         run.scope(async { unsteady(Context::new(1), tries.clone()).await })

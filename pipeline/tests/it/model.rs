@@ -127,7 +127,9 @@ fn combine(values: &[u64], i: usize) -> u64 {
 fn build(plan: &Plan, ran: &Ran) -> Vec<Context<u64>> {
     let mut contexts = vec![Context::new(1)];
     for (i, (takes, parents)) in plan.parents.iter().enumerate() {
-        let (fails, yields, ran) = (plan.fails[i], plan.yields[i], ran.clone());
+        let fails = plan.fails[i];
+        let yields = plan.yields[i];
+        let ran = ran.clone();
         let parents = parents
             .iter()
             .map(|parent| contexts[*parent].clone())

@@ -37,8 +37,10 @@ fn slowly(count: Arc<AtomicUsize>, result: Result<u32, &'static str>) -> Slow {
 #[test]
 fn two_readers_compute_once() {
     loom::model(|| {
-        let (once, count) = (Arc::new(Once::pending(())), Arc::new(AtomicUsize::new(0)));
-        let (other, counted) = (once.clone(), count.clone());
+        let once = Arc::new(Once::pending(()));
+        let count = Arc::new(AtomicUsize::new(0));
+        let other = once.clone();
+        let counted = count.clone();
         let reader =
             loom::thread::spawn(move || block_on(other.get_or_compute(|| slowly(counted, Ok(1)))));
         let mine = block_on(once.get_or_compute(|| slowly(count.clone(), Ok(2)))).unwrap();
@@ -50,8 +52,10 @@ fn two_readers_compute_once() {
 #[test]
 fn a_failure_is_not_kept_and_a_late_settling_does_not_undo_a_new_attempt() {
     loom::model(|| {
-        let (once, count) = (Arc::new(Once::pending(())), Arc::new(AtomicUsize::new(0)));
-        let (other, counted) = (once.clone(), count.clone());
+        let once = Arc::new(Once::pending(()));
+        let count = Arc::new(AtomicUsize::new(0));
+        let other = once.clone();
+        let counted = count.clone();
         let reader = loom::thread::spawn(move || {
             block_on(other.get_or_compute(|| slowly(counted, Err("no"))))
         });
@@ -75,8 +79,10 @@ fn a_failure_is_not_kept_and_a_late_settling_does_not_undo_a_new_attempt() {
 #[test]
 fn a_reader_who_goes_away_leaves_the_other_with_a_value() {
     loom::model(|| {
-        let (once, count) = (Arc::new(Once::pending(())), Arc::new(AtomicUsize::new(0)));
-        let (other, counted) = (once.clone(), count.clone());
+        let once = Arc::new(Once::pending(()));
+        let count = Arc::new(AtomicUsize::new(0));
+        let other = once.clone();
+        let counted = count.clone();
         let reader = loom::thread::spawn(move || {
             // Polled once, then dropped.
             let read = other.get_or_compute(|| slowly(counted, Ok(1)));
@@ -117,9 +123,11 @@ fn made_of(gone: &Arc<AtomicUsize>) -> Arc<Once<Recipe, u32, Slow>> {
 #[test]
 fn what_a_value_is_made_of_is_there_until_the_value_is_and_goes_outside_of_the_lock() {
     loom::model(|| {
-        let (gone, count) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let gone = Arc::new(AtomicUsize::new(0));
+        let count = Arc::new(AtomicUsize::new(0));
         let once = made_of(&gone);
-        let (other, counted) = (once.clone(), count.clone());
+        let other = once.clone();
+        let counted = count.clone();
         let reader =
             loom::thread::spawn(move || block_on(other.get_or_compute(|| slowly(counted, Ok(1)))));
         match once.recipe(|recipe| recipe.gone.load(Ordering::SeqCst)) {
@@ -143,7 +151,8 @@ fn a_failure_keeps_what_the_next_computation_is_made_of() {
     loom::model(|| {
         let gone = Arc::new(AtomicUsize::new(0));
         let once = made_of(&gone);
-        let (other, counted) = (once.clone(), Arc::new(AtomicUsize::new(0)));
+        let other = once.clone();
+        let counted = Arc::new(AtomicUsize::new(0));
         let reader = loom::thread::spawn(move || {
             block_on(other.get_or_compute(|| slowly(counted, Err("no"))))
         });

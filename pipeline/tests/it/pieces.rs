@@ -79,10 +79,8 @@ async fn pieces_come_while_the_value_is_pending() {
 #[tokio::test]
 async fn everyone_who_looks_has_all_of_them_also_who_comes_late() {
     let (answer, gate) = asked();
-    let (mut early, other) = (
-        answer.pieces::<String>(),
-        tokio::spawn(rest(answer.pieces())),
-    );
+    let mut early = answer.pieces::<String>();
+    let other = tokio::spawn(rest(answer.pieces()));
     let read = tokio::spawn(answer.clone().into_future());
     gate.add_permits(2);
     for _ in 0..2 {
@@ -117,7 +115,8 @@ async fn another_try_says_that_it_begins_again() {
     let (seen, read) = tokio::join!(rest(context.pieces()), context.data());
     assert_eq!(read.unwrap(), 1);
     // Whoever looks between two tries may miss the first one, and misses nothing.
-    let (a, b) = (Piece::Next("a".to_owned()), Piece::Next("b".to_owned()));
+    let a = Piece::Next("a".to_owned());
+    let b = Piece::Next("b".to_owned());
     assert!(
         seen == [a.clone(), Piece::Again, a.clone(), b.clone()] || seen == [a, b],
         "{seen:?}"

@@ -96,7 +96,8 @@ async fn t2_41_t2_42_t2_43_d2_35_to_d2_41_the_life_of_a_replica() {
     Adder::deploy(5).await.unwrap();
     assert_eq!((pool.deployed(), ADDERS.load(Ordering::SeqCst)), (2, 2));
     Adder::deploy(7).await.unwrap();
-    let (a, b) = (Adder::get().await.unwrap(), Adder::get().await.unwrap());
+    let a = Adder::get().await.unwrap();
+    let b = Adder::get().await.unwrap();
     assert_eq!(
         (a.local().unwrap().amount, b.local().unwrap().amount),
         (5, 5),
@@ -437,7 +438,8 @@ impl Desk {
 #[tokio::test]
 async fn the_least_busy_is_the_one_fewest_hold() {
     let same = |a: &DeskProxy, b: &DeskProxy| std::ptr::eq(a.local().unwrap(), b.local().unwrap());
-    let (first, second) = (Desk::get().await.unwrap(), Desk::get().await.unwrap());
+    let first = Desk::get().await.unwrap();
+    let second = Desk::get().await.unwrap();
     assert!(!same(&first, &second));
     drop(first);
     for _ in 0..3 {

@@ -131,7 +131,8 @@ async fn no_call_fails_while_a_remote_pool_is_scaled() {
         let callers = (0..32).map(|i| {
             let over = over.clone();
             tokio::spawn(async move {
-                let (mut calls, mut failures) = (0, HashSet::new());
+                let mut calls = 0;
+                let mut failures = HashSet::new();
                 while !over.load(Ordering::SeqCst) {
                     let worker = Worker::get().await.unwrap();
                     tokio::task::yield_now().await; // between having it and calling it a pool may change
@@ -175,11 +176,10 @@ async fn an_instance_elsewhere_that_was_scaled_away_serves_who_holds_it_and_ends
     let _alone = ALONE.lock().await;
     let address = server(ReplicaServer::of(&FAR)).await;
     let story = async {
-        let (first, second) = (Worker::get().await.unwrap(), Worker::get().await.unwrap());
-        let (one, two) = (
-            first.number(0).await.unwrap(),
-            second.number(0).await.unwrap(),
-        );
+        let first = Worker::get().await.unwrap();
+        let second = Worker::get().await.unwrap();
+        let one = first.number(0).await.unwrap();
+        let two = second.number(0).await.unwrap();
         assert_ne!(one, two);
         Worker::scale(1).await.unwrap();
         assert_eq!(second.number(0).await, Ok(two), "the same, not another");
@@ -239,7 +239,8 @@ impl Guest {
 async fn an_instance_elsewhere_that_is_let_go_of_while_others_are_built_ends() {
     let address = server(ReplicaServer::of(&HALL)).await;
     let story = async {
-        let (_first, second) = (Guest::get().await.unwrap(), Guest::get().await.unwrap());
+        let _first = Guest::get().await.unwrap();
+        let second = Guest::get().await.unwrap();
         Guest::scale(1).await.unwrap();
         let letting_go = async {
             KNOCKED.acquire_many(3).await.unwrap().forget(); // the server knows of three, and builds the third

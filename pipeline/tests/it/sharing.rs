@@ -133,7 +133,8 @@ async fn meets(n: i64, others: Arc<Barrier>) -> i64 {
 
 #[tokio::test]
 async fn independent_branches_run_at_the_same_time() {
-    let (root, barrier) = (Context::new(1), Arc::new(Barrier::new(2)));
+    let root = Context::new(1);
+    let barrier = Arc::new(Barrier::new(2));
     let sum = merge(
         meets(&root, barrier.clone()),
         meets(&root, barrier),
@@ -153,7 +154,8 @@ async fn gated(n: i64, gate: Arc<Semaphore>, log: Log) -> i64 {
 
 #[tokio::test]
 async fn a_cancelled_read_leaves_a_value_that_a_later_read_completes() {
-    let (gate, log) = (Arc::new(Semaphore::new(0)), Log::default());
+    let gate = Arc::new(Semaphore::new(0));
+    let log = Log::default();
     let context = gated(Context::new(7), gate.clone(), log.clone());
     assert!(
         timeout(Duration::from_millis(10), context.data())
@@ -172,7 +174,8 @@ async fn a_cancelled_read_leaves_a_value_that_a_later_read_completes() {
 
 #[tokio::test]
 async fn when_one_of_two_readers_goes_the_other_keeps_the_same_execution() {
-    let (gate, log) = (Arc::new(Semaphore::new(0)), Log::default());
+    let gate = Arc::new(Semaphore::new(0));
+    let log = Log::default();
     let context = gated(Context::new(7), gate.clone(), log.clone());
     let first = tokio::spawn(context.clone().into_future());
     while log.count("begun") == 0 {

@@ -69,7 +69,8 @@ impl Params {
         name: &str,
         range: RangeInclusive<i64>,
     ) -> Result<Option<i64>, Problem> {
-        let (least, most) = (range.start(), range.end());
+        let least = range.start();
+        let most = range.end();
         let is_not = format!("no whole number from {least} to {most}");
         let within = |text: &str| text.parse().ok().filter(|value| range.contains(value));
         self.read(name, &is_not, |text| {

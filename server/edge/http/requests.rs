@@ -21,7 +21,8 @@ pub async fn page(
     state: RequestState,
     mut params: Params,
 ) -> Result<Response, Problem> {
-    let (part, thread) = (Part::take(&mut params)?, params.one("thread")?);
+    let part = Part::take(&mut params)?;
+    let thread = params.one("thread")?;
     params.end()?;
     let thread = thread.map(|thread| ids::thread(Some(&thread)));
     let thread = thread.transpose()?;

@@ -205,7 +205,8 @@ impl Body for ScheduleChange {
             check_payload(payload, wrongs);
         }
         if (self.catch_up_s).is_some_and(|seconds| !CATCH_UP.contains(&seconds)) {
-            let (least, most) = (CATCH_UP.start(), CATCH_UP.end());
+            let least = CATCH_UP.start();
+            let most = CATCH_UP.end();
             let detail = format!("a number of seconds from {least} to {most}");
             wrongs.add(Slug::InvalidFrame, "/catch_up_s", detail);
         }
@@ -268,7 +269,8 @@ impl ScheduleChange {
         ("thread" = Option<String>, Query, description = "only those of this thread"),),
     responses((status = 200, body = Page<Schedule>)))]
 pub async fn list(session: Needs<Read>, mut params: Params) -> Answer<Page<Schedule>> {
-    let (part, thread) = (Part::take(&mut params)?, params.thread()?);
+    let part = Part::take(&mut params)?;
+    let thread = params.thread()?;
     params.end()?;
     let of = thread.as_ref().map_or("", ThreadId::as_str);
     let part = part.of(format!("schedules {} {of}", session.space()))?;

@@ -71,7 +71,9 @@ impl From<Vec<SettingRow>> for SpaceSettings {
             // A newer server may have set others, or to what is no value here.
             let known = Setting::parse(&row.key);
             if let Some(setting) = known.filter(|it| it.refuses(&row.value).is_none()) {
-                let (seq, by, at) = (row.seq, row.by, row.updated);
+                let seq = row.seq;
+                let by = row.by;
+                let at = row.updated;
                 settings.insert(setting.as_str(), row.value);
                 changes.insert(setting.as_str(), LastChange { seq, by, at });
             }

@@ -64,7 +64,8 @@ impl From<EntryRow> for Entry {
         ("cursor" = Option<String>, Query, description = "`next` of the page before"), ("q" = Option<String>, Query, max_length = 1024, description = "any of these words; best first, one page")),
     responses((status = 200, body = Page<Entry>)))]
 pub async fn list(session: Needs<Read>, mut params: Params) -> Answer<Page<Entry>> {
-    let (part, words) = (Part::take(&mut params)?, params.words()?);
+    let part = Part::take(&mut params)?;
+    let words = params.words()?;
     params.end()?;
     if let Some(words) = words {
         if part.is_later() {

@@ -173,7 +173,8 @@ fn lines(events: &[FollowedEvent], epoch: Uuid) -> String {
     let bytes = events.iter().map(|told| told.json().len() + LINES).sum();
     let mut text = String::with_capacity(bytes);
     for told in events {
-        let (seq, json) = (told.seq(), told.json());
+        let seq = told.seq();
+        let json = told.json();
         // JSON has no raw line breaks: one data line is enough. A string takes whatever is written.
         let _ = write!(text, "id: {seq}@{epoch}\ndata: {json}\n\n");
     }

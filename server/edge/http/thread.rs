@@ -177,7 +177,8 @@ pub fn shown_status(row: &ThreadRow) -> Status {
 impl Thread {
     /// Returns the thread of a row, with the parts that stand in rows of their own.
     pub fn new(row: ThreadRow, contacts: Vec<ContactRow>, timers: &[TimerRow]) -> Self {
-        let (status, kind) = (shown_status(&row), Kind::of_row(&row));
+        let status = shown_status(&row);
+        let kind = Kind::of_row(&row);
         let Settings { title, wanted, .. } = Settings::of(&row.settings);
         let is_at_a_place = kind == Kind::Pipeline || row.thread.is_of_mission();
         let why = match row.state.paused {
@@ -197,7 +198,8 @@ impl Thread {
         let time_ms = row.thread.is_of_mission().then_some(worked);
         let parent = row.parent().filter(|_| !is_at_a_place);
         let waiting = row.state.waiting.filter(|_| status == Status::Waiting);
-        let (ended, reason) = (status.is_final(), row.state.reason);
+        let ended = status.is_final();
+        let reason = row.state.reason;
         let reason = reason.filter(|_| ended);
         let (stuck, from, until) =
             waiting.map_or_else(Default::default, |it| (it.reason, it.from, it.until));

@@ -90,7 +90,8 @@ pub async fn listed(
     // Rows read at a time, and how often.
     const PAGE: u32 = 501;
     const PAGES: u32 = 4;
-    let (mut rows, most) = (Vec::new(), limit as usize);
+    let mut rows = Vec::new();
+    let most = limit as usize;
     let at_once = match *filter == Filter::default() {
         true => limit + 1,
         false => PAGE,

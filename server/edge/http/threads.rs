@@ -77,7 +77,8 @@ resource! {
         ("lines" = Option<bool>, Query, description = "true: each thread has `first` and `last`, the first and the last thing that was said in it; with a `limit` of at most 100"),),
     responses((status = 200, body = Page<Thread>)))]
 pub async fn list(session: Needs<Read>, mut params: Params) -> Answer<Page<Thread>> {
-    let (part, filter) = (Part::take(&mut params)?, Filter::take(&mut params)?);
+    let part = Part::take(&mut params)?;
+    let filter = Filter::take(&mut params)?;
     let lines = params.word("lines", "true, false", |word| word.parse::<bool>().ok())?;
     params.end()?;
     let with_lines = lines.unwrap_or(false);
@@ -334,10 +335,8 @@ pub async fn create(
     let row = match (body.kind, &body.mission) {
         (Kind::Mission, Some(mission)) => {
             let budget = body.budget.unwrap_or_default();
-            let (value, plan) = (
-                body.value.unwrap_or_default(),
-                body.plan.unwrap_or_default(),
-            );
+            let value = body.value.unwrap_or_default();
+            let plan = body.plan.unwrap_or_default();
             session.start_mission(mission, value, plan, budget).await?
         }
         _ => {

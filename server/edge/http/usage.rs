@@ -110,7 +110,8 @@ fn span(params: &mut Params) -> Result<Span, Problem> {
     responses((status = 200, body = UsageBody)))]
 pub async fn usage(session: Needs<Read>, mut params: Params) -> Answer<UsageBody> {
     let by = params.word("by", "module, thread, model, purpose", By::parse)?;
-    let (span, step) = (span(&mut params)?, params.integer("step_s", 1..=STEP_MAX)?);
+    let span = span(&mut params)?;
+    let step = params.integer("step_s", 1..=STEP_MAX)?;
     params.end()?;
     let step = step.map(|seconds| seconds * 1_000_000);
     let usage = session.usage(span, by.unwrap_or(By::Module), step);

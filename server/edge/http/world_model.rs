@@ -241,7 +241,8 @@ pub async fn list(session: Needs<Read>, mut query: Params) -> Answer<Page<Statem
     };
     query.end()?;
     let part = part.of(format!("world-model {} {wanted:?}", session.space()))?;
-    let (after, limit) = (part.behind().unwrap_or(0), part.limit as usize);
+    let after = part.behind().unwrap_or(0);
+    let limit = part.limit as usize;
     let (items, next) = session.statements(&wanted, after, limit).await?;
     let next = next.map(|seq| part.next(seq));
     Ok(axum::Json(Page { items, next }))

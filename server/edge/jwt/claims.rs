@@ -85,7 +85,8 @@ pub fn principal(
         .and_then(Value::as_str)
         .filter(|user| is_user(user));
     let user = user.ok_or_else(|| lacks(&options.user_claim))?;
-    let (space_claim, role_claim) = (&options.space_claim, &options.role_claim);
+    let space_claim = &options.space_claim;
+    let role_claim = &options.role_claim;
     let space = match claim(claims, space_claim) {
         Some(value) => space(value).ok_or_else(|| Unfit::Space(space_claim.clone())),
         None => (options.default_space.clone()).ok_or_else(|| lacks(space_claim)),

@@ -166,7 +166,8 @@ impl Jwk {
                     "PS512" => Algorithm::PS512,
                     _ => return None,
                 };
-                let (n, e) = (unsigned(self.n.as_deref())?, unsigned(self.e.as_deref())?);
+                let n = unsigned(self.n.as_deref())?;
+                let e = unsigned(self.e.as_deref())?;
                 let fits = MODULUS.contains(&n.len());
                 fits.then_some(Material::Rsa(algorithm, n, e))
             }
@@ -187,7 +188,8 @@ impl Jwk {
     }
 
     fn point(&self, algorithm: Algorithm, size: usize) -> Option<Material> {
-        let (x, y) = (bytes(self.x.as_deref())?, bytes(self.y.as_deref())?);
+        let x = bytes(self.x.as_deref())?;
+        let y = bytes(self.y.as_deref())?;
         (x.len() == size && y.len() == size).then_some(Material::Ec(algorithm, x, y))
     }
 }

@@ -40,7 +40,8 @@ fn larger(one: Option<Size>, other: Option<Size>) -> Option<Size> {
 
 /// Goes from chunk to chunk up to the pixels.
 fn png(bytes: &[u8]) -> Option<Size> {
-    let (mut at, mut size) = (8, None);
+    let mut at = 8;
+    let mut size = None;
     while let (Some(length), Some(kind)) = (big(bytes, at, 4), bytes.get(at + 4..at + 8)) {
         match kind {
             b"IHDR" => size = larger(size, big(bytes, at + 8, 4).zip(big(bytes, at + 12, 4))),
@@ -55,7 +56,8 @@ fn png(bytes: &[u8]) -> Option<Size> {
 
 /// Goes from marker to marker up to the pixels.
 fn jpeg(bytes: &[u8]) -> Option<Size> {
-    let (mut at, mut size) = (2, None);
+    let mut at = 2;
+    let mut size = None;
     loop {
         let marker = marker(bytes, &mut at);
         match marker {
@@ -123,7 +125,8 @@ fn past_blocks(bytes: &[u8], mut at: usize) -> usize {
 /// The canvas, and every picture on it, for some do not compare them.
 fn webp(bytes: &[u8]) -> Option<Size> {
     let more = |at: usize| Some(little(bytes, at, 3)? + 1);
-    let (mut at, mut size) = (12, None);
+    let mut at = 12;
+    let mut size = None;
     while let (Some(kind), Some(length)) = (bytes.get(at..at + 4), little(bytes, at + 4, 4)) {
         let body = at + 8;
         let one = match kind {

@@ -90,7 +90,8 @@ impl Drop for HungUp {
         let tasks = edge.tasks.clone();
         tasks.spawn(async move {
             if let Err(problem) = stopped(&session, &edge, &waiting).await {
-                let (error, thread) = (&problem.detail, &waiting.thread);
+                let error = &problem.detail;
+                let thread = &waiting.thread;
                 tracing::warn!(%error, %thread, "the turn of a client that hung up goes on");
             }
             drop(stopping);

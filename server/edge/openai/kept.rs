@@ -91,7 +91,8 @@ impl Kept {
     /// places. Of words that another message has, the last ones are said.
     pub fn with(&self, said: &[Piece], spans: &Spans) -> Value {
         let images = said.iter().filter(|it| matches!(it, Piece::Image(_)));
-        let (mut image, mut sound) = (0, images.count());
+        let mut image = 0;
+        let mut sound = images.count();
         let mut texts = spans.said.iter();
         let next = |count: &mut usize| {
             *count += 1;

@@ -48,7 +48,8 @@ impl Looking<'_> {
     }
 
     async fn look(&self, all: &[Mark], taken_back: &mut Option<Uuid>) -> Result<Found, Problem> {
-        let (chat, scope) = (self.chat, &self.asked.scope);
+        let chat = self.chat;
+        let scope = &self.asked.scope;
         let n = chat.before.len();
         let Some((mark, before)) = all.split_last() else {
             return Ok(Found::whole(Where::New, 0));
@@ -77,7 +78,8 @@ impl Looking<'_> {
             Vec::from_iter(found.iter().filter(has).cloned())
         };
         // The client sends messages again to which it has no answer: their turns were cut off.
-        let (mut cut, mut had) = (Vec::new(), 0);
+        let mut cut = Vec::new();
+        let mut had = 0;
         for (mark, pieces) in &repeated {
             cut = self
                 .behind(&with(&mark.tag()), &mark.with, Turn::is_cut)

@@ -197,7 +197,8 @@ pub fn told(event: &Event, turn: u64) -> Option<Cow<'_, str>> {
 
 /// Returns the words on a call that another client is to run.
 pub fn waits(call: &ClientCall<'_>) -> String {
-    let (tool, arguments) = (call.client_name(), call.arguments);
+    let tool = call.client_name();
+    let arguments = call.arguments;
     format!("`{tool}` waits for the client that offers it: `{arguments}`")
 }
 

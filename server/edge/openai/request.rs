@@ -215,8 +215,11 @@ fn chat(mut request: ChatRequest, text_bytes: usize, client_tool_ms: u64) -> Res
         return Err(Problem::at(Slug::EmptyInput, "/messages", detail));
     }
     let last = messages.len() - 1;
-    let (mut instructions, mut before) = (Vec::new(), Vec::<Exchange>::new());
-    let (mut said, mut calls, mut results) = (Vec::new(), Vec::new(), Vec::new());
+    let mut instructions = Vec::new();
+    let mut before = Vec::<Exchange>::new();
+    let mut said = Vec::new();
+    let mut calls = Vec::new();
+    let mut results = Vec::new();
     for (index, message) in messages.into_iter().enumerate() {
         let place = format!("/messages/{index}");
         let pieces = pieces(message.content, &format!("{place}/content"))?;

@@ -347,7 +347,8 @@ async fn input_items(
     let has_more = items.len() > limit;
     items.truncate(limit);
     let id_of = |item: Option<&Value>| item.map(|item| item["id"].clone());
-    let (first, last) = (id_of(items.first()), id_of(items.last()));
+    let first = id_of(items.first());
+    let last = id_of(items.last());
     Ok(Json(json!({
         "object": "list", "data": items, "first_id": first, "last_id": last, "has_more": has_more,
     })))

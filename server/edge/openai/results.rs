@@ -70,7 +70,8 @@ pub async fn call(session: &Session, chat: &Chat, scope: &Scope) -> Result<Clien
     let refuse = |result: &ToolResult, detail: String| {
         Err(Problem::at(Slug::InvalidFrame, &result.place, detail))
     };
-    let (mut first, mut known) = (None::<ClientCall>, BTreeSet::new());
+    let mut first = None::<ClientCall>;
+    let mut known = BTreeSet::new();
     for result in &chat.results {
         let id: String = result.call.chars().take(80).collect();
         if known.len() == RESULTS_MAX {

@@ -42,7 +42,8 @@ pub async fn parts(
     edge: &Edge,
     (chat, instructions, before, pieces): (&Chat, Option<&str>, &[Exchange], &[Piece]),
 ) -> Result<(Vec<Part>, Spans), Problem> {
-    let (mut text, mut spans) = (Text::default(), Spans::default());
+    let mut text = Text::default();
+    let mut spans = Spans::default();
     let mut said = Said::default();
     if let Some(instructions) = instructions {
         let told = format!("{INSTRUCTIONS}{instructions})");

@@ -55,7 +55,8 @@ impl Turn {
     /// part; before the text may stand comments, as the client shows them. One that ran calls may
     /// keep the words before them, or behind them, alone.
     pub fn is_answered(&self, text: &str) -> bool {
-        let (mut text, answer) = (text.trim(), self.answer.trim());
+        let mut text = text.trim();
+        let answer = self.answer.trim();
         for words in self.waits.iter().rev() {
             text = text.strip_suffix(words.as_str()).unwrap_or(text).trim();
         }

@@ -86,7 +86,8 @@ pub async fn placed(
     (chat, asked): (Chat, Asked),
     waits: bool,
 ) -> Result<(Chat, Place, HungUp), Problem> {
-    let (session, its) = (session.clone(), edge.clone());
+    let session = session.clone();
+    let its = edge.clone();
     // Goes on if the client hangs up: then nobody takes its result, and the turn stops.
     let placing = edge.tasks.spawn(async move {
         let mut looks = 0;

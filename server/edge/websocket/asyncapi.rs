@@ -235,7 +235,8 @@ pub fn value() -> Value {
 #[cfg(debug_assertions)]
 pub fn value() -> Value {
     let mut schemas = Schemas::new();
-    let (clients, server) = (of_clients(&mut schemas), of_server(&mut schemas));
+    let clients = of_clients(&mut schemas);
+    let server = of_server(&mut schemas);
     let frames = || {
         let of_server = server.iter().map(|frame| (frame, false));
         clients.iter().map(|frame| (frame, true)).chain(of_server)

@@ -368,7 +368,8 @@ impl Client {
                 self.subscribed(follow);
                 self.replaying = id.clone();
                 self.acknowledge(id)?;
-                let (id, after) = (None, self.reached());
+                let id = None;
+                let after = self.reached();
                 match begins {
                     true => self.say(&ServerFrame::CaughtUp(CaughtUp { id, after })),
                     false => Ok(()),

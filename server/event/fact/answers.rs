@@ -227,7 +227,8 @@ impl Event {
                 what: RunNews::Started { .. },
                 ..
             }) => {
-                let (id, thread) = (self.event_id, self.thread.clone());
+                let id = self.event_id;
+                let thread = self.thread.clone();
                 Some(RunKey {
                     id,
                     pipeline: Name::parse(pipeline).ok()?,

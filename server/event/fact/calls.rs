@@ -333,7 +333,8 @@ impl<'a> Outcome<'a> {
             "problem" => "object",
         );
         // They take the place of the output.
-        let (before, after) = (&came.members[..4], &came.members[5..]);
+        let before = &came.members[..4];
+        let after = &came.members[5..];
         failed.members = [before, &failed.members, after].concat();
         vec![came, failed]
     }
@@ -361,7 +362,9 @@ impl<'a> Outcome<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let (turn, tool, call_id) = (self.turn, self.tool, self.call_id);
+        let turn = self.turn;
+        let tool = self.tool;
+        let call_id = self.call_id;
         let payload = json!({
             "turn": turn, "tool": tool, "call_id": call_id, "duration_ms": self.duration_ms,
         });
@@ -460,7 +463,8 @@ impl Declared for Outcome<'_> {
             Came::Output(_) => "result",
             Came::Failed(_) => "result-failed",
         };
-        let (visibility, role) = (seen_of(self.submodule), role_of(self.submodule));
+        let visibility = seen_of(self.submodule);
+        let role = role_of(self.submodule);
         Plain::new(kind, visibility, role).changing_thread(true)
     }
 }

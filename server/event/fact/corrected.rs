@@ -28,7 +28,9 @@ pub struct Corrected(
 impl Corrected {
     fn text(&self) -> String {
         let Self(it) = self;
-        let (since, word, says) = (it.since, it.status.as_str(), json!(it.says));
+        let since = it.since;
+        let word = it.status.as_str();
+        let says = json!(it.says);
         match (it.status.has_fallen(), it.was_held) {
             (true, true) => format!("no longer held since #{since} ({word}): {says}"),
             (true, false) => format!("never held: {word} in #{since}: {says}"),

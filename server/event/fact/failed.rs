@@ -111,7 +111,9 @@ impl<'a> Failed<'a> {
     /// Returns the failure as one of this module, with nothing else known of it.
     pub(super) fn of(who: By<'a>, failure: &'a Failure) -> Self {
         let problem = failure.into();
-        let (turn, run, node) = (None, None, None);
+        let turn = None;
+        let run = None;
+        let node = None;
         Self {
             who,
             problem,

@@ -136,7 +136,8 @@ impl<'a> Input<'a> {
         let content = match modality {
             Modality::Text => Content::Text(raw.said("text")),
             Modality::Image | Modality::Audio => {
-                let (blob, mime) = (raw.text("blob")?, raw.text("mime")?);
+                let blob = raw.text("blob")?;
+                let mime = raw.text("mime")?;
                 Content::Media {
                     modality,
                     blob,

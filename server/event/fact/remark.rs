@@ -179,7 +179,8 @@ impl Draft {
         when: When,
         text: &str,
     ) -> Self {
-        let (is_late, is_follow_up) = (when == When::Late, when == When::FollowUp);
+        let is_late = when == When::Late;
+        let is_follow_up = when == When::FollowUp;
         Remark {
             submodule: name.as_str(),
             turn,

@@ -241,10 +241,8 @@ impl<'a> Slot<'a> {
     fn of(raw: Raw<'a>, member: &str) -> Option<Self> {
         let blob = raw.get(&format!("{member}_blob"));
         let of = |key: &str| blob.and_then(|blob| blob.get(key));
-        let (sha256, bytes) = (
-            of("blob").and_then(Value::as_str),
-            of("bytes").and_then(Value::as_u64),
-        );
+        let sha256 = of("blob").and_then(Value::as_str);
+        let bytes = of("bytes").and_then(Value::as_u64);
         match sha256.zip(bytes) {
             Some((sha256, bytes)) => Some(Self::Blob { sha256, bytes }),
             None => raw.get(member).map(Self::Here),
@@ -401,7 +399,8 @@ impl RunKey {
             RunOutcome::Done(output) => vec![ended(Some(output.into()), None)],
             RunOutcome::Cancelled => vec![ended(None, None)],
             RunOutcome::Failed(failure) => {
-                let (who, run) = (self.who(), self.id.to_string());
+                let who = self.who();
+                let run = self.id.to_string();
                 let failed = Failed {
                     run: Some(&run),
                     ..Failed::of(who.by(), failure)
@@ -465,7 +464,8 @@ impl RunKey {
 
     /// A node failed.
     pub fn node_failed(&self, node: &str, place: &str, failure: &Failure) -> Draft {
-        let (who, run) = (self.who(), self.id.to_string());
+        let who = self.who();
+        let run = self.id.to_string();
         Failed {
             run: Some(&run),
             node: Some((node, place)),

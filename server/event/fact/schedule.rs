@@ -61,7 +61,8 @@ impl<'a> Unrun<'a> {
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
         let Self { firing, reason } = self;
-        let (name, times) = (&firing.name, firing.times());
+        let name = &firing.name;
+        let times = firing.times();
         let (word, text) = match reason {
             None => (
                 MISSED,

@@ -393,7 +393,8 @@ impl<'a> Set<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let (kind, change) = (self.change.kind().as_str(), self.change.to_value());
+        let kind = self.change.kind().as_str();
+        let change = self.change.to_value();
         Draft::changed(thread, kind, self.key, change)
             .payload_some("turn", self.turn)
             .payload_some("root", self.root)

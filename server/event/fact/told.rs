@@ -555,7 +555,8 @@ impl Draft {
     pub fn told_forked(thread: &ThreadId, forked: &Forked) -> Self {
         let kinds = forked.left.join(", ");
         let left = format!("left with the other thread, and not yours any more: {kinds}");
-        let (from, at) = (forked.from.as_str(), Some(forked.at));
+        let from = forked.from.as_str();
+        let at = Some(forked.at);
         let left = left.as_str();
         Told::of(News::Forked { from, at, left }).encode(thread)
     }

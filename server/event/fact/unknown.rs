@@ -10,7 +10,8 @@ use thinkd_words::id::ThreadId;
 
 impl Raw<'_> {
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let (tags, payload) = (self.tags.to_vec(), self.payload.clone());
+        let tags = self.tags.to_vec();
+        let payload = self.payload.clone();
         Draft::new(thread, self.source, self.modality, tags, payload.into())
     }
 }

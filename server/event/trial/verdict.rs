@@ -146,7 +146,8 @@ impl Trial {
             .find(|it| matches!(it.answer, Answer::None | Answer::No));
         match reading {
             Some(it) => {
-                let (number, note) = (it.prediction + 1, &it.note);
+                let number = it.prediction + 1;
+                let note = &it.note;
                 format!("prediction {number} has no answer: {note}")
             }
             None if self.status() == Status::Falsified => {

@@ -37,7 +37,8 @@ pub(crate) struct Before {
 impl Asked {
     pub(super) fn of<'a>(drafts: impl Iterator<Item = (&'a Space, &'a Draft)>) -> Self {
         let mut asked = Self::default();
-        let (mut timers_due, mut schedules_due) = (BTreeMap::new(), BTreeMap::new());
+        let mut timers_due = BTreeMap::new();
+        let mut schedules_due = BTreeMap::new();
         let mut waiting = BTreeMap::new();
         let mut to_come: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         let conditions =

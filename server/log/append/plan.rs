@@ -203,7 +203,8 @@ impl Plan {
     /// Why nothing of an append is stored, if so.
     fn refusal(&self, item: &Item) -> Option<Result<Appended, StoreError>> {
         let mut own: HashMap<Uuid, &Draft> = HashMap::new();
-        let (mut fresh, mut unmet) = (false, None);
+        let mut fresh = false;
+        let mut unmet = None;
         for ready in &item.drafts {
             match self.known.get(&(item.space.clone(), ready.id)) {
                 Some(first) if !is_same(&first.event, &ready.draft) => {

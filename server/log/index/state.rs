@@ -245,7 +245,9 @@ mod tests {
         fn what_is_counted_is_what_is_missing(steps in prop::collection::vec(step(), 1..60)) {
             let spaces: Vec<Space> = ["a", "b", "c", "d"].iter().map(|name| Space::parse(name).unwrap()).collect();
             let mut logs = [Gap { indexed: 0, head: 0 }; 4];
-            let (mut state, mut answers, mut last) = (State::default(), Vec::new(), None);
+            let mut state = State::default();
+            let mut answers = Vec::new();
+            let mut last = None;
             for step in steps {
                 match step {
                     Step::Grows(at, events, here) => {

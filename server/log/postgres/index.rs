@@ -91,7 +91,8 @@ impl Tables {
             .fetch_all(&mut *connection)
             .await?;
         let done: HashMap<String, i64> = done.into_iter().collect();
-        let (mut left, mut added) = (Left::new(), Vec::new());
+        let mut left = Left::new();
+        let mut added = Vec::new();
         for space in spaces {
             if left.is_nothing() {
                 break;
@@ -116,7 +117,8 @@ impl Indexing for Tables {
     }
 
     async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
-        let (begin, was_open) = (Instant::now(), self.connection.is_some());
+        let begin = Instant::now();
+        let was_open = self.connection.is_some();
         match self.add_once(spaces).await {
             // Postgres may have been away meanwhile: a reader that waits for the index is not told of it.
             Err(StoreError::Unavailable(_)) if was_open && begin.elapsed() < AT_ONCE => {

@@ -77,7 +77,8 @@ impl Postgres {
             for table in tables {
                 let its = keys.iter().filter(|(of, _)| *of == table);
                 let spaces: BTreeSet<&str> = its.map(|(_, space)| space.as_str()).collect();
-                let (columns, order) = (table.list(""), table.key_list());
+                let columns = table.list("");
+                let order = table.key_list();
                 let text = format!(
                     "select {columns} from {} where space = any($1) order by {order}",
                     table.name

@@ -59,7 +59,8 @@ impl Life {
         options: &PgConnectOptions,
         direct: &mut PgConnection,
     ) -> Result<(), StoreError> {
-        let (mut one, mut other) = (connect(options).await?, connect(options).await?);
+        let mut one = connect(options).await?;
+        let mut other = connect(options).await?;
         let result = async {
             keeps_statements(&mut one, &mut other).await?;
             match database(&mut one).await? == database(direct).await? {

@@ -225,7 +225,8 @@ impl Backend for Log {
         let connection = self.connection.as_ref();
         let heads = connection.and_then(|_| self.cache.heads(&wanted.spaces));
         let Some(heads) = heads else { return Ok(None) };
-        let (mut threads, mut unknown) = (BTreeMap::new(), Vec::new());
+        let mut threads = BTreeMap::new();
+        let mut unknown = Vec::new();
         for key in &wanted.threads {
             match self.cache.current(key) {
                 Some(row) => drop(threads.insert(key.clone(), row)),
@@ -253,7 +254,8 @@ impl Backend for Log {
 
     async fn write(&mut self, plan: &Plan) -> Result<(), StoreError> {
         let connection = self.connection()?;
-        let (writes, parts) = (plan.writes()?, Part::of(&plan.rows.single));
+        let writes = plan.writes()?;
+        let parts = Part::of(&plan.rows.single);
         bulk::put_all(connection, &writes, &plan.released, &parts).await?;
         let renewals = self.renewals.clone();
         unless_former(renewals, self.run("commit")).await?;
@@ -277,7 +279,8 @@ impl Backend for Log {
             incarnation: self.incarnation,
             until,
         };
-        let (writes, parts) = (plan.writes()?, Part::of(&plan.rows.single));
+        let writes = plan.writes()?;
+        let parts = Part::of(&plan.rows.single);
         let renewals = self.renewals.clone();
         let writing = bulk::put_if(
             self.connection()?,

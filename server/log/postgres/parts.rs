@@ -83,9 +83,11 @@ impl Part {
             names.push("words");
             values.push("v.words::tsvector".to_owned());
         }
-        let (arrays, all) = (arrays.join(", "), names.join(", "));
+        let arrays = arrays.join(", ");
+        let all = names.join(", ");
         let rows = format!("(select * from unnest({arrays}){only_if}) v ({all})");
-        let (name, key) = (table.name, table.key.iter().map(|column| column.name));
+        let name = table.name;
+        let key = table.key.iter().map(|column| column.name);
         let is_key = |name: &str| table.key.iter().any(|column| column.name == name);
         let rest = names.iter().filter(|name| !is_key(name));
         let is_its = || {
@@ -95,7 +97,8 @@ impl Part {
         match self.deed {
             Deed::Put => {
                 let set = Vec::from_iter(rest.map(|name| format!("{name} = excluded.{name}")));
-                let (values, key) = (values.join(", "), table.key_list());
+                let values = values.join(", ");
+                let key = table.key_list();
                 let set = or_update(&set.join(", "));
                 format!(
                     "insert into {name} ({all}) select {values} from {rows} on conflict ({key}) {set}"
@@ -103,7 +106,8 @@ impl Part {
             }
             Deed::Alter => {
                 let set: Vec<String> = rest.map(|name| format!("{name} = v.{name}")).collect();
-                let (set, is_its) = (set.join(", "), is_its());
+                let set = set.join(", ");
+                let is_its = is_its();
                 format!("update {name} t set {set} from {rows} where {is_its}")
             }
             Deed::Remove => format!("delete from {name} t using {rows} where {}", is_its()),

@@ -81,7 +81,8 @@ impl Drop for Reader {
         if connection.is_former() {
             return connection.discard();
         }
-        let (place, limit) = (self.place.take(), self.limit);
+        let place = self.place.take();
+        let limit = self.limit;
         // Without a runtime the process ends, and the connection with it.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {

@@ -144,7 +144,8 @@ impl dyn Store + '_ {
                 .map(|row| read(row).map(|entry| (entry.key.clone(), entry)))
                 .collect::<Result<Vec<_>, StoreError>>()
         };
-        let (mut found, mut asked) = (BTreeMap::new(), Vec::new());
+        let mut found = BTreeMap::new();
+        let mut asked = Vec::new();
         if words.len() > 1 {
             // Those with all the words are among the candidates, however common each word is.
             found.extend(with(&words).await?);
@@ -174,7 +175,8 @@ fn ranked(candidates: Vec<EntryRow>, frequencies: &[(String, usize)], limit: u32
 }
 
 fn score(entry: &EntryRow, frequencies: &[(String, usize)]) -> f64 {
-    let (names, all) = (words::tokens(&entry.key), words_of(entry));
+    let names = words::tokens(&entry.key);
+    let all = words_of(entry);
     let weight = |(word, found): &(String, usize)| match (names.contains(word), all.contains(word))
     {
         (true, _) => 2.0 * rarity(*found),

@@ -78,7 +78,8 @@ impl dyn Store + '_ {
             let forks = Select::of(&TABLE, space).equal("origin", origin);
             forks.at_least("at", at).order_by(&["seq"]).first(FORKS_MAX)
         };
-        let (mut with, mut looked) = (Vec::new(), 0);
+        let mut with = Vec::new();
+        let mut looked = 0;
         let mut found = self.read(of(thread, seq), read).await?;
         while looked < FORKS_MAX as usize
             && let Some(fork) = found.pop()

@@ -131,7 +131,9 @@ fn read(row: &Row) -> Result<ScheduleRow, StoreError> {
     let time = |column: &str| {
         Ok::<_, StoreError>(row.integer_or_null(column)?.map(Timestamp::from_micros))
     };
-    let (due, through, last) = (time("due")?, time("through")?, row.integer_or_null("last")?);
+    let due = time("due")?;
+    let through = time("through")?;
+    let last = row.integer_or_null("last")?;
     Ok(ScheduleRow {
         name: row.name("name")?,
         schedule: Schedule {

@@ -27,7 +27,8 @@ macro_rules! store {
             }
 
             async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, StoreError> {
-                let (mut pieces, mut page) = (self.pieces(space, query).await?, Vec::new());
+                let mut pieces = self.pieces(space, query).await?;
+                let mut page = Vec::new();
                 while let Some(piece) = pieces.next(page.len()) {
                     match self.known_events(space, &piece).await? {
                         Some(events) => page.extend(events),
@@ -41,7 +42,8 @@ macro_rules! store {
             }
 
             async fn written(&self, space: &Space, query: &Query) -> Result<Vec<crate::shown::Written>, StoreError> {
-                let (mut pieces, mut page) = (self.pieces(space, query).await?, Vec::new());
+                let mut pieces = self.pieces(space, query).await?;
+                let mut page = Vec::new();
                 while let Some(piece) = pieces.next(page.len()) {
                     page.extend(self.page(space, &piece).await?.into_iter().map(sql::written));
                 }

@@ -164,7 +164,8 @@ fn children(page: &[u8], header: usize) -> Option<Vec<u32>> {
         13 => false,
         _ => return None,
     };
-    let (cells, pointers) = (short(header + 3)?, header + if inner { 12 } else { 8 });
+    let cells = short(header + 3)?;
+    let pointers = header + if inner { 12 } else { 8 };
     let mut below = Vec::new();
     for cell in 0..cells {
         let at = short(pointers + 2 * cell)?;

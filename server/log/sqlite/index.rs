@@ -238,7 +238,8 @@ impl IndexFile {
     }
 
     async fn add_all(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
-        let (mut left, mut added) = (Left::new(), Vec::new());
+        let mut left = Left::new();
+        let mut added = Vec::new();
         for space in spaces {
             if left.is_nothing() {
                 break;

@@ -130,7 +130,8 @@ impl Log {
         &mut self,
         ids: &[(Space, ThreadId)],
     ) -> Result<BTreeMap<(Space, ThreadId), ThreadRow>, StoreError> {
-        let (mut threads, mut unknown) = (BTreeMap::new(), Vec::new());
+        let mut threads = BTreeMap::new();
+        let mut unknown = Vec::new();
         for key in ids {
             match self.cache.thread(key) {
                 Some(row) => drop(threads.insert(key.clone(), row)),

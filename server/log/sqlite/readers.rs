@@ -128,7 +128,8 @@ impl Readers {
             if let Some(shared) = idle {
                 return Ok(shared);
             }
-            let (options, idle) = (self.options.clone(), self.idle.clone());
+            let options = self.options.clone();
+            let idle = self.idle.clone();
             // A task of its own: whoever gives up leaves the connection to the next, and no second one is opened beside it meanwhile.
             let opened = tokio::spawn(async move {
                 let _opening = opening;

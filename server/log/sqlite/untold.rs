@@ -64,10 +64,8 @@ mod tests {
     /// and of threads of events that are read of it.
     async fn told(untold: &Untold, space: &Space) -> (Seq, usize, usize) {
         let heads = untold.heads(std::slice::from_ref(space)).await.unwrap();
-        let (events, threads) = (
-            untold.after(space, 0).await.unwrap(),
-            untold.threads_after(space, 0).await.unwrap(),
-        );
+        let events = untold.after(space, 0).await.unwrap();
+        let threads = untold.threads_after(space, 0).await.unwrap();
         (heads[0].1, events.len(), threads.len())
     }
 
@@ -83,7 +81,8 @@ mod tests {
             readers: store.readers.clone(),
             cache: store.cache.clone(),
         };
-        let (space, thread) = (Space::default(), ThreadId::parse("a").unwrap());
+        let space = Space::default();
+        let thread = ThreadId::parse("a").unwrap();
         let draft =
             |at: u8| Draft::changed(&thread, "thread", "a", serde_json::json!({ "at": at }));
         for at in 0..3 {

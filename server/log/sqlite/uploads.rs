@@ -107,7 +107,8 @@ impl Uploads {
         blob: Blob,
     ) -> oneshot::Receiver<Result<(), StoreError>> {
         let (answer, answered) = oneshot::channel();
-        let (id, answer) = (thinkd_words::id::fresh(), Some(answer));
+        let id = thinkd_words::id::fresh();
+        let answer = Some(answer);
         self.back(
             Upload {
                 space: space.clone(),
@@ -144,7 +145,8 @@ impl Uploads {
     /// Returns the blobs that one transaction is to write: a part of a large one, or small ones.
     pub fn next(&self) -> Vec<Upload> {
         let mut state = self.0.lock();
-        let (mut batch, mut bytes) = (Vec::<Upload>::new(), 0);
+        let mut batch = Vec::<Upload>::new();
+        let mut bytes = 0;
         while bytes < PART && batch.first().is_none_or(|first| !first.is_single()) {
             let fits = |upload: &Upload| batch.is_empty() || !upload.is_single();
             let Some(mut upload) = state.pop(fits) else {

@@ -31,7 +31,8 @@ pub fn json(result: ServerResult) -> Value {
 /// tools.
 pub fn page(mut page: Value) -> Option<Page> {
     let next = page.get_mut("nextCursor").map(Value::take);
-    let (mut tools, mut odd) = (Vec::new(), Vec::new());
+    let mut tools = Vec::new();
+    let mut odd = Vec::new();
     for (at, tool) in page.get("tools")?.as_array()?.iter().enumerate() {
         if tool.is_object() {
             tools.push(told(tool))

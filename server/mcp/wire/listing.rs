@@ -35,8 +35,12 @@ impl Link {
     /// read, or if the server was lost.
     pub async fn tools(&self, most: usize) -> Result<Listing, Trouble> {
         let until = Instant::now() + LIST;
-        let (mut listing, mut names, mut again) = (Listing::default(), HashSet::new(), Vec::new());
-        let (mut cursors, mut cursor, mut left) = (HashSet::new(), None, LIST_MAX);
+        let mut listing = Listing::default();
+        let mut names = HashSet::new();
+        let mut again = Vec::new();
+        let mut cursors = HashSet::new();
+        let mut cursor = None;
+        let mut left = LIST_MAX;
         for number in 1..=PAGES_MAX {
             let late =
                 |_| Trouble::Unusable(format!("it did not come within {} s", LIST.as_secs()));

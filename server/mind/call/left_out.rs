@@ -115,7 +115,8 @@ pub(super) fn unquoted(failure: &Failure, left_out: &LeftOut, view: &PromptView)
     let Some((ours, said)) = failure.text.split_once(": ") else {
         return failure.clone();
     };
-    let (mut text, mut is_hidden) = (format!("{ours}: "), false);
+    let mut text = format!("{ours}: ");
+    let mut is_hidden = false;
     for part in said.split_inclusive(|c: char| !c.is_alphanumeric()) {
         let word = part.trim_end_matches(|c: char| !c.is_alphanumeric());
         if is_quoted(word) {

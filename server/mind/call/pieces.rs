@@ -49,7 +49,8 @@ impl ModelClient {
             Some(last) => last.to,
             None => self.before(place, row, from.position).await?,
         };
-        let (mut entries, mut sum) = (Vec::<Arc<Entry>>::new(), 0);
+        let mut entries = Vec::<Arc<Entry>>::new();
+        let mut sum = 0;
         let mut left = (target - from.position).min(EVENTS_MAX);
         // What was read of the first one already takes no room.
         while left > 0 && sum <= self.piece_bytes(place) {
@@ -81,7 +82,8 @@ impl ModelClient {
         row: &ThreadRow,
         position: u64,
     ) -> Result<Seq, StoreError> {
-        let (mut left, mut before) = (row.visible.saturating_sub(position), row.head + 1);
+        let mut left = row.visible.saturating_sub(position);
+        let mut before = row.head + 1;
         while left > 0 && position > 0 {
             let limit = u32::try_from(left).unwrap_or(PAGE).min(PAGE);
             let query = Query {

@@ -349,7 +349,8 @@ impl ModelClient {
         counts: impl Fn(&Entry) -> bool + Send,
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
         let mut entries: Vec<Arc<Entry>> = Vec::new();
-        let (mut left, mut sum) = (query.limit, 0);
+        let mut left = query.limit;
+        let mut sum = 0;
         let mut query = query.clone();
         while left > 0 && sum <= bytes {
             query.limit = left.min(PAGE);

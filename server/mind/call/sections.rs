@@ -70,7 +70,8 @@ pub(super) fn sections(
 /// The pieces as JSON. `input_tokens`, where the provider counted them, are shared out by size; else four bytes are taken for a token.
 pub(super) fn shown(sections: &[Section], input_tokens: Option<u64>) -> Value {
     let all: usize = sections.iter().map(|section| section.bytes).sum();
-    let (all, counted) = (all.max(1) as u64, input_tokens);
+    let all = all.max(1) as u64;
+    let counted = input_tokens;
     let tokens = |bytes: usize| {
         counted.map_or(bytes as u64 / 4, |tokens| {
             tokens.saturating_mul(bytes as u64) / all

@@ -252,7 +252,8 @@ pub(super) fn behind_unopened(text: &str) -> Option<&str> {
             is_fenced = !is_fenced;
         }
         let is_code = is_fenced || line.starts_with("    ") || line.starts_with('\t');
-        let (mut ticks, mut counted) = (0, 0);
+        let mut ticks = 0;
+        let mut counted = 0;
         for (at, _) in line.match_indices(['<', '◁', '[']).filter(|_| !is_code) {
             let (before, tag) = line.split_at(at);
             let mut tags = unopened();

@@ -328,7 +328,8 @@ impl Call {
         }
         // Pings, empty chunks and the usage do not put the end off.
         let wait = if draft.is_over() { AFTER_FINISH } else { pause };
-        let (until, come) = (self.until(wait), draft.content_chunks);
+        let until = self.until(wait);
+        let come = draft.content_chunks;
         let known = self.settles.filter(|(before, _)| *before == come);
         let settles = known.map_or(until, |(_, settles)| settles.min(until));
         self.settles = Some((come, settles));

@@ -34,7 +34,8 @@ pub fn without_echo<'a>(said: &'a str, asked: &str) -> Cow<'a, str> {
     }
     let from = asked.ceil_char_boundary(asked.len().saturating_sub(ASKED_MAX));
     let asked = joined(&asked[from..]);
-    let (mut heard, mut end) = (String::with_capacity(said.len()), 0);
+    let mut heard = String::with_capacity(said.len());
+    let mut end = 0;
     for (from, to) in quoted {
         let part = joined(said[from..to].trim_end_matches(['…', '.']));
         let mut places = asked.match_indices(part.trim());
@@ -88,7 +89,8 @@ fn closed(quoted: &str, close: char) -> Option<usize> {
 
 /// A text on one line, without the escapes of JSON.
 fn joined(text: &str) -> String {
-    let (mut joined, mut is_escape) = (String::with_capacity(text.len()), false);
+    let mut joined = String::with_capacity(text.len());
+    let mut is_escape = false;
     for c in text.chars() {
         let c = match c {
             '\\' => {

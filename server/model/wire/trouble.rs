@@ -258,7 +258,8 @@ fn hint(status: StatusCode) -> &'static str {
 
 /// Returns the trouble of a response that is no success.
 pub async fn refused(endpoint: &Endpoint, response: Response, asked: &str) -> Trouble {
-    let (status, pause) = (response.status(), retry_after(response.headers()));
+    let status = response.status();
+    let pause = retry_after(response.headers());
     let location = response.headers().get(LOCATION);
     let moved = |to: &HeaderValue| format!("moved to {}", String::from_utf8_lossy(to.as_bytes()));
     let location = location.map(moved);

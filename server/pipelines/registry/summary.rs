@@ -88,10 +88,8 @@ pub async fn summary(
             .map(|group| join(group, host.clone()))
             .collect();
     }
-    let (from, up_to) = (
-        parts.first().map_or(0, |part| part.from),
-        parts.last().map_or(0, |part| part.up_to),
-    );
+    let from = parts.first().map_or(0, |part| part.from);
+    let up_to = parts.last().map_or(0, |part| part.up_to);
     let summary = match digests.first() {
         Some(digest) => digest.data().await?,
         None => String::new(),

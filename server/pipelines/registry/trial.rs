@@ -164,7 +164,9 @@ async fn turns(wanted: Wanted, host: Host) -> Result<Vec<Turn>, Failure> {
         .filter(|record| is_first(record))
         .take(wanted.turns as usize)
     {
-        let (call, seq, thread) = (record.event_id, record.seq, record.thread.to_string());
+        let call = record.event_id;
+        let seq = record.seq;
+        let thread = record.thread.to_string();
         let said = words(record, &name, &host).await?;
         let failed = said.is_none() && !was_answered(record);
         turns.push(Turn {

@@ -98,7 +98,8 @@ async fn worker(code: &code::Options) -> anyhow::Result<String> {
     let workers = reach(code).await.context(cure)?;
     let kept = workers.probe().await.context(cure)?;
     let place = (code.replica.url.as_ref()).map(|url| format!(" at {}", shown_url(url)));
-    let (place, ms) = (place.unwrap_or_default(), begin.elapsed().as_millis());
+    let place = place.unwrap_or_default();
+    let ms = begin.elapsed().as_millis();
     let started =
         format!("a worker{place} for the code that models write (run_code) starts in {ms} ms");
     Ok(match kept.as_slice() {

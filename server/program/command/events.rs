@@ -177,7 +177,8 @@ impl Reader<'_> {
         last: &mut String,
     ) -> anyhow::Result<()> {
         let mut pieces = answer.bytes_stream();
-        let (mut buffer, mut id) = (Vec::new(), String::new());
+        let mut buffer = Vec::new();
+        let mut id = String::new();
         while let Ok(Some(Ok(piece))) = tokio::time::timeout(SILENCE, pieces.next()).await {
             buffer.extend_from_slice(&piece);
             while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {

@@ -57,11 +57,9 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
         )
         .await?;
     let text = |name: &str| escaped(fork[name].as_str().unwrap_or_default()).to_string();
-    let (thread, from, at) = (
-        text("thread"),
-        text("from"),
-        fork["at"].as_i64().unwrap_or(0),
-    );
+    let thread = text("thread");
+    let from = text("from");
+    let at = fork["at"].as_i64().unwrap_or(0);
     let past = match at {
         0 => "an empty past".to_owned(),
         _ => format!("the past of {from} up to event {at}"),

@@ -77,7 +77,8 @@ enum Act {
 pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     let server = options.target.server(settings);
     let server = server.named(options.user.clone())?;
-    let (client, colours) = (reqwest::Client::new(), paint::is_wanted());
+    let client = reqwest::Client::new();
+    let colours = paint::is_wanted();
     let (id, word, why) = match &options.act {
         None => {
             let all = server.waiting(&client, options.thread.as_deref()).await?;
@@ -115,7 +116,8 @@ fn list(all: &[Waiting], colours: bool) -> anyhow::Result<()> {
     }
     for waiting in all {
         let name = painted(colours, &[BOLD], &waiting.handle(all));
-        let (kind, place) = (waiting.kind.as_str(), escaped(&waiting.thread));
+        let kind = waiting.kind.as_str();
+        let place = escaped(&waiting.thread);
         let times = painted(colours, &[FAINT], &format!("({})", waiting.times()));
         let about = waiting.about();
         say(format_args!("{name}  {kind}  {place}: {about} {times}"))?;

@@ -89,7 +89,8 @@ pub async fn run(Command::Audit(options): &Command, settings: &Settings) -> anyh
 impl Audit {
     async fn of(server: &Server, options: &Options) -> anyhow::Result<Self> {
         let client = reqwest::Client::new();
-        let (mut audit, mut next) = (Self::default(), None::<String>);
+        let mut audit = Self::default();
+        let mut next = None::<String>;
         loop {
             let left = options.most.saturating_sub(audit.total());
             if left == 0 {

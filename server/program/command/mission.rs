@@ -51,7 +51,8 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     if count > MISSION_MAX {
         bail!("a mission has at most {MISSION_MAX} characters; this one has {count}");
     }
-    let (server, client) = (options.target.server(settings), reqwest::Client::new());
+    let server = options.target.server(settings);
+    let client = reqwest::Client::new();
     let colours = paint::is_wanted();
     let mut wanted = json!({
         "kind": "mission", "mission": options.mission, "value": options.value, "plan": options.plan,
@@ -61,7 +62,8 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     }
     let begun = server.post(&client, "/threads", &wanted).await?;
     let thread = text(&begun, "id").to_owned();
-    let (id, base) = (escaped(&thread), &server.base);
+    let id = escaped(&thread);
+    let base = &server.base;
     let place = format!("{id}: {base}/threads/{id}");
     say(painted(colours, &[FAINT], &place))?;
     if options.no_wait {
@@ -115,8 +117,11 @@ fn request_line(request: &Waiting, name: &str) -> String {
 fn came_to(mission: &Value, tasks: &[Value]) -> (String, Option<String>) {
     let said = |of: &Value, key: &str| escaped(text(of, key));
     let count = |key: &str| mission["tasks"][key].as_u64().unwrap_or(0);
-    let (outcome, status) = (said(mission, "outcome"), said(mission, "status"));
-    let (solved, failed, left) = (count("solved"), count("failed"), count("left"));
+    let outcome = said(mission, "outcome");
+    let status = said(mission, "status");
+    let solved = count("solved");
+    let failed = count("failed");
+    let left = count("left");
     let all = solved + failed + left;
     let mut line = format!("{outcome}: {solved} of {} solved", counted(all, "task"));
     for (count, word) in [(failed, "failed"), (left, "left")] {
@@ -226,7 +231,8 @@ impl Tree {
         let parent = |task| Some((text(task, "id"), task["parent"].as_str()?));
         let parents: HashMap<&str, &str> = tasks.iter().filter_map(parent).collect();
         for task in tasks {
-            let (id, status) = (text(task, "id"), text(task, "status"));
+            let id = text(task, "id");
+            let status = text(task, "status");
             if self.shown.get(id).is_some_and(|shown| shown == status) {
                 continue;
             }

@@ -34,7 +34,8 @@ pub struct Options {
 
 /// Asks, and prints the hits with their reasons.
 pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
-    let (server, client) = (options.target.server(settings), reqwest::Client::new());
+    let server = options.target.server(settings);
+    let client = reqwest::Client::new();
     let colours = paint::is_wanted();
     let faint = |text: &str| painted(colours, &[FAINT], text);
     let mut query = vec![
@@ -45,12 +46,14 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     query.extend(options.as_of.iter().map(|seq| ("as_of", seq.to_string())));
     query.extend(options.among.iter().map(|among| ("in", among.clone())));
     let found: Value = server.ask(&client, "/recall", &query).await?;
-    let (hits, others) = (list(&found["items"]), list(&found["others"]));
+    let hits = list(&found["items"]);
+    let others = list(&found["others"]);
     if hits.is_empty() && others.is_empty() {
         return Ok(say("nothing that is held is relevant")?);
     }
     for hit in hits {
-        let (text, id) = (word(hit, "text"), word(hit, "id"));
+        let text = word(hit, "text");
+        let id = word(hit, "id");
         let text = painted(colours, &[BOLD], &text);
         say(format_args!("{text}  {}", faint(&id)))?;
         say(format_args!("    {}", faint(&why(hit))))?;
@@ -65,7 +68,8 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
         }
     }
     for other in others {
-        let (text, kind) = (word(other, "text"), word(other, "kind"));
+        let text = word(other, "text");
+        let kind = word(other, "kind");
         let what = format!("{kind} #{}, {}", other["seq"], other["score"]);
         say(format_args!("{text}\n    {}", faint(&what)))?;
     }
@@ -103,6 +107,7 @@ fn why(hit: &Value) -> String {
     if why["graph"].is_number() {
         legs.push(format!("graph {} ({})", why["graph"], words("names")));
     }
-    let (legs, label) = (legs.join(", "), word(hit, "label"));
+    let legs = legs.join(", ");
+    let label = word(hit, "label");
     format!("{} — {legs}; {label}", hit["score"])
 }

@@ -57,7 +57,10 @@ pub async fn migrate(settings: &Settings) -> anyhow::Result<()> {
 }
 
 fn words(it: &Unread) -> String {
-    let (kind, key, seq, space) = (&it.kind, &it.key, it.seq, &it.space);
+    let kind = &it.kind;
+    let key = &it.key;
+    let seq = it.seq;
+    let space = &it.space;
     format!(
         "the change of the {kind} {key} at seq {seq} of {space} is in a form that this thinkd does not know; what was there stays"
     )
@@ -85,7 +88,8 @@ pub async fn backup(settings: &Settings, file: &Path) -> anyhow::Result<()> {
     let url = settings.direct();
     let what = || format!("backing up {} to {}", shown_url(url), file.display());
     let events = thinkd_log::backup::backup(url, file).await;
-    let (events, file) = (events.with_context(what)?, file.display());
+    let events = events.with_context(what)?;
+    let file = file.display();
     Ok(say(format_args!("{events} events copied to {file}"))?)
 }
 

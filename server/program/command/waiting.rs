@@ -82,7 +82,8 @@ impl Waiting {
     /// Returns a request, made of its event or of the server's account of it.
     pub fn new(kind: Kind, asked: Value) -> Self {
         let text = |key: &str| asked[key].as_str().unwrap_or_default().to_owned();
-        let (id, thread) = (text(&format!("{}_id", kind.as_str())), text("thread"));
+        let id = text(&format!("{}_id", kind.as_str()));
+        let thread = text("thread");
         Self {
             kind,
             since: made_at(&id),
@@ -112,7 +113,8 @@ impl Waiting {
     }
 
     fn is_named(&self, given: &str) -> bool {
-        let (id, end) = (digits(&self.id), drawn(given));
+        let id = digits(&self.id);
+        let end = drawn(given);
         let is_begun_so = given.len() >= BEGIN_MIN && id.starts_with(given);
         is_begun_so || (end.len() >= END_MIN && drawn(&id).ends_with(end))
     }

@@ -16,7 +16,8 @@ use thinkd_words::secret::{REDACTED, in_variable};
 /// Reads the settings of a feature, as they were found, as a type of its own. Of a key that has the
 /// name of a secret no error shows the value.
 pub fn of_feature<T: DeserializeOwned>(name: &str, found: &Dict) -> Result<T, Invalid> {
-    let (source, key) = (format!("the feature {name}"), format!("features.{name}"));
+    let source = format!("the feature {name}");
+    let key = format!("features.{name}");
     let figment = Figment::from(Layer::key(source, &key, Value::from(found.clone())));
     // Whole, so that errors have the whole path. Lossy: an environment has texts only.
     let read = figment.extract_lossy::<BTreeMap<String, BTreeMap<String, T>>>();

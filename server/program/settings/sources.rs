@@ -86,7 +86,8 @@ pub struct Loaded {
 impl Settings {
     /// Reads file, environment and flags. `check` checks their sum, for processes that serve.
     pub fn load(flags: &Flags, environment: &Environment) -> Result<Loaded, Invalid> {
-        let (mut figment, mut removed) = (Figment::new(), Vec::new());
+        let mut figment = Figment::new();
+        let mut removed = Vec::new();
         for mut layer in layers(flags, environment)? {
             let Layer { source, data } = &mut layer;
             removed.extend(removed::take(data, source, flags.is_replica));

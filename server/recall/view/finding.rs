@@ -138,7 +138,8 @@ impl View {
             scores.graph = Some(graph);
         }
         let candidate = |(doc, scores): (Doc, Option<Scores>)| {
-            let (held, mut scores) = (self.held(doc)?, scores?);
+            let held = self.held(doc)?;
+            let mut scores = scores?;
             if scores.graph.is_none() && !self.graph.ends(doc).is_empty() {
                 scores.graph = Some(0.0);
             }

@@ -106,7 +106,9 @@ impl Turns {
             ..
         } = &self.ground;
         let mut turn: Option<Turn> = None;
-        let (mut granted, mut thoughts, mut offers) = (Vec::new(), Vec::new(), Vec::new());
+        let mut granted = Vec::new();
+        let mut thoughts = Vec::new();
+        let mut offers = Vec::new();
         // Cancels between the messages and the beginning of their turn.
         let mut cancels = Vec::new();
         let number = row.turn;
@@ -182,7 +184,8 @@ impl Turns {
         let cancelled_at = self.ground.running.cancelled_at(&key);
         let mut batch = Batch::default();
         // What lies between them is shown, too.
-        let (mut shown, mut least) = (0, 0);
+        let mut shown = 0;
+        let mut least = 0;
         // So many of them are inputs with all of their parts, and fit.
         let mut whole = 0;
         let show = match self.ground.store.is_shared() {

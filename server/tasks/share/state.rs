@@ -109,7 +109,8 @@ impl<W> State<W> {
         if self.taken >= self.all {
             return None;
         }
-        let (spaces, most) = (&self.spaces, self.most);
+        let spaces = &self.spaces;
+        let most = self.most;
         let at = self
             .round
             .iter()

@@ -65,7 +65,9 @@ impl Clock {
         let mut time = String::with_capacity(24);
         // Writing to a String cannot fail.
         if let Some((local, name)) = local.filter(|_| !self.is_unnamed) {
-            let (year, month, day) = (local.year(), local.month(), local.day());
+            let year = local.year();
+            let month = local.month();
+            let day = local.day();
             let _ = write!(time, "{year:04}-{month:02}-{day:02}");
             let _ = write!(time, " {:02}:{:02} {name}", local.hour(), local.minute());
             return time;

@@ -46,7 +46,8 @@ pub fn corrections(
 }
 
 fn line(correction: &Correction, seq: Seq, prompts: &Prompts) -> String {
-    let (seq, since) = (seq.to_string(), correction.since.to_string());
+    let seq = seq.to_string();
+    let since = correction.since.to_string();
     let says = quoted(&correction.says);
     let values = [
         ("seq", &*seq),

@@ -149,7 +149,8 @@ pub fn summed(
         skip: 0,
     };
     for summary in summaries {
-        let (begins, ends) = (summary.covers.begins(), summary.covers.ends());
+        let begins = summary.covers.begins();
+        let ends = summary.covers.ends();
         // An event of which the beginning is missing is missing.
         let whole = if begins == next {
             told

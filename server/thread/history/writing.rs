@@ -233,7 +233,9 @@ pub(super) fn mark_max(prompts: &Prompts) -> usize {
 }
 
 fn mark(shown: usize, all: usize, seq: Seq, prompts: &Prompts) -> String {
-    let (all, shown, seq) = (all.to_string(), shown.to_string(), seq.to_string());
+    let all = all.to_string();
+    let shown = shown.to_string();
+    let seq = seq.to_string();
     prompts
         .view_cut
         .fill(&[("shown", &shown), ("all", &all), ("seq", &seq)])

@@ -13,7 +13,8 @@ pub(super) fn kept<'t>(text: &'t str, wants_text: impl Fn(&[&str]) -> bool) -> C
     let mut added = 0;
     // The names of the members that are open, and the last string or bare word.
     let mut open: Vec<&str> = Vec::new();
-    let (mut name, mut at) = ("", 0);
+    let mut name = "";
+    let mut at = 0;
     while let Some(letter) = text[at..].chars().next() {
         match letter {
             '"' | '\'' => {
@@ -31,7 +32,8 @@ pub(super) fn kept<'t>(text: &'t str, wants_text: impl Fn(&[&str]) -> bool) -> C
                 let mut path = open.get(1..).unwrap_or_default().to_vec();
                 path.push(name);
                 if length > 0 && !open.is_empty() && wants_text(&path) {
-                    let (from, to) = (begin + added, begin + added + length);
+                    let from = begin + added;
+                    let to = begin + added + length;
                     kept.to_mut().insert(to, '"');
                     kept.to_mut().insert(from, '"');
                     added += 2;

@@ -56,7 +56,8 @@ impl Typed for AskUser {
             who,
             expires_s,
         } = input;
-        let (choices, who) = (choices.unwrap_or_default(), who.unwrap_or_default());
+        let choices = choices.unwrap_or_default();
+        let who = who.unwrap_or_default();
         if question.trim().is_empty() {
             return Err(invalid("the question is empty"));
         }

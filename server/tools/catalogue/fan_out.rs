@@ -170,7 +170,8 @@ fn gathered(
         note,
         set: Some(site.now),
     };
-    let (timer, gather) = (Change::Timer(Some(timer)), Change::Gather(Some(gather)));
+    let timer = Change::Timer(Some(timer));
+    let gather = Change::Gather(Some(gather));
     Ok([
         Draft::set(&site.thread, id, gather),
         Draft::set(&site.thread, &Purpose::Gathering(id).to_string(), timer),

@@ -97,7 +97,8 @@ impl Typed for QueryEvents {
                 "text {text:?} has nothing that can be looked for: no letter, no digit, no emoji"
             )));
         }
-        let (tags, most) = (query.tags().len(), self.0.limits.filter_tags);
+        let tags = query.tags().len();
+        let most = self.0.limits.filter_tags;
         if tags > most {
             return Err(invalid(format!(
                 "{tags} tags are too many: ask for at most {most} tags at a time"

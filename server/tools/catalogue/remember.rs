@@ -225,7 +225,8 @@ impl Remember {
         claim: Claim,
         is_held: bool,
     ) -> Result<Output, Failure> {
-        let (id, by) = (id::fresh(), claim.source.by.shown().to_owned());
+        let id = id::fresh();
+        let by = claim.source.by.shown().to_owned();
         let place = (&site.space, &site.thread);
         let held = match is_held {
             true => word::held(&*self.store, place, id, &claim).await?,

@@ -74,7 +74,8 @@ impl Schedule {
     }
 
     async fn of_thread(&self, site: &CallSite) -> Result<Vec<ScheduleRow>, StoreError> {
-        let (store, most) = (&self.0.store, self.0.limits.schedules);
+        let store = &self.0.store;
+        let most = self.0.limits.schedules;
         store
             .schedules(&site.space, Some(&site.thread), None, most)
             .await

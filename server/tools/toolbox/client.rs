@@ -73,7 +73,8 @@ impl Offer {
             let text = format!("a client offers at most {TOOLS_MAX} tools; these are {count}");
             return Err(all(text));
         }
-        let (mut names, mut bytes) = (BTreeSet::new(), 0);
+        let mut names = BTreeSet::new();
+        let mut bytes = 0;
         for (index, tool) in self.tools.iter().enumerate() {
             let wrong = |(member, text)| Wrong {
                 tool: Some(index),

@@ -132,7 +132,8 @@ on_both!(
                 .or_default()
                 .push(event);
         }
-        let (mut granted, mut started) = (0, 0);
+        let mut granted = 0;
+        let mut started = 0;
         for thread in threads.keys() {
             let events = &by_thread[thread];
             let of = |tags: &[&str]| with(events, tags).len();

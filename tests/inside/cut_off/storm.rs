@@ -108,7 +108,8 @@ async fn calm(app: &App) {
 }
 
 on_both!(no_call_of_a_storm_is_without_one_result, |medium| {
-    let (server, stub) = (server().await, Stub::start().await);
+    let server = server().await;
+    let stub = Stub::start().await;
     stub.on_each(decision, answer);
     let mut app = setup(medium, &stub, &server)
         .env("THINKD_TURN__POLICY", "interrupt")
@@ -137,7 +138,8 @@ on_both!(no_call_of_a_storm_is_without_one_result, |medium| {
     calm(&app).await;
     app.kill();
     let calls = oracle::calls(&url).await.unwrap();
-    let (over, faults) = (calls.over(), calls.faults());
+    let over = calls.over();
+    let faults = calls.faults();
     println!(
         "{over} calls of turns that ended, {} ends of threads, {kills} kills: {} without exactly one result",
         ended

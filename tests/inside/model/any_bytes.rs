@@ -167,7 +167,8 @@ proptest! {
 
 /// The words and arguments that readers were shown.
 fn joined_leniently(pieces: &[Piece]) -> (String, String) {
-    let (mut text, mut calls) = (String::new(), String::new());
+    let mut text = String::new();
+    let mut calls = String::new();
     for piece in pieces {
         match piece {
             Piece::Text(more) => text.push_str(more),

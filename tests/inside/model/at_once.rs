@@ -85,7 +85,8 @@ async fn spaces_take_turns_and_decisions_go_first() {
         ("a0", "a", Who::Decision),
         ("b1", "b", voice()),
     ] {
-        let (mut call, order) = (Box::pin(end(asked(&model, space, module))), order.clone());
+        let mut call = Box::pin(end(asked(&model, space, module)));
+        let order = order.clone();
         assert!((&mut call).now_or_never().is_none());
         calls.push(tokio::spawn(async move {
             call.await.unwrap();

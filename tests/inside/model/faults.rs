@@ -571,7 +571,8 @@ async fn connections_are_used_again() {
             assert_eq!(answer(&model).await.text, "hi");
         }
         // A streamed answer is over before its connection is free again, so that two may take turns.
-        let (asked, connections) = (provider.asked().len(), provider.connections());
+        let asked = provider.asked().len();
+        let connections = provider.connections();
         assert!(
             asked == 10 && connections <= if stream { 3 } else { 1 },
             "{connections}, stream = {stream}"

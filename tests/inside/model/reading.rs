@@ -72,10 +72,8 @@ async fn tool_calls_are_read_in_every_form() {
         [called("reply", "{not json")]
     );
     let think = |id: &str, arguments: &str| json!({ "id": id, "function": { "name": "think", "arguments": arguments } });
-    let (one, two) = (
-        think("a", r#"{"thought":1}"#),
-        think("b", r#"{"thought":2}"#),
-    );
+    let one = think("a", r#"{"thought":1}"#);
+    let two = think("b", r#"{"thought":2}"#);
     let both = [
         called("think", r#"{"thought":1}"#),
         called("think", r#"{"thought":2}"#),

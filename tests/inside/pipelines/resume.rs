@@ -105,10 +105,8 @@ on_both!(
             assert_eq!(finished, each, "each node is recorded once, in order");
             // Nothing is started again once it is recorded.
             for place in 1..=12 {
-                let (started, finished) = (
-                    format!("node started step {place}"),
-                    format!("node finished step {place}"),
-                );
+                let started = format!("node started step {place}");
+                let finished = format!("node finished step {place}");
                 let lines = steps(&events);
                 let recorded = lines.iter().position(|line| *line == finished).unwrap();
                 assert!(!lines[recorded..].contains(&started), "{}", story(&events));
@@ -193,7 +191,8 @@ on_both!(racing_branches_keep_what_is_theirs_over_kills, |medium| {
     let stub = Stub::start().await;
     let draws = std::sync::atomic::AtomicU32::new(0);
     stub.on_each(racing, move |r| {
-        let (what, slow) = (step(r), ms(r.index as u64 * 7 % 23));
+        let what = step(r);
+        let slow = ms(r.index as u64 * 7 % 23);
         let answer = match what.as_str() {
             "look at the draw" => format!(
                 "draw {}",
@@ -414,7 +413,8 @@ async fn a_run_is_one_servers_until_that_dies_and_any_server_cancels_it() {
         return;
     };
     let stub = Stub::start().await;
-    let (gate, other) = (Gate::new(), Gate::new());
+    let gate = Gate::new();
+    let other = Gate::new();
     stub.script(
         |r| counting(r) && step(r) == "step 2",
         [text("never").never(), text("did step 2").held(&gate)],

@@ -77,7 +77,8 @@ on_sqlite!(
         // It was shown what the owl was shown then, with one prompt in the place of the other, and is asked of the same model.
         let asked = stub.all(trying);
         for then in stub.all(owl) {
-            let (text, model) = (then.text().replace(OLD, NEW), &then.body["model"]);
+            let text = then.text().replace(OLD, NEW);
+            let model = &then.body["model"];
             let same = asked
                 .iter()
                 .filter(|now| now.text() == text && now.body["model"] == *model);

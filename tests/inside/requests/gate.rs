@@ -67,7 +67,8 @@ fn is_parked(called: &Result<Output, Failure>) -> bool {
 async fn a_grant_is_for_one_call_with_these_arguments_of_this_tool() {
     let medium = Medium::sqlite();
     let bench = Bench::on(&medium).await;
-    let (arguments, grant) = (arguments(), bench.grant_of(TOOL, &arguments()));
+    let grant = bench.grant_of(TOOL, &arguments());
+    let arguments = arguments();
     let other = json!({ "key": "k", "content": "another", "related_keys": [] });
     let wrong = [
         ("not_granted", other, "c1.0.0", grant.clone()),

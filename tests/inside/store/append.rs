@@ -146,7 +146,9 @@ async fn write(store: Arc<dyn Store>, writer: usize) {
 /// Returns the seqs that a cursor over seq sees, and the number of events that a cursor over ids
 /// would have seen.
 async fn poll(store: Arc<dyn Store>, done: Arc<AtomicBool>) -> (Vec<i64>, usize) {
-    let (mut seen, mut greatest, mut by_id) = (Vec::new(), None, 0);
+    let mut seen = Vec::new();
+    let mut greatest = None;
+    let mut by_id = 0;
     loop {
         let last_round = done.load(Ordering::SeqCst);
         let query = Query {

@@ -29,15 +29,14 @@ async fn what_a_server_knows_is_never_older_than_what_another_has_written() {
     let Some((_medium, a, b)) = two().await else {
         return;
     };
-    let (mut random, threads) = (11_u32, ["main", "x", "y"]);
+    let mut random = 11_u32;
+    let threads = ["main", "x", "y"];
     let mut counts = [0_i64; 3];
     let mut last = [0_i64; 3];
     for _ in 0..120 {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let (store, at) = (
-            if random >> 30 == 0 { &b } else { &a },
-            (random >> 20) as usize % 3,
-        );
+        let store = if random >> 30 == 0 { &b } else { &a };
+        let at = (random >> 20) as usize % 3;
         let drafts = vec![input(threads[at], "x"); 1 + (random >> 16) as usize % 2];
         let placed = append(store, drafts).await;
         counts[at] += placed.len() as i64;
@@ -266,7 +265,8 @@ async fn a_commit_of_a_server_that_writes_alone_is_one_statement() {
         return;
     };
     let mut raw = PgConnection::connect(medium.url()).await.unwrap();
-    let (id, text) = (fresh(), || vec![draft("main", "x", &[])]);
+    let id = fresh();
+    let text = || vec![draft("main", "x", &[])];
     let timer = |change| vec![Draft::changed(&thread("main"), "timer", "tea", change)];
     append(&a, text()).await;
     append(&a, text()).await;
@@ -327,7 +327,8 @@ async fn servers_that_write_the_same_rows_at_once_agree() {
             tokio::spawn(async move {
                 let mut stored = 0;
                 for n in 0..20_i64 {
-                    let (id, name) = (fresh(), ["tea", "egg", "cake"][(n % 3) as usize]);
+                    let id = fresh();
+                    let name = ["tea", "egg", "cake"][(n % 3) as usize];
                     let due =
                         json!({ "due": Timestamp::from_micros(n), "note": writer.to_string() });
                     let change = if n % 5 == 4 { Value::Null } else { due };

@@ -39,7 +39,8 @@ async fn is_stored(store: &Arc<dyn Store>, space: &Space, seq: i64, before: Vec<
 #[tokio::test]
 async fn d1_what_is_decided_by_names_is_stored_only_if_none_were_merged_since() {
     for medium in media().await {
-        let (store, other) = (open(&medium).await, Space::parse("another").unwrap());
+        let store = open(&medium).await;
+        let other = Space::parse("another").unwrap();
         let first = append_one(&store, draft("main", "hello", &[])).await.seq;
         assert!(is_stored(&store, &space(), first, Vec::new()).await);
         let merge = append_one(&store, merged(["Alma", "A. Soto"])).await;

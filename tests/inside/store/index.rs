@@ -211,10 +211,8 @@ async fn an_index_far_behind_is_waited_for() {
 #[tokio::test]
 async fn an_index_that_does_not_fit_is_made_anew() {
     let medium = Medium::sqlite();
-    let (file, index) = (
-        medium.folder().join("thinkd.db"),
-        medium.folder().join("thinkd.db.index"),
-    );
+    let file = medium.folder().join("thinkd.db");
+    let index = medium.folder().join("thinkd.db.index");
     let copy = medium.folder().join("copy.db");
     let store = open(&medium).await;
     append(&store, vec![draft("main", "one", &["rare"])]).await;
@@ -250,7 +248,8 @@ async fn an_index_that_does_not_fit_is_made_anew() {
     std::fs::copy(&copy, &file).unwrap();
     finds(&medium, "another two", &["one", "another two"]).await;
     // And one that fits is kept. Held open: else a new file could get its number.
-    let (_held, before) = (std::fs::File::open(&index).unwrap(), inode(&index));
+    let _held = std::fs::File::open(&index).unwrap();
+    let before = inode(&index);
     finds(
         &medium,
         "another three",
@@ -265,10 +264,8 @@ async fn an_index_that_does_not_fit_is_made_anew() {
 #[tokio::test]
 async fn a_log_that_has_lost_its_end_has_another_epoch() {
     let medium = Medium::sqlite();
-    let (file, copy) = (
-        medium.folder().join("thinkd.db"),
-        medium.folder().join("copy.db"),
-    );
+    let file = medium.folder().join("thinkd.db");
+    let copy = medium.folder().join("copy.db");
     let epoch = async || {
         let store = open(&medium).await;
         let epoch = store.head(&space()).await.unwrap().epoch;
@@ -291,8 +288,10 @@ async fn a_log_that_has_lost_its_end_has_another_epoch() {
 /// the findings in one are not true of the other.
 #[tokio::test]
 async fn the_index_of_a_copy_that_went_another_way_is_made_anew() {
-    let (here, there) = (Medium::sqlite(), Medium::sqlite());
-    let (log, index) = ("thinkd.db", "thinkd.db.index");
+    let here = Medium::sqlite();
+    let there = Medium::sqlite();
+    let log = "thinkd.db";
+    let index = "thinkd.db.index";
     finds(&here, "one", &["one"]).await;
     for file in [log, index] {
         std::fs::copy(here.folder().join(file), there.folder().join(file)).unwrap();
@@ -308,10 +307,8 @@ async fn the_index_of_a_copy_that_went_another_way_is_made_anew() {
         store.close().await;
     }
     // The control: its own index is kept.
-    let (_held, before) = (
-        std::fs::File::open(here.folder().join(index)).unwrap(),
-        inode(&here.folder().join(index)),
-    );
+    let _held = std::fs::File::open(here.folder().join(index)).unwrap();
+    let before = inode(&here.folder().join(index));
     open(&here).await.close().await;
     assert_eq!(inode(&here.folder().join(index)), before);
     std::fs::copy(there.folder().join(index), here.folder().join(index)).unwrap();

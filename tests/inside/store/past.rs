@@ -67,8 +67,10 @@ async fn events(store: &Arc<dyn Store>, thread: &ThreadId) -> Vec<Event> {
 
 /// Something that may happen in a thread.
 fn happens(numbers: &mut Numbers, row: &ThreadRow) -> Draft {
-    let (thread, id) = (&row.thread, row.thread.as_str());
-    let (head, number) = (row.head, numbers.below(5));
+    let thread = &row.thread;
+    let id = row.thread.as_str();
+    let head = row.head;
+    let number = numbers.below(5);
     let name = |kind: &str| Name::parse(&format!("{kind}{number}")).unwrap();
     let told = |news| {
         Fact::Told(Told {
@@ -236,7 +238,8 @@ async fn the_past_of_a_thread_is_as_it_was_at_the_end_of_each_turn() {
                 Draft::created(&first, &json!({ "title": "a talk" })),
             )
             .await;
-            let (mut threads, mut known) = (vec![first], Vec::<There>::new());
+            let mut threads = vec![first];
+            let mut known = Vec::<There>::new();
             for number in 0..24 {
                 let thread = threads[numbers.below(threads.len() as u64) as usize].clone();
                 for _ in 0..numbers.below(12) {

@@ -368,10 +368,8 @@ async fn a_claim_on_postgres_reads_what_waits_and_not_what_is_held() {
     if Medium::postgres().await.is_none() {
         return;
     }
-    let (none, some) = (
-        read_for_claims(0).await,
-        read_for_claims(ASKED as usize).await,
-    );
+    let none = read_for_claims(0).await;
+    let some = read_for_claims(ASKED as usize).await;
     let each = some.saturating_sub(none) / ASKED;
     let waiting = TIMES + ASKED;
     assert!(

@@ -114,11 +114,9 @@ async fn a_second_store_on_one_file_is_refused() {
 async fn a_second_store_on_one_file_is_refused_under_any_name() {
     let medium = Medium::sqlite();
     let folder = medium.folder();
-    let (file, soft, hard) = (
-        folder.join("thinkd.db"),
-        folder.join("soft.db"),
-        folder.join("hard.db"),
-    );
+    let file = folder.join("thinkd.db");
+    let soft = folder.join("soft.db");
+    let hard = folder.join("hard.db");
     // Also before there is a file, and by a way that leads through another folder.
     std::os::unix::fs::symlink(&file, &soft).unwrap();
     let around = folder.join("around");
@@ -273,7 +271,8 @@ async fn blobs_that_come_at_once_are_all_kept() {
             mime: mime(number).into(),
             bytes: vec![number; 10].into(),
         };
-        let (space, blob) = (&space(), &blob);
+        let space = &space();
+        let blob = &blob;
         let put = (0..20).map(|number| store.put_blob(space, blob(number)));
         let hashes = futures_util::future::join_all(put).await;
         assert_eq!(hashes[7].is_err(), medium.is_postgres());
@@ -633,10 +632,8 @@ async fn a_backup_restores_the_log_under_a_new_epoch() {
                 .to_string();
             assert!(twice.contains("empty"), "{twice}");
             let restored = open(&target).await;
-            let (before, after) = (
-                store.head(&space()).await.unwrap(),
-                restored.head(&space()).await.unwrap(),
-            );
+            let before = store.head(&space()).await.unwrap();
+            let after = restored.head(&space()).await.unwrap();
             assert_eq!(before.seq, after.seq);
             assert_ne!(before.epoch, after.epoch);
             assert_eq!(log(&store, &space()).await, log(&restored, &space()).await);

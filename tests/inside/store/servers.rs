@@ -21,7 +21,8 @@ use kit::{Medium, polled_some, stored, within};
 /// Two stores on one database, as two servers have them.
 pub(super) async fn two() -> Option<(Medium, Arc<dyn Store>, Arc<dyn Store>)> {
     let medium = Medium::postgres().await?;
-    let (a, b) = (open(&medium).await, open(&medium).await);
+    let a = open(&medium).await;
+    let b = open(&medium).await;
     Some((medium, a, b))
 }
 
@@ -70,10 +71,8 @@ async fn followers_of_every_server_see_every_commit() {
         return;
     };
     append(&a, vec![draft("main", "before anybody follows", &[])]).await;
-    let (mut on_a, mut on_b) = (
-        a.feed().follow(&space(), None),
-        b.feed().follow(&space(), None),
-    );
+    let mut on_a = a.feed().follow(&space(), None);
+    let mut on_b = b.feed().follow(&space(), None);
     let writers = [a.clone(), b.clone(), b.clone()].map(|store| {
         tokio::spawn(async move {
             for n in 0..40 {
@@ -344,7 +343,8 @@ async fn the_row_that_comes_with_a_lease_is_as_the_last_holder_left_it() {
     let ends = "begin; update leases set number = 0, until = '-infinity'; update threads set handled = woken";
     sqlx::raw_sql(ends).execute(&mut raw).await.unwrap();
     let waits = tokio::spawn({
-        let (b, main) = (b.clone(), main.clone());
+        let b = b.clone();
+        let main = main.clone();
         async move {
             b.lease(&space(), &main, Duration::from_secs(60))
                 .await
@@ -393,7 +393,8 @@ async fn an_index_far_behind_is_waited_for_at_every_server() {
         .execute(&mut connection)
         .await
         .unwrap();
-    let (mut stored, mut held) = (1, None);
+    let mut stored = 1;
+    let mut held = None;
     'full: while stored < 10_000 {
         for store in [&one, &other] {
             let mut next = Box::pin(append(store, vec![draft("main", "more", &[]); 200]));

@@ -117,10 +117,8 @@ async fn a_table_that_is_missing_is_named() {
         let store = open(&medium).await;
         store.ping().await.unwrap();
         for projection in projections::all() {
-            let (name, aside) = (
-                projection.table.name,
-                format!("{}_aside", projection.table.name),
-            );
+            let name = projection.table.name;
+            let aside = format!("{}_aside", projection.table.name);
             kit::stored::execute(
                 medium.url(),
                 &format!("alter table {name} rename to {aside}"),
@@ -243,10 +241,8 @@ fn question(runner: &mut TestRunner) -> Select {
 #[tokio::test]
 async fn a_question_has_the_same_answer_everywhere() {
     let mut runner = TestRunner::deterministic();
-    let (log, questions) = (
-        changes(&mut runner),
-        Vec::from_iter((0..300).map(|_| question(&mut runner))),
-    );
+    let log = changes(&mut runner);
+    let questions = Vec::from_iter((0..300).map(|_| question(&mut runner)));
     let mut answers: Vec<Vec<Vec<Row>>> = Vec::new();
     for medium in media().await {
         let store = open(&medium).await;
@@ -297,11 +293,9 @@ async fn rows_are_read_by_the_names_of_their_columns() {
     for medium in media().await {
         let store = open(&medium).await;
         let due = thinkd::words::time::Timestamp::from_micros(1_763_698_300_000_000);
-        let (a, b, name) = (
-            thread("a"),
-            thread("b"),
-            thinkd::words::id::Name::parse("b").unwrap(),
-        );
+        let a = thread("a");
+        let b = thread("b");
+        let name = thinkd::words::id::Name::parse("b").unwrap();
         let timer = Draft::changed(&a, "timer", "t", json!({ "due": due, "note": "nul \0" }));
         let mut timer = timer;
         timer.payload.insert("root".into(), 7.into());

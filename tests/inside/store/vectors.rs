@@ -19,7 +19,9 @@ fn hash(number: u8) -> Hash {
 async fn vectors_are_kept_by_model_dimensions_and_hash() {
     for medium in media().await {
         let store = open(&medium).await;
-        let (small, large, other) = (maker("m", 3), maker("m", 5), maker("n", 3));
+        let small = maker("m", 3);
+        let large = maker("m", 5);
+        let other = maker("n", 3);
         let put = |of: &Maker, all: Vec<(Hash, Vec<u8>)>| {
             store.change_vectors(VectorChange::Put(of.clone(), all))
         };

@@ -81,7 +81,8 @@ impl Vectors {
 
 /// A statement that is held.
 fn claimed(text: &str) -> [Draft; 2] {
-    let (thread, id) = (ThreadId::default(), fresh());
+    let thread = ThreadId::default();
+    let id = fresh();
     let source = Source {
         by: Claimant::Mind,
         seqs: Vec::new(),

@@ -98,10 +98,8 @@ pub(super) async fn corrected(app: &App, id: &str, count: usize) -> Vec<Value> {
 pub(super) async fn all_told(app: &App) {
     app.until("rest", async || {
         let log = app.public_log().await;
-        let (due, rested) = (
-            with(&log, &["trials", "due"]),
-            with(&log, &["trials", "rested"]),
-        );
+        let due = with(&log, &["trials", "due"]);
+        let rested = with(&log, &["trials", "rested"]);
         let up_to = rested
             .last()
             .map_or(0, |event| event["payload"]["handled"].as_i64().unwrap());
@@ -226,10 +224,8 @@ on_sqlite!(
     |medium| {
         let (app, stub) = remembering(medium).await;
         let (id, _) = said_and_held(&app, &stub, "Alma keeps the keys of the tower.", &[]).await;
-        let (asks, other) = (
-            app.conversation(json!({})).await,
-            app.conversation(json!({})).await,
-        );
+        let asks = app.conversation(json!({})).await;
+        let other = app.conversation(json!({})).await;
         let query = json!({ "query": "Who keeps the keys of the tower?", "limit": null });
         stub.script(at(&asks), [call("recall", query), reply("Alma.")]);
         app.tell_in(&asks, "Who has the keys?").await;
@@ -360,7 +356,8 @@ fn entry(seq: i64) -> Arc<Entry> {
 }
 
 fn fallen(number: i64, says: &str) -> Correction {
-    let (statement, status) = (format!("s{number}"), Status::Falsified);
+    let statement = format!("s{number}");
+    let status = Status::Falsified;
     Correction {
         statement,
         says: says.into(),

@@ -125,7 +125,9 @@ async fn plain_questions_are_answered_by_what_means_that_and_by_nothing_else() {
     let meant = vectors
         .of(&mut view, &all, PAIRS.iter().map(|(question, _)| *question))
         .await;
-    let (mut found, mut nothing, mut wrong) = (0, 0, 0);
+    let mut found = 0;
+    let mut nothing = 0;
+    let mut wrong = 0;
     for (at, ((question, _), meant)) in PAIRS.iter().zip(&meant).enumerate() {
         found += usize::from(
             view.find_meant(question, meant.vector.as_ref(), 5)
@@ -140,7 +142,8 @@ async fn plain_questions_are_answered_by_what_means_that_and_by_nothing_else() {
         vectors.fill(&mut view).await;
     }
     let share = |count: usize| count as f64 / PAIRS.len() as f64;
-    let (found, nothing) = (share(found), share(nothing));
+    let found = share(found);
+    let nothing = share(nothing);
     println!(
         "plain questions, e5-small: {found:.2} find their answer; without it {nothing:.2} find nothing ({wrong} hits)"
     );

@@ -114,7 +114,8 @@ impl Measured {
     pub fn of_meant(leg: &str, view: &View, questions: &[Question], meant: &[Meant]) -> Self {
         let (mut legs, mut kinds): (BTreeMap<_, Vec<f64>>, BTreeMap<_, Vec<f64>>) =
             Default::default();
-        let (mut none, mut abstained) = (0, 0);
+        let mut none = 0;
+        let mut abstained = 0;
         for (question, meant) in questions.iter().zip(meant) {
             let found = found(view, &question.text, meant);
             if question.kind == Kind::None {

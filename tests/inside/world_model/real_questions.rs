@@ -30,7 +30,9 @@ pub(super) fn set(language: &str) -> (Vec<String>, Vec<Asked>) {
     let file = format!("{}/tests/data/questions/{language}.jsonl", kit::ROOT);
     let lines = std::fs::read_to_string(file).unwrap();
     let word = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
-    let (mut ids, mut statements, mut questions) = (Vec::new(), Vec::new(), Vec::new());
+    let mut ids = Vec::new();
+    let mut statements = Vec::new();
+    let mut questions = Vec::new();
     for line in lines.lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         let id = word(&line, "id");

@@ -172,7 +172,8 @@ struct Gated(Spec);
 impl Gated {
     fn tool() -> Arc<dyn Tool> {
         let parameters = json!({ "type": "object", "properties": {}, "required": [], "additionalProperties": false });
-        let (name, parameters) = ("gate".to_owned(), Json::of(&parameters));
+        let name = "gate".to_owned();
+        let parameters = Json::of(&parameters);
         let told = ToolSpec {
             name,
             description: "Wait.".into(),
@@ -236,10 +237,8 @@ on_sqlite!(
         expected.sort_unstable();
         assert_eq!(threads(&told), expected);
         let log = app.public_log().await;
-        let (result, fell) = (
-            one(&log, &["result", "tool:recall"]),
-            one(&log, &["judged", "retracted"]),
-        );
+        let result = one(&log, &["result", "tool:recall"]);
+        let fell = one(&log, &["judged", "retracted"]);
         assert!(seq(result) > seq(fell), "it is stored behind the fall");
         let of = told.iter().find(|event| event["thread"] == *asks).unwrap();
         assert_eq!(of["payload"]["correction"]["of"], json!([seq(result)]));

@@ -124,7 +124,8 @@ proptest! {
     ) {
         let all: Vec<Held> = edges.iter().zip(1..).map(|(edge, number)| of(number, *edge)).collect();
         let question = format!("{} {}?", NAMES[asked.0], RELATIONS[asked.1]);
-        let (mut worn, mut plain) = (View::default(), View::default());
+        let mut worn = View::default();
+        let mut plain = View::default();
         let mut standing: Vec<Vec<String>> = Vec::new();
         let names = |standing: &[Vec<String>]| Names::of(standing.iter().map(Vec::as_slice));
         // Merged and un-merged between the statements; some come twice, some go.

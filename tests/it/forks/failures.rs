@@ -15,11 +15,14 @@ on_both!(
     a_fork_in_flight_at_a_kill_is_whole_or_not_there_and_its_retry_makes_one,
     |medium| {
         let (_stub, mut app) = spoken(medium).await;
-        let (past, ends) = (events(&app, "main").await, ends(&app, "main").await);
+        let past = events(&app, "main").await;
+        let ends = ends(&app, "main").await;
         let mut random = Numbers(43);
-        let (mut stored, mut lost) = (0, 0);
+        let mut stored = 0;
+        let mut lost = 0;
         for number in 0..KILLS {
-            let (thread, end) = (format!("branch-{number}"), number % ends.len());
+            let thread = format!("branch-{number}");
+            let end = number % ends.len();
             let message = json!({ "text": "go on", "event_id": fresh() });
             let wish = json!({ "at": ends[end], "thread": thread, "message": message });
             let sent = app.post_raw("/threads/main/fork", wish.clone());

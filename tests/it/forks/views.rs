@@ -58,7 +58,8 @@ async fn random_talk(medium: Medium, (seed, bytes): (u64, usize)) {
     // A comment on one turn may come in the next one.
     let setup = setup.env("THINKD_TURN__FOLLOW_UP", false);
     let app = setup.env("THINKD_HISTORY__BYTES", bytes).start().await;
-    let (mut said, mut taken_back) = (Vec::new(), Vec::new());
+    let mut said = Vec::new();
+    let mut taken_back = Vec::new();
     let of = |words: &str| {
         let words = words.to_owned();
         move |it: &Request| decision(it) && it.last_user() == words
@@ -84,15 +85,14 @@ async fn random_talk(medium: Medium, (seed, bytes): (u64, usize)) {
         if taken_back.contains(&(turn - 1)) {
             continue;
         }
-        let (words, before) = (&said[turn], stub.all(of(&said[turn])).len());
+        let words = &said[turn];
+        let before = stub.all(of(&said[turn])).len();
         let at = json!({ "at": ends[turn - 1], "message": { "text": words } });
         let made = fork(&app, "main", at).await;
         let of_fork = stub.nth(before, of(words)).await;
         let of_parent = stub.nth(0, of(words)).await;
-        let (parent, child) = (
-            parts(&of_parent, words, "main"),
-            parts(&of_fork, words, &made.thread),
-        );
+        let parent = parts(&of_parent, words, "main");
+        let child = parts(&of_fork, words, &made.thread);
         assert_eq!(parent.0, child.0, "seed {seed}, turn {turn}");
         assert_eq!(parent.1, child.1, "seed {seed}, turn {turn}");
     }

@@ -47,7 +47,8 @@ on_both!(
     |medium| {
         let server = ToolServer::start(vec![tool("slow", "Slow.")]).await;
         server.does("slow", Does::Hangs);
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.on(
             is_slow,
             call("mcp__it__slow", json!({ "text": "a" })).held(&gate),

@@ -37,7 +37,8 @@ on_both!(
 /// Control: without shares, first come, first served, B waits for A.
 #[tokio::test]
 async fn without_a_share_the_other_tenant_waits() {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.on(hanging, reply("late").held(&gate));
     let setup = tenants(Medium::sqlite(), &stub).env("THINKD_TEST_RUNTIME__WORKERS", 8);
     let app = setup
@@ -55,7 +56,8 @@ async fn without_a_share_the_other_tenant_waits() {
 
 // One place is nobody's share: it goes round.
 on_both!(one_place_goes_from_space_to_space, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.script(at("first"), [reply("late").held(&gate)]);
     let app = tenants(medium, &stub)
         .env("THINKD_TEST_RUNTIME__WORKERS", 1)

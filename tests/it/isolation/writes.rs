@@ -67,7 +67,8 @@ fn large(mebibytes: usize, salt: u8) -> Blob {
 async fn a_tenant_is_acknowledged_between_the_parts_of_another_ones_upload() {
     let medium = Medium::sqlite();
     let store = open(&medium).await;
-    let (one, other) = (space("a"), space("b"));
+    let one = space("a");
+    let other = space("b");
     let mut looking = SqliteConnection::connect(medium.url()).await.unwrap();
     let mut stages = BTreeSet::new();
     let acks = async {
@@ -98,7 +99,8 @@ async fn a_tenant_is_acknowledged_between_the_parts_of_another_ones_upload() {
 async fn a_small_upload_comes_before_the_end_of_another_ones_large_one() {
     let medium = Medium::sqlite();
     let store = open(&medium).await;
-    let (one, other) = (space("a"), space("b"));
+    let one = space("a");
+    let other = space("b");
     let mut large_one = std::pin::pin!(store.put_blob(&one, large(32, 1)));
     tokio::select! {
         stored = &mut large_one => panic!("it was there at once: {stored:?}"),
@@ -125,7 +127,8 @@ async fn a_tenant_is_acknowledged_while_another_uploads() {
         return;
     };
     let store = open(&medium).await;
-    let (one, other) = (space("a"), space("b"));
+    let one = space("a");
+    let other = space("b");
     store.append(said_in(&other)).await.unwrap();
     let mut holding = PgConnection::connect(medium.url()).await.unwrap();
     let mut looking = PgConnection::connect(medium.url()).await.unwrap();
@@ -172,7 +175,8 @@ async fn a_tenant_is_acknowledged_while_another_uploads() {
 // Uploads that come later do not wait for all of another space.
 on_both!(uploads_of_two_spaces_go_side_by_side, |medium| {
     let store = open(&medium).await;
-    let (one, other) = (space("a"), space("b"));
+    let one = space("a");
+    let other = space("b");
     let mut many: FuturesUnordered<_> = (0..8)
         .map(|salt| store.put_blob(&one, large(8, salt)))
         .collect();
@@ -223,7 +227,8 @@ async fn count(medium: &Medium, table: &str) -> i64 {
 async fn an_upload_that_is_cut_off_leaves_nothing() {
     let medium = Medium::sqlite();
     let store = open(&medium).await;
-    let (one, blob) = (space("a"), large(24, 3));
+    let one = space("a");
+    let blob = large(24, 3);
     let hash = thinkd_words::text::sha256(&blob.bytes);
     // Nobody waits for it any more.
     tokio::select! {
@@ -291,7 +296,8 @@ on_both!(
     a_large_blob_is_whole_in_a_backup_and_what_is_restored_from_it,
     |medium| {
         let store = open(&medium).await;
-        let (one, blob) = (space("a"), large(3, 5));
+        let one = space("a");
+        let blob = large(3, 5);
         store.append(said_in(&one)).await.unwrap();
         let hash = store.put_blob(&one, blob.clone()).await.unwrap();
         // The control: on SQLite it is there in parts.
@@ -344,12 +350,15 @@ const FLOOD: usize = 6000;
 
 on_both!(a_tenant_is_acknowledged_while_another_floods, |medium| {
     let store = open(&medium).await;
-    let (one, other) = (space("a"), space("b"));
+    let one = space("a");
+    let other = space("b");
     store.append(said_in(&other)).await.unwrap();
     let acknowledged = Arc::new(AtomicUsize::new(0));
     let flood: Vec<_> = (0..FLOOD)
         .map(|_| {
-            let (store, append, count) = (store.clone(), said_in(&one), acknowledged.clone());
+            let store = store.clone();
+            let append = said_in(&one);
+            let count = acknowledged.clone();
             tokio::spawn(async move {
                 store.append(append).await.unwrap();
                 count.fetch_add(1, Ordering::Relaxed);

@@ -110,11 +110,9 @@ async fn unknown_keys_cost_good_tokens_nothing() {
 #[tokio::test]
 async fn keys_rotate_without_a_restart() {
     let stub = Stub::start().await;
-    let (old, stays, new) = (
-        Signer::rsa("old", "RS256"),
-        Signer::p256("stays"),
-        Signer::ed25519("new"),
-    );
+    let old = Signer::rsa("old", "RS256");
+    let stays = Signer::p256("stays");
+    let new = Signer::ed25519("new");
     let issuer = Issuer::start(&[&old, &stays]).await;
     let app = issuer
         .setup(Medium::sqlite(), &stub)

@@ -76,7 +76,8 @@ async fn beside(app: &App, stub: &Stub) -> Value {
 }
 
 on_sqlite!(t1_04_a_bad_status_fails_its_call_alone, |medium| {
-    let (server, stub) = (three_tools().await, Stub::start().await);
+    let server = three_tools().await;
+    let stub = Stub::start().await;
     let app = setup(medium, &stub, &server, "").start().await;
     let under_way = UnderWay::begin(&app, &stub, &server).await;
     let unknown = [202, 400, 405, 500, 502, 503, 504].map(|status| (status, "outcome_unknown"));
@@ -114,7 +115,8 @@ on_sqlite!(t1_04_a_bad_status_fails_its_call_alone, |medium| {
 on_sqlite!(
     t1_04_a_session_that_is_gone_is_begun_anew_and_what_runs_keeps_its_answers,
     |medium| {
-        let (server, stub) = (three_tools().await, Stub::start().await);
+        let server = three_tools().await;
+        let stub = Stub::start().await;
         let app = setup(medium, &stub, &server, "").start().await;
         let under_way = UnderWay::begin(&app, &stub, &server).await;
         server.does("say", Does::Forgets);

@@ -34,10 +34,8 @@ on_sqlite!(
             tool("c", "C."),
         ]);
         server.hears("tools/list", 2).await;
-        let (b, c) = (
-            shown(&app, "mcp__it__b", "changed").await,
-            shown(&app, "mcp__it__c", "changed").await,
-        );
+        let b = shown(&app, "mcp__it__b", "changed").await;
+        let c = shown(&app, "mcp__it__c", "changed").await;
         assert!(b["diff"].as_str().unwrap().contains("+Tell all."), "{b}");
         // Also after a restart.
         app.restart().await;

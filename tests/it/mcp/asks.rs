@@ -64,7 +64,8 @@ async fn asked() -> Stub {
 on_sqlite!(
     t1_02_what_a_server_asks_is_a_question_to_people_and_the_answer_goes_back,
     |medium| {
-        let (server, stub) = (asking(vec![form("Which size?")]).await, asked().await);
+        let server = asking(vec![form("Which size?")]).await;
+        let stub = asked().await;
         let app = setup(medium, &stub, &server, "").start().await;
         let mut socket = app.socket().await;
         socket.say("go").await;
@@ -116,7 +117,8 @@ on_sqlite!(
 );
 
 on_sqlite!(t1_02_a_question_of_a_server_ends_with_its_call, |medium| {
-    let (server, stub) = (asking(vec![form("Which size?")]).await, asked().await);
+    let server = asking(vec![form("Which size?")]).await;
+    let stub = asked().await;
     let setup = setup(medium, &stub, &server, "").env("THINKD_TOOLS__MCP__IT__TIMEOUT_MS", 700);
     let app = setup.start().await;
     app.tell("go").await;
@@ -184,10 +186,8 @@ on_sqlite!(
         let url = json!({ "mode": "url", "message": "Log in.", "url": "https://evil.example", "elicitationId": "1" });
         let hidden = form("Which size?\u{e0041}");
         let long = form(&"x".repeat(5000));
-        let (server, stub) = (
-            asking(vec![("elicitation/create", url), hidden, long]).await,
-            asked().await,
-        );
+        let server = asking(vec![("elicitation/create", url), hidden, long]).await;
+        let stub = asked().await;
         let app = setup(medium, &stub, &server, "").start().await;
         app.tell("go").await;
         let log = app.public_log().await;
@@ -229,7 +229,8 @@ on_sqlite!(
 on_sqlite!(
     t1_02_people_who_go_away_leave_no_question_of_a_server_open,
     |medium| {
-        let (server, stub) = (asking(vec![form("Which size?")]).await, asked().await);
+        let server = asking(vec![form("Which size?")]).await;
+        let stub = asked().await;
         let app = setup(medium, &stub, &server, "").start().await;
         let mut socket = app.socket().await;
         socket.say("go").await;
@@ -333,7 +334,8 @@ on_sqlite!(
 on_sqlite!(
     t1_04_a_crash_leaves_no_question_of_a_server_open,
     |medium| {
-        let (server, stub) = (asking(vec![form("Which size?")]).await, asked().await);
+        let server = asking(vec![form("Which size?")]).await;
+        let stub = asked().await;
         let setup =
             setup(medium, &stub, &server, "").env("THINKD_TOOLS__MCP__IT__TIMEOUT_MS", 3000);
         let mut app = setup.start().await;
@@ -375,10 +377,8 @@ on_sqlite!(
             "sampling/createMessage",
             json!({ "messages": [words], "maxTokens": 100 }),
         );
-        let (server, stub) = (
-            asking(vec![wants, ("roots/list", json!({}))]).await,
-            asked().await,
-        );
+        let server = asking(vec![wants, ("roots/list", json!({}))]).await;
+        let stub = asked().await;
         let app = setup(medium, &stub, &server, "").start().await;
         assert_eq!(said(&app.tell("go").await[0]), "Known.");
         let log = app.public_log().await;
@@ -389,7 +389,8 @@ on_sqlite!(
 );
 
 on_sqlite!(t1_02_one_call_asks_no_more_than_so_often, |medium| {
-    let (server, stub) = (asking(vec![form("Which size?"); 9]).await, asked().await);
+    let server = asking(vec![form("Which size?"); 9]).await;
+    let stub = asked().await;
     let app = setup(medium, &stub, &server, "").start().await;
     let mut socket = app.socket().await;
     socket.say("go").await;

@@ -111,7 +111,8 @@ struct Begun {
 
 async fn begin(server: Server, folder: &Path, work: &str) -> Begun {
     let port = free_port().to_string();
-    let (npm, pypi) = (folder.join("npm/node_modules"), folder.join("mcp/bin"));
+    let npm = folder.join("npm/node_modules");
+    let pypi = folder.join("mcp/bin");
     let names = [
         ("npm", npm.to_str().unwrap()),
         ("pypi", pypi.to_str().unwrap()),

@@ -75,7 +75,8 @@ fn toml(servers: &[(&str, ToolServer, &str)]) -> String {
 on_sqlite!(
     t1_01_what_of_a_list_is_not_taken_is_named_and_the_rest_is_taken,
     |medium| {
-        let (servers, stub) = (servers().await, Stub::start().await);
+        let servers = servers().await;
+        let stub = Stub::start().await;
         stub.on(decision, reply("yes"));
         let app = Setup::new(medium, &stub)
             .file("thinkd.toml", &toml(&servers))
@@ -149,7 +150,8 @@ on_sqlite!(
 
 #[tokio::test]
 async fn t1_01_the_doctor_says_what_of_a_list_is_not_taken() {
-    let (servers, stub) = (servers().await, Stub::start().await);
+    let servers = servers().await;
+    let stub = Stub::start().await;
     let worst = ToolServer::start(Vec::new()).await;
     worst.answers("tools/list", json!({ "tools": 7 }));
     let toml = format!(

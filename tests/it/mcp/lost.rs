@@ -33,10 +33,8 @@ on_sqlite!(
             result["payload"]["duration_ms"].as_u64().unwrap() < 3000,
             "{result}"
         );
-        let (called, cancelled) = (
-            server.hears("tools/call", 1).await,
-            server.hears("notifications/cancelled", 1).await,
-        );
+        let called = server.hears("tools/call", 1).await;
+        let cancelled = server.hears("notifications/cancelled", 1).await;
         assert_eq!(cancelled["params"]["requestId"], called["id"]);
     }
 );

@@ -63,7 +63,8 @@ async fn library() -> ToolServer {
 on_sqlite!(
     t1_01_what_a_server_has_besides_tools_is_listed_and_read,
     |medium| {
-        let (server, stub) = (library().await, Stub::start().await);
+        let server = library().await;
+        let stub = Stub::start().await;
         let app = setup(medium, &stub, &server, "").start().await;
         let output = |result: &Value| result["payload"]["output"].clone();
         let all = read(&app, &stub, json!({ "server": null })).await;
@@ -172,7 +173,8 @@ on_sqlite!(
 on_sqlite!(
     t1_01_what_may_be_read_goes_by_the_patterns_of_tools,
     |medium| {
-        let (server, stub) = (library().await, Stub::start().await);
+        let server = library().await;
+        let stub = Stub::start().await;
         let lists = "\n[tools.mcp.it]\nallow = [\"resource:note://*\", \"say\"]\ndeny = [\"resource:note://1\"]\n";
         let toml = format!("{lists}url = \"{}\"\n", server.url());
         let app = Setup::new(medium, &stub)
@@ -239,7 +241,8 @@ on_sqlite!(
 on_sqlite!(
     t1_04_a_read_that_a_crash_cut_off_is_not_run_again,
     |medium| {
-        let (server, stub) = (library().await, Stub::start().await);
+        let server = library().await;
+        let stub = Stub::start().await;
         server.hangs("resources/read");
         stub.script(
             decision,

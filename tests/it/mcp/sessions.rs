@@ -107,7 +107,9 @@ async fn asked(
 on_sqlite!(
     t1_04_a_restarted_server_is_connected_again_however_it_reports_the_lost_session,
     |medium| {
-        let (stub, mut toml, mut keepers) = (Stub::start().await, String::new(), Vec::new());
+        let stub = Stub::start().await;
+        let mut toml = String::new();
+        let mut keepers = Vec::new();
         for (name, form) in FORMS {
             let (keeper, url) = Keeper::start(form).await;
             toml += &format!("[tools.mcp.{name}]\nurl = \"{url}\"\n");

@@ -292,10 +292,8 @@ on_sqlite!(t1_01_people_see_what_changed_and_approve_it, |medium| {
         [call("mcp__it__say", arguments("a")), reply("said")],
     );
     app.tell("two").await;
-    let (said, reply) = (
-        shown(&app, "mcp__it__say").await,
-        shown(&app, "reply").await,
-    );
+    let said = shown(&app, "mcp__it__say").await;
+    let reply = shown(&app, "reply").await;
     assert_eq!((&said["calls"], &said["failed"]), (&json!(1), &json!(0)));
     assert_eq!(
         (&reply["calls"], &reply["server"]),

@@ -42,7 +42,8 @@ on_sqlite!(
         assert_eq!(ended(&app, &mission).await["status"], "done");
         assert_eq!(stub.count(node("consider")) + stub.count(node("judge")), 0);
         let tasks = list(&app, &mission).await;
-        let (clear, contested) = (named(&tasks, "clear"), named(&tasks, "contested"));
+        let clear = named(&tasks, "clear");
+        let contested = named(&tasks, "contested");
         assert_eq!(
             (&clear["answer"], &contested["answer"]),
             (&json!("did clear"), &json!("12 owls"))

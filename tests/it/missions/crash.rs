@@ -164,7 +164,10 @@ async fn killed_once(medium: Medium, missions: usize) {
         .env("THINKD_TEST_RUNTIME__SCAN_MS", 250)
         .start()
         .await;
-    let (mut seed, mut resumed, mut most, mut all) = (17, 0, 0, 0);
+    let mut seed = 17;
+    let mut resumed = 0;
+    let mut most = 0;
+    let mut all = 0;
     for mission_no in 0..missions {
         let before = stub.count(of_missions);
         let mission = begin(&app, "four things", json!({})).await;

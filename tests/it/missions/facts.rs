@@ -104,7 +104,8 @@ on_sqlite!(
     facts_of_answers_at_once_do_not_pass_memory_waiting_together,
     |medium| {
         let stub = Stub::start().await;
-        let (gate, names) = (Gate::new(), ["a", "b", "c", "d", "e", "f"]);
+        let gate = Gate::new();
+        let names = ["a", "b", "c", "d", "e", "f"];
         stub.on(node("decompose"), tasks(&names.map(|name| (name, &[][..]))));
         for name in names {
             let facts = [

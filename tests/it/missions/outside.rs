@@ -100,7 +100,8 @@ fn heard(server: &ToolServer) -> Vec<(String, Value)> {
 on_sqlite!(
     d1_66_a_task_is_done_with_tools_in_recorded_steps,
     |medium| {
-        let (server, stub) = (stations().await, Stub::start().await);
+        let server = stations().await;
+        let stub = Stub::start().await;
         stub.on(node("decompose"), tasks(&[("the weather in Oslo", &[])]));
         stub.on_each(node("solve"), looks_up("solve"));
         otherwise(&stub);
@@ -168,7 +169,8 @@ on_sqlite!(
 on_sqlite!(
     d1_67_recorded_steps_become_instructions_for_the_next_like_task,
     |medium| {
-        let (server, stub) = (stations().await, Stub::start().await);
+        let server = stations().await;
+        let stub = Stub::start().await;
         let day = |request: &Request| {
             if request.says("in Oslo") {
                 "the weather in Oslo"
@@ -269,7 +271,8 @@ on_sqlite!(
 on_sqlite!(
     d1_67_steps_of_tries_that_agree_become_instructions,
     |medium| {
-        let (server, stub) = (stations().await, Stub::start().await);
+        let server = stations().await;
+        let stub = Stub::start().await;
         let exact = json!({ "name": "the weather in Oslo", "description": "in degrees", "requires": [], "value": null, "brought_by": [], "exact": true });
         stub.on(
             node("decompose"),
@@ -294,7 +297,8 @@ on_sqlite!(
 on_sqlite!(
     d1_66_missions_that_are_killed_between_steps_repeat_no_recorded_one,
     |medium| {
-        let (server, stub) = (stations().await, Stub::start().await);
+        let server = stations().await;
+        let stub = Stub::start().await;
         stub.on(node("decompose"), tasks(&[("the weather in Oslo", &[])]));
         stub.on_each(node("solve"), looks_up("solve"));
         otherwise(&stub);
@@ -302,7 +306,8 @@ on_sqlite!(
         // Decompose, consider, three times solve, judge, answer.
         let all = 7;
         for kill in 1..=all {
-            let (asked, called) = (stub.count(of_missions), heard(&server).len());
+            let asked = stub.count(of_missions);
+            let called = heard(&server).len();
             let mission = begin(&app, "How warm is it?", json!({ "value": "high" })).await;
             stub.some(asked + kill, of_missions).await;
             app.restart().await;
@@ -410,7 +415,8 @@ on_sqlite!(d1_66_a_tool_that_writes_is_not_offered_to_tasks, |medium| {
 on_sqlite!(
     without_belief_in_what_servers_say_no_tool_is_offered_to_tasks,
     |medium| {
-        let (server, stub) = (stations().await, Stub::start().await);
+        let server = stations().await;
+        let stub = Stub::start().await;
         otherwise(&stub);
         let app = setup(medium, &stub, &server)
             .env("THINKD_TOOLS__MCP__IT__BELIEVE_ANNOTATIONS", false)
@@ -562,7 +568,8 @@ on_sqlite!(
 on_sqlite!(
     d1_66_a_model_that_calls_tools_without_end_is_stopped,
     |medium| {
-        let (server, stub) = (stations().await, Stub::start().await);
+        let server = stations().await;
+        let stub = Stub::start().await;
         stub.on(
             node("solve"),
             calls("solve", "mcp__it__find", &json!({ "text": "again" })),

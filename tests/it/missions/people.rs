@@ -309,7 +309,8 @@ on_sqlite!(
         stub.request(about("solve", "b")).await;
         stub.request(about("solve", "x")).await;
         let parts = list(&app, &mission).await;
-        let (y, z) = (named(&parts, "y"), named(&parts, "z"));
+        let y = named(&parts, "y");
+        let z = named(&parts, "z");
         assert_eq!(y["status"], "open", "both places are taken");
         let path = format!("/threads/{mission}/tasks/{}", y["id"].as_str().unwrap());
         app.patch(&path, json!({ "tasks_required": [z["id"]] }))
@@ -333,7 +334,8 @@ async fn worked_on(app: &App, mission: &str) -> u64 {
     let events = app
         .pages(&format!("/events?order=asc&debug=true&thread={mission}&"))
         .await;
-    let (mut worked, mut span) = (0, None::<(i64, i64)>);
+    let mut worked = 0;
+    let mut span = None::<(i64, i64)>;
     for event in &events {
         let is = |tag: &str| tags(event).contains(&tag);
         let rests = is("run") && (is("paused") || is("parked"));

@@ -10,7 +10,8 @@ on_sqlite!(
     d1_14_a_task_begins_once_when_what_it_requires_is_closed,
     |medium| {
         let stub = Stub::start().await;
-        let (a, c) = (Gate::new(), Gate::new());
+        let a = Gate::new();
+        let c = Gate::new();
         stub.on(
             node("decompose"),
             tasks(&[("a", &[]), ("b", &[1]), ("c", &[])]),
@@ -112,10 +113,8 @@ on_sqlite!(t1_08_a_task_that_is_not_there_is_not_found, |medium| {
     let app = App::start(medium, &stub).await;
     let mission = begin(&app, "one thing", json!({})).await;
     stub.request(node("solve")).await;
-    let (path, before) = (
-        format!("/threads/{mission}/tasks/t9"),
-        list(&app, &mission).await,
-    );
+    let path = format!("/threads/{mission}/tasks/t9");
+    let before = list(&app, &mission).await;
     app.get(&path).await.expect_problem(404, "not-found");
     app.delete(&path).await.expect_problem(404, "not-found");
     assert_eq!(list(&app, &mission).await, before);

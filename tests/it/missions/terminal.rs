@@ -99,10 +99,8 @@ async fn a_mission_whose_tasks_failed_ends_the_command_with_1() {
     }
     let app = App::start(Medium::sqlite(), &stub).await;
     let said = says(&app, &["mission", "one thing"]).await;
-    let (shown, why) = (
-        String::from_utf8_lossy(&said.stdout).into_owned(),
-        err(&said),
-    );
+    let shown = String::from_utf8_lossy(&said.stdout).into_owned();
+    let why = err(&said);
     assert_eq!(said.status.code(), Some(1), "{shown}{why}");
     assert!(
         why.contains("the mission did not come out: its only task failed"),
@@ -138,10 +136,8 @@ async fn a_mission_of_which_a_part_failed_ends_the_command_with_1_and_its_answer
     otherwise(&stub);
     let app = App::start(Medium::sqlite(), &stub).await;
     let said = says(&app, &["mission", "two things"]).await;
-    let (shown, why) = (
-        String::from_utf8_lossy(&said.stdout).into_owned(),
-        err(&said),
-    );
+    let shown = String::from_utf8_lossy(&said.stdout).into_owned();
+    let why = err(&said);
     assert_eq!(said.status.code(), Some(1), "{shown}{why}");
     assert!(shown.ends_with("\nthe answer to the mission\n"), "{shown}");
     assert!(why.contains("1 of 2 tasks failed"), "{why}");

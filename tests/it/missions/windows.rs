@@ -164,7 +164,8 @@ async fn a_list_of_what_there_is_is_bounded_and_has_all_tasks() {
 async fn tries_before_are_shortened_and_the_task_is_not() {
     let stub = Stub::start().await;
     let bytes = 16_384;
-    let (wanted, what) = ("w".repeat(3_000), "d".repeat(3_000));
+    let wanted = "w".repeat(3_000);
+    let what = "d".repeat(3_000);
     let task = json!({ "name": "whole", "description": what, "requires": [], "value": null, "brought_by": [] });
     stub.on(
         node("decompose"),

@@ -49,7 +49,8 @@ on_both!(two_that_go_on_at_once_behind_a_failed_one_part, |medium| {
     client.says(&app, "one").await;
     fails(&app, &mut client, "fail").await;
     let says = |words: &'static str| {
-        let (mut client, app) = (client.clone(), &app);
+        let mut client = client.clone();
+        let app = &app;
         async move { client.says(app, words).await }
     };
     let (two, three) = tokio::join!(says("two"), says("three"));

@@ -69,10 +69,13 @@ fn instead(mut body: Value, words: &str) -> Value {
 on_both!(
     a_page_goes_on_in_one_thread_after_a_stop_and_a_failure,
     |medium| {
-        let (stub, gate, page) = (Stub::start().await, Gate::new(), Page::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
+        let page = Page::new();
         // The page had so much of the answer that it stopped.
         let had = page.body("after_stop")["messages"][5]["content"].clone();
-        let (had, held) = (had.as_str().unwrap().to_owned(), gate.clone());
+        let had = had.as_str().unwrap().to_owned();
+        let held = gate.clone();
         stub.on_each(decision, move |request| {
             match request.last_user().as_str() {
                 "slow stop me" => reply(&format!("{had} and more")).paused(12, &held),

@@ -9,7 +9,8 @@ const RETRY: &str = "x-stainless-retry-count";
 
 /// A server with a decision that waits for the gate before it answers `slow`.
 async fn slow(medium: Medium) -> (Stub, Gate, App) {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     let held = gate.clone();
     stub.on_each(decision, move |request| {
         let last = request.last_user();

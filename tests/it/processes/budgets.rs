@@ -255,7 +255,8 @@ on_sqlite!(
 on_sqlite!(
     d3_32_an_idle_subthread_makes_room_and_is_not_lost,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         let spawn = |label: &str| {
             let arguments = json!({ "label": label, "prompt": null, "payload": "begin" });
             call("spawn_thread", arguments)

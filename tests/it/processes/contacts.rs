@@ -6,7 +6,8 @@ use super::*;
 
 /// One turn of `p` that connects to `e` and writes to it, and is then held in its second round.
 async fn connect_and_send(medium: Medium, commit: &str) -> (Stub, App, Socket, Gate) {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     let connect = json!({ "name": "friend", "thread": "e", "description": "knows\neverything" });
     let first = call("connect", connect).and("send", json!({ "to": ["friend"], "text": "hello" }));
     stub.script(
@@ -119,7 +120,8 @@ on_sqlite!(
 on_sqlite!(
     t0_15_a_message_is_delivered_once_at_the_end_whatever_a_later_round_did,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.script(
             at("p"),
             [
@@ -343,7 +345,8 @@ on_sqlite!(
 on_sqlite!(
     t0_25_a_message_to_a_thread_that_has_ended_is_a_failure_of_the_sender,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         let hello = || call("send", json!({ "to": ["c"], "text": "hello" }));
         stub.script(
             at("p"),

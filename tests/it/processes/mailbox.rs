@@ -9,7 +9,8 @@ use super::*;
 on_both!(
     d0_16_every_message_is_new_in_exactly_one_request,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.script(
             at("p"),
             [text("Hm.").held(&gate), text("And on."), asleep(), asleep()],
@@ -195,7 +196,8 @@ async fn thinkd_request(app: &App, method: &str, path: &str) -> u16 {
 on_both!(
     d0_38_what_a_view_cannot_hold_waits_for_the_next_turn,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         let app = App::start(medium, &stub).await;
         let mut socket = app.socket().await;
         processes(&app, &["p"]).await;
@@ -234,7 +236,8 @@ on_both!(
             socket.event("the last turn", all).await;
             let mut heard = Vec::new();
             for request in stub.all(at(thread)).iter().skip(1) {
-                let (batch, shown) = (request.batch(), request.seqs());
+                let batch = request.batch();
+                let shown = request.seqs();
                 assert!(
                     batch.iter().all(|seq| shown.contains(seq)),
                     "{thread}: not all of its batch is shown"

@@ -257,7 +257,10 @@ fn batches_hold_everything(own: &[Value], has_ended: bool) {
         e["modality"] != "state" && !has(e, "debug") && WAKING.iter().any(|tag| has(e, tag))
     };
     let woken: Vec<i64> = own.iter().filter(wakes).map(seq).collect();
-    let (mut handled, mut left, mut running, mut turns) = (Vec::new(), Vec::new(), None, 0);
+    let mut handled = Vec::new();
+    let mut left = Vec::new();
+    let mut running = None;
+    let mut turns = 0;
     let (mut joined, mut joining): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
     for event in own.iter().filter(|e| has(e, "turn")) {
         let number = event["payload"]["turn"].as_i64();
@@ -347,7 +350,8 @@ fn explore(medium: impl Future<Output = Option<Medium>>) {
         (stub, app)
     });
     let app = std::cell::RefCell::new(app);
-    let (number, messages) = (Cell::new(0), Cell::new(0));
+    let number = Cell::new(0);
+    let messages = Cell::new(0);
     let cases = std::env::var("PROPTEST_CASES")
         .ok()
         .and_then(|n| n.parse().ok())

@@ -14,7 +14,8 @@ fn quick(medium: Medium, stub: &Stub) -> Setup {
 /// The thread's last two requests are the same, byte for byte: the first was cut off by a crash.
 fn asked_again(stub: &Stub, thread: &str, nth: usize) -> std::sync::Arc<Request> {
     let requests = stub.all(at(thread));
-    let (before, after) = (&requests[nth], &requests[nth + 1]);
+    let before = &requests[nth];
+    let after = &requests[nth + 1];
     assert_eq!(before.body, after.body, "a restart changes nothing");
     after.clone()
 }

@@ -156,7 +156,8 @@ on_both!(
 
 // Twenty conversations at once, each with voices: the space's budget holds before every call, not only before every turn.
 on_both!(a_space_makes_no_more_calls_than_it_may, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.on(Request::is_comment, text("Hm.").held(&gate));
     let setup = Setup::new(medium, &stub)
         .voices(&["a", "b", "c"])
@@ -203,7 +204,8 @@ on_both!(
             .env("THINKD_TEST_BUDGET__TIMER_MS", 20);
         let mut app = setup.start().await;
         for (round, label) in [(1, "timer"), (2, "limit")] {
-            let (thread, before) = (format!("main.{label}"), stub.count(Request::is_decision));
+            let thread = format!("main.{label}");
+            let before = stub.count(Request::is_decision);
             let mut socket = app.socket().await;
             app.say_in("main", "go").await;
             stub.nth(2, at(&thread)).await;

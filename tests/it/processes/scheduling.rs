@@ -15,7 +15,8 @@ async fn stand_in_line(app: &App, count: usize) {
 /// With one place for turns, taken by `busy`: returns the threads that are asked next, in order,
 /// when that is free.
 async fn order(medium: Medium, scheduling: Option<&str>) -> Vec<String> {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.script(at("busy"), [asleep().held(&gate)]);
     stub.on(Request::is_decision, asleep());
     let setup = Setup::new(medium, &stub).env("THINKD_TEST_RUNTIME__WORKERS", 1);
@@ -70,7 +71,8 @@ on_sqlite!(d3_36_depth_first_when_configured, |medium| {
 on_sqlite!(
     d3_36_a_thread_with_much_to_do_takes_turns_with_others,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.script(at("much"), [text("And on.").held(&gate)]);
         stub.script(at("much"), (0..8).map(|_| text("And on.")));
         stub.script(at("other"), (0..3).map(|_| text("Hm.")));

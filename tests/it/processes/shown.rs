@@ -17,7 +17,8 @@ fn statuses(socket: &Socket, thread: &str) -> Vec<String> {
 
 // What a turn is about does not wait any more: neither for who looks, nor for the limit of what may wait.
 on_sqlite!(what_is_in_work_does_not_count_as_waiting, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.on(at("main"), reply("Done.").held(&gate));
     let app = Setup::new(medium, &stub)
         .voices(&["a"])
@@ -47,7 +48,8 @@ async fn what_another_server_works_on_does_not_count_as_waiting_postgres() {
     let Some(medium) = Medium::postgres().await else {
         return;
     };
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.on(at("main"), reply("Done.").held(&gate));
     let app = Setup::new(medium, &stub).voices(&["a"]).start().await;
     let other = app.beside().await;
@@ -61,7 +63,8 @@ async fn what_another_server_works_on_does_not_count_as_waiting_postgres() {
 
 // Who follows the statuses alone knows that a thread has ended, also when its end cut off its work.
 on_sqlite!(the_last_status_of_an_ended_thread_is_its_end, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.on(at("busy"), asleep().held(&gate));
     stub.on(at("talk"), reply("Done.").held(&gate));
     stub.on(at("done"), call("terminate", json!({ "reason": "enough" })));
@@ -91,7 +94,8 @@ on_sqlite!(the_last_status_of_an_ended_thread_is_its_end, |medium| {
 
 // A subthread that was put aside and is at work again is not aside: it takes a place until it sleeps and makes room again.
 on_sqlite!(a_subthread_that_works_again_is_not_archived, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     let spawn = |label: &str| {
         let arguments = json!({ "label": label, "prompt": null, "payload": "begin" });
         call("spawn_thread", arguments)
@@ -182,7 +186,8 @@ on_sqlite!(two_contacts_of_one_name_are_refused, |medium| {
 on_sqlite!(
     what_is_open_in_a_thread_is_shown_and_lists_take_filters,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         let gather =
             json!({ "items": ["one", "two"], "prompt": null, "gather": true, "timeout_s": 600 });
         let watch = json!({ "kind": "input", "from": null, "note": "look up" });
@@ -246,7 +251,8 @@ on_sqlite!(
         };
         let all = ids("").await;
         // "-" comes before ".".
-        let (first, second) = (&all[2], &all[3]);
+        let first = &all[2];
+        let second = &all[3];
         assert!(
             all.len() == 5 && all[1] == "p-2" && first.ends_with("-0") && second.ends_with("-1"),
             "{all:?}"
@@ -334,7 +340,8 @@ on_sqlite!(
 
 // Nothing waits for a thread that will have no turn any more.
 on_sqlite!(nothing_waits_for_an_ended_thread, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.on(at("talk"), reply("Done.").held(&gate));
     let app = App::start(medium, &stub).await;
     let mut socket = app.socket().await;

@@ -37,7 +37,8 @@ on_sqlite!(
     d3_15_a_parent_is_told_that_the_turn_of_its_child_failed,
     |medium| {
         let stub = Stub::start().await;
-        let (name, anybody) = ("wait", json!({ "from": null, "timeout_s": null }));
+        let name = "wait";
+        let anybody = json!({ "from": null, "timeout_s": null });
         stub.script(at("p"), [spawn("sub"), call(name, anybody), asleep()]);
         stub.script(at("p.sub"), [text("never").never(), status(400)]);
         let mut app = Setup::new(medium, &stub)

@@ -362,7 +362,8 @@ on_sqlite!(t3_11_ids_nest_and_the_depth_is_limited, |medium| {
 on_sqlite!(
     t3_14_a_subthread_finishes_while_parent_and_sibling_are_blocked,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         let spawn = |label: &str| json!({ "label": label, "prompt": null, "payload": "begin" });
         let both = call("spawn_thread", spawn("slow")).and("spawn_thread", spawn("quick"));
         stub.script(at("p"), [both, asleep().held(&gate)]);

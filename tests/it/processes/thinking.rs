@@ -109,10 +109,8 @@ on_sqlite!(
         app.process("p", json!({ "contacts": [contact("c")] }))
             .await;
         app.say_in("p", "go").await;
-        let (first, second) = (
-            turn_over(&mut socket, "p", 1).await,
-            turn_over(&mut socket, "p", 2).await,
-        );
+        let first = turn_over(&mut socket, "p", 1).await;
+        let second = turn_over(&mut socket, "p", 2).await;
         let log = app.log().await;
         let of = |turn: i64| {
             let of_turn = log

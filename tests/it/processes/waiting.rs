@@ -35,10 +35,8 @@ on_sqlite!(d0_24_the_next_step_begins_when_the_step_said, |medium| {
     .await
     .expect(201);
     app.say_in("p", "go").await;
-    let (first, second) = (
-        turn_over(&mut socket, "p", 1).await,
-        turn_over(&mut socket, "p", 2).await,
-    );
+    let first = turn_over(&mut socket, "p", 1).await;
+    let second = turn_over(&mut socket, "p", 2).await;
     assert_eq!(first["payload"]["wait"], Value::Null, "it goes on");
     let waits = &second["payload"]["wait"];
     assert_eq!(
@@ -195,7 +193,8 @@ on_sqlite!(a_wait_for_a_thread_ends_with_that_thread, |medium| {
 on_sqlite!(
     a_wait_for_a_contact_that_ends_within_the_same_step_is_no_trap,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         let first = call(
             "connect",
             json!({ "name": "b", "thread": "b", "description": "b" }),
@@ -234,7 +233,8 @@ on_sqlite!(
 on_sqlite!(
     a_message_that_comes_while_a_thread_decides_to_wait_wakes_it,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.script(at("any"), [asleep().held(&gate), asleep()]);
         stub.script(at("one"), [wait_for("b", 60.0).held(&gate), asleep()]);
         let hello = call("send", json!({ "to": ["any", "one"], "text": "hello" }));

@@ -131,7 +131,8 @@ async fn a_turn_that_has_stored_nothing_is_stopped_from_another_server() {
     let Some(medium) = Medium::migrated().await else {
         return;
     };
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     let held = gate.clone();
     stub.on_each(decision, move |request| match &*request.last_user() {
         "slow" => reply("Too late.").held(&held),
@@ -158,7 +159,8 @@ async fn a_turn_that_has_stored_nothing_is_stopped_from_another_server() {
 
 /// A stub that holds replies to "slow" behind their first words.
 async fn in_the_middle(medium: Medium) -> (Stub, Gate, App) {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     let held = gate.clone();
     stub.on_each(decision, move |request| {
         match request.last_user().as_str() {

@@ -203,7 +203,8 @@ on_both!(
 on_both!(
     a_second_stream_is_live_before_anything_of_the_turn_is_stored,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.on(
             decision,
             reply("The sea is wide and deep.").paused(5, &gate),

@@ -14,7 +14,8 @@ on_both!(responses_are_a_tree_and_its_branches_are_forks, |medium| {
     // Behind an earlier one is a branch, also with the same words.
     let deux = create(&app, "deux", behind(&one)).await;
     let again = create(&app, "two", behind(&one)).await;
-    let (branch, other) = (thread_of(&app, &deux).await, thread_of(&app, &again).await);
+    let branch = thread_of(&app, &deux).await;
+    let other = thread_of(&app, &again).await;
     assert!(branch != thread && other != thread && branch != other);
     let row = app.get(&format!("/threads/{branch}")).await.expect(200);
     assert_eq!(row["forked_from"]["thread"], thread.as_str());

@@ -65,14 +65,10 @@ on_both!(who_came_in_by_a_key_that_is_removed_goes, |medium| {
     let both = entry("the-key-that-stays", "operator") + &entry("the-key-that-goes", "operator");
     let setup = Setup::new(medium, &stub).file("thinkd.toml", &both);
     let app = setup.start_bare().await;
-    let (mut stays, mut goes) = (
-        socket_of(&app, "the-key-that-stays").await,
-        socket_of(&app, "the-key-that-goes").await,
-    );
-    let (streamed, stream) = (
-        stream_of(&app, "the-key-that-stays").await,
-        stream_of(&app, "the-key-that-goes").await,
-    );
+    let mut stays = socket_of(&app, "the-key-that-stays").await;
+    let mut goes = socket_of(&app, "the-key-that-goes").await;
+    let streamed = stream_of(&app, "the-key-that-stays").await;
+    let stream = stream_of(&app, "the-key-that-goes").await;
     stays
         .subscribe(json!({ "type": "subscribe", "after": 0 }))
         .await;
@@ -234,7 +230,8 @@ async fn a_new_key_is_admitted_by_its_hash() {
             .trim()
             .to_owned()
     };
-    let (key, sha256) = (word("key "), word("sha256 "));
+    let key = word("key ");
+    let sha256 = word("sha256 ");
     assert!(
         !lines.contains(&key) && lines.contains(&sha256),
         "{printed}"

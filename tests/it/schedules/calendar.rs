@@ -176,7 +176,8 @@ fn a_server_that_was_away_catches_up_in_one_run_and_names_what_it_missed() {
     assert_eq!(due.next, Some(at("2026-11-10T02:00:00Z")));
     // For a week: the last day is caught up with.
     let due = hourly.due(since, at("2026-11-17T00:30:00Z"), DAY);
-    let (missed, run) = (due.missed.unwrap(), due.run.unwrap());
+    let missed = due.missed.unwrap();
+    let run = due.run.unwrap();
     assert_eq!(
         (missed.first, missed.last, missed.count),
         (since, at("2026-11-16T00:00:00Z"), 145)
@@ -199,9 +200,11 @@ fn a_server_that_was_away_catches_up_in_one_run_and_names_what_it_missed() {
 #[test]
 fn the_edge_of_the_window_is_caught_up_with_and_not_missed() {
     let hourly = of(json!({ "kind": "every", "seconds": 3600, "start": "2026-11-01T00:00:00Z" }));
-    let (since, now) = (at("2026-11-10T00:00:00Z"), at("2026-11-10T05:00:00Z"));
+    let since = at("2026-11-10T00:00:00Z");
+    let now = at("2026-11-10T05:00:00Z");
     let due = hourly.due(since, now, 2 * HOUR);
-    let (missed, run) = (due.missed.unwrap(), due.run.unwrap());
+    let missed = due.missed.unwrap();
+    let run = due.run.unwrap();
     assert_eq!((missed.last, missed.count), (at("2026-11-10T02:00:00Z"), 3));
     assert_eq!(
         (run.first, run.last, run.count),
@@ -236,10 +239,8 @@ fn a_clock_that_is_set_back_makes_nothing_due_again() {
 }
 
 fn moments() -> impl Strategy<Value = Timestamp> {
-    let (from, to) = (
-        at("2005-01-01T00:00:00Z").micros(),
-        at("2045-01-01T00:00:00Z").micros(),
-    );
+    let from = at("2005-01-01T00:00:00Z").micros();
+    let to = at("2045-01-01T00:00:00Z").micros();
     (from..to).prop_map(Timestamp::from_micros)
 }
 
@@ -313,7 +314,8 @@ proptest! {
         let mut last = recurrence.next(after).unwrap();
         for _ in 0..800 {
             let next = recurrence.next(last).unwrap();
-            let (before, now) = (local(last), local(next));
+            let before = local(last);
+            let now = local(next);
             let tomorrow = before.date().tomorrow().unwrap();
             let left_out = zone == "Pacific/Apia" && tomorrow == jiff::civil::date(2011, 12, 30);
             let expected = if left_out { tomorrow.tomorrow().unwrap() } else { tomorrow };

@@ -31,7 +31,8 @@ async fn inputs(app: &App, many: usize) -> Vec<Value> {
 
 /// Two messages of a client of this model, the second one for the turn of the first.
 async fn talks(medium: Medium, model: &str) {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.script(decision, [look().held(&gate), reply("Both."), reply("On.")]);
     let app = Setup::new(medium, &stub).voices(&[]).start().await;
     let one = json!({ "model": model, "messages": [user("one")] });
@@ -206,7 +207,8 @@ on_both!(refusals_name_what_is_wrong_and_make_no_thread, |medium| {
 });
 
 on_both!(two_clients_of_one_turn_part_behind_it, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.script(decision, [look().held(&gate), reply("Both.")]);
     let app = Setup::new(medium, &stub).voices(&[]).start().await;
     let send = |body: Value| tokio::spawn(app.request("POST", PATH).json(&body).send());
@@ -239,7 +241,8 @@ on_both!(two_clients_of_one_turn_part_behind_it, |medium| {
 });
 
 on_both!(a_policy_holds_where_the_messages_name_the_turn, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     let held = gate.clone();
     stub.on_each(decision, move |request| {
         let answer = reply(&format!("ok: {}", request.last_user()));
@@ -289,7 +292,8 @@ on_both!(a_policy_holds_where_the_messages_name_the_turn, |medium| {
 });
 
 on_both!(a_message_that_joins_brings_its_tools, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     let bern = || json!({ "city": "Bern" });
     stub.script(
         decision,
@@ -346,7 +350,8 @@ on_both!(a_message_that_joins_brings_its_tools, |medium| {
 });
 
 on_both!(a_retry_of_a_message_that_joined_says_it_once, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.script(decision, [look().held(&gate), reply("Both.")]);
     let app = Setup::new(medium, &stub).voices(&[]).start().await;
     let one = json!({ "model": "thinkd", "messages": [user("one")] });

@@ -25,10 +25,8 @@ on_sqlite!(
         let stub = summarist().await;
         let mut app = long_one(medium, &stub, 90).await;
         let last = stub.all(decision).pop().unwrap();
-        let (all, shown) = (
-            visible(&app.public_log().await, "main"),
-            [stood_for(&last), last.seqs()].concat(),
-        );
+        let all = visible(&app.public_log().await, "main");
+        let shown = [stood_for(&last), last.seqs()].concat();
         let from = all.iter().position(|seq| *seq == shown[0]).unwrap();
         assert_eq!(
             shown,
@@ -51,10 +49,8 @@ on_sqlite!(
         let stub = summarist().await;
         let app = long_one(medium, &stub, 1_000_000).await;
         let last = stub.all(decision).pop().unwrap();
-        let (all, shown) = (
-            visible(&app.public_log().await, "main"),
-            [stood_for(&last), last.seqs()].concat(),
-        );
+        let all = visible(&app.public_log().await, "main");
+        let shown = [stood_for(&last), last.seqs()].concat();
         assert_eq!(shown, all[..shown.len()]);
         assert!(!last.says("are left out here;"), "{last:?}");
     }

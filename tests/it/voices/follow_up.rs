@@ -88,7 +88,8 @@ on_sqlite!(changes_of_a_prompt_and_of_follow_up_meet, |medium| {
     let stub = Stub::start().await;
     let app = Setup::new(medium, &stub).voices(&["owl"]).start().await;
     for round in 0..10 {
-        let (prompt, follow_up) = (format!("Say {round}."), round % 2 == 1);
+        let prompt = format!("Say {round}.");
+        let follow_up = round % 2 == 1;
         let (one, other) = tokio::join!(
             app.patch("/submodules/owl", json!({ "prompt": prompt })),
             app.patch("/submodules/owl", json!({ "follow_up": follow_up }))
@@ -108,7 +109,8 @@ on_sqlite!(changes_of_a_prompt_and_of_follow_up_meet, |medium| {
 async fn voices_of_older_logs_follow_up() {
     for medium in Medium::each().await {
         let store = stored::open(&medium).await;
-        let (space, main) = (Space::default(), ThreadId::default());
+        let space = Space::default();
+        let main = ThreadId::default();
         let set = |change: Value| Draft::changed(&main, "submodule", "owl", change);
         for (change, follows_up) in [
             (json!({ "prompt": "Hoot." }), true),

@@ -20,7 +20,9 @@ fn said_by<'a>(log: &'a [Value], name: &str) -> Vec<(&'a str, Vec<&'a str>)> {
 on_sqlite!(
     d4_29_what_a_voice_says_after_its_removal_is_late_and_nobody_asks_it_again,
     |medium| {
-        let (stub, gate, after) = (Stub::start().await, Gate::new(), Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
+        let after = Gate::new();
         stub.on(
             |r| r.is_comment() && r.voice() == "gone",
             text("Still here.").held(&gate),
@@ -66,7 +68,8 @@ on_sqlite!(
 on_sqlite!(
     a_voice_that_is_removed_while_the_decision_is_made_hears_nothing_of_it,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.on(decision, reply("Fine.").held(&gate));
         let app = Setup::new(medium, &stub)
             .voices(&["gone", "stays"])
@@ -95,7 +98,8 @@ on_sqlite!(
 
 // While a removed voice still follows up, or is asked by the decision, its words are late as well.
 on_sqlite!(a_removed_voice_is_late_whatever_it_was_asked, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     stub.script(
         decision,
         [
@@ -130,7 +134,8 @@ on_sqlite!(a_removed_voice_is_late_whatever_it_was_asked, |medium| {
 
 // A voice that uses tools is asked again after each: a removed one is not, and its turn goes on without it.
 on_sqlite!(a_removed_voice_uses_no_more_tools, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     let put = |key: &str| {
         call(
             "state_put",

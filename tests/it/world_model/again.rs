@@ -46,7 +46,8 @@ on_sqlite!(
         let wrong = tried(&app, "1 is 2.", "surviving").await;
         let vain = tried(&app, "It cannot be worked out.", "surviving").await;
         let other = tried(&app, "No code can say it.", "surviving").await;
-        let (reflected, derived) = (stub.count(reflecting), stub.count(deriving));
+        let reflected = stub.count(reflecting);
+        let derived = stub.count(deriving);
         app.set_env(NOT_THERE_YET.0, true);
         app.restart().await;
         for id in &ids {
@@ -82,7 +83,8 @@ on_sqlite!(
             json!(["code"])
         );
         // Never many at a time.
-        let (mut open, mut most) = (0_i32, 0);
+        let mut open = 0_i32;
+        let mut most = 0;
         for (_, text) in words_of(&log)
             .into_iter()
             .skip_while(|(_, text)| !text.contains("can test it now"))
@@ -442,8 +444,10 @@ on_sqlite!(
 on_sqlite!(
     claims_of_minds_at_once_do_not_pass_the_limit_of_those_that_wait,
     |medium| {
-        let (stub, minds) = (Stub::start().await, ["a", "b", "c", "d"]);
-        let (gate, trials) = (Gate::new(), Gate::new());
+        let stub = Stub::start().await;
+        let minds = ["a", "b", "c", "d"];
+        let gate = Gate::new();
+        let trials = Gate::new();
         stub.on(
             deriving,
             derives(None, &["something follows"]).held(&trials),

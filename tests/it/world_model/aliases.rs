@@ -93,9 +93,11 @@ fn without_accents(name: &str) -> String {
 }
 
 fn pair(dice: &mut Dice, kind: &'static str, is_one: bool) -> Pair {
-    let (name, town) = (person(dice), word(dice));
+    let name = person(dice);
+    let town = word(dice);
     let (first, last) = name.split_once(' ').unwrap();
-    let (thing, survives) = (*dice.of(&THINGS), Status::Surviving);
+    let thing = *dice.of(&THINGS);
+    let survives = Status::Surviving;
     let number = 2 + dice.below(7);
     let other = match kind {
         "capitals and spaces" => dice
@@ -255,7 +257,9 @@ fn measured(
     pairs: &[Pair],
     rule: impl Fn(&Pair) -> bool,
 ) -> (f64, f64, BTreeMap<&'static str, usize>) {
-    let (mut right, mut wrong, mut missed) = (0, 0, 0);
+    let mut right = 0;
+    let mut wrong = 0;
+    let mut missed = 0;
     let mut errors = BTreeMap::new();
     for pair in pairs {
         match (rule(pair), pair.is_one) {

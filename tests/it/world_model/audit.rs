@@ -32,7 +32,8 @@ async fn plant(store: &Arc<dyn Store>, text: &str, valid: &Value) {
         quote: None,
         word: false,
     };
-    let (thread, id) = (ThreadId::default(), fresh());
+    let thread = ThreadId::default();
+    let id = fresh();
     let judged: Judged = serde_json::from_value(json!({
         "outcome": "surviving", "reason": "planted", "valid": valid, "carried": ["code", "knowledge"],
         "survived": 1, "tries": 0, "reopened": 0, "due": null, "others": [], "by": null, "tried": false,

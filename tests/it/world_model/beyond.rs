@@ -88,7 +88,8 @@ on_sqlite!(
 on_sqlite!(
     d1_05_a_reembed_makes_as_many_vectors_as_are_scanned_and_says_so,
     |medium| {
-        let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
+        let stub = trying().await;
+        let embedder = Embedder::start(Does::Embed(64)).await;
         // Not in the environment, so that the command has it, too.
         let few = "[memory]\nquestion_prefix = \"query: \"\nstatement_prefix = \"passage: \"\nexact_vectors = 30\n";
         let mut app = setup(medium, &stub, &embedder)
@@ -116,7 +117,8 @@ async fn tables_of_an_index_that_earlier_programs_keep_are_left_alone() {
     let Some(medium) = Medium::postgres().await else {
         return;
     };
-    let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
+    let stub = trying().await;
+    let embedder = Embedder::start(Does::Embed(64)).await;
     let setup = setup(medium, &stub, &embedder).env("THINKD_MEMORY__EXACT_VECTORS", 30);
     let mut app = setup
         .env("THINKD_TEST_MEMORY__VECTORS_WAIT_MS", 20_000)

@@ -319,7 +319,8 @@ on_sqlite!(
         let app = App::start(medium, &stub).await;
         app.tell("I hear the mill  is at Tarn.").await;
         let log = app.public_log().await;
-        let (said, replied) = (seq(one(&log, &["input"])), seq(one(&log, &["response"])));
+        let said = seq(one(&log, &["input"]));
+        let replied = seq(one(&log, &["response"]));
         let claim = async |quote: Value, seq: Value| {
             let body = json!({ "statement": "The mill is at Tarn.", "quote": quote, "seq": seq });
             app.post("/world-model", body).await

@@ -221,10 +221,8 @@ on_sqlite!(
         assert!(entities(&app).await.is_empty());
         // Who, when and why are in the log, and every event says what it is.
         let log = app.public_log().await;
-        let (made, ended) = (
-            one(&log, &["entity", "merged"]),
-            one(&log, &["entity", "unmerged"]),
-        );
+        let made = one(&log, &["entity", "merged"]);
+        let ended = one(&log, &["entity", "unmerged"]);
         assert_eq!(
             (&made["payload"]["by"], &ended["payload"]["reason"]),
             (&json!("admin"), &json!("two people"))
@@ -453,7 +451,8 @@ on_sqlite!(
 on_sqlite!(
     d1_a_statement_that_is_judged_while_names_are_merged_is_compared_by_the_names_as_they_are_then,
     |medium| {
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.on(
             reflecting_on(&format!("it shows that {}", SOTO_C.0)),
             holds().held(&gate),
@@ -680,10 +679,8 @@ on_sqlite!(
         let stub = knowing(&edges).await;
         let mut app = App::start(medium, &stub).await;
         let mut dice = Dice::new(16);
-        let (mut said, mut merges) = (
-            Vec::<(String, usize, usize)>::new(),
-            Vec::<Vec<usize>>::new(),
-        );
+        let mut said = Vec::<(String, usize, usize)>::new();
+        let mut merges = Vec::<Vec<usize>>::new();
         let mut left = all.clone();
         for step in 0..40 {
             match dice.below(3) {

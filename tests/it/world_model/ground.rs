@@ -56,7 +56,8 @@ async fn groundless(app: &App) -> Vec<Value> {
     let is_held =
         |item: &Value| ["surviving", "contested"].contains(&item["status"].as_str().unwrap());
     let is_lost = |id: &str| {
-        let (mut next, mut seen) = (vec![id.to_owned()], Vec::new());
+        let mut next = vec![id.to_owned()];
+        let mut seen = Vec::new();
         while let Some(id) = next.pop() {
             for premise in all[&id]["derived_from"].as_array().unwrap() {
                 let premise = premise.as_str().unwrap().to_owned();

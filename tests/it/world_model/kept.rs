@@ -112,7 +112,8 @@ on_sqlite!(
     a_claim_during_a_call_for_the_same_statement_loses_no_call_and_no_source,
     |medium| {
         let stub = agreeable().await;
-        let (derive, read) = (Gate::new(), Gate::new());
+        let derive = Gate::new();
+        let read = Gate::new();
         stub.on(
             deriving,
             derives(None, &["something follows"]).held(&derive),

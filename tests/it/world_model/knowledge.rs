@@ -421,7 +421,8 @@ on_sqlite!(
             weighs("supports", Some("The library opens at nine every day.")),
         );
         let page = "The library opens at nine every day.";
-        let (own, other) = ("https://www.a.example/hours#top", "https://b.example/hours");
+        let own = "https://www.a.example/hours#top";
+        let other = "https://b.example/hours";
         let library = Library::of(&[(own, page)]).await;
         let app = setup(medium, &stub, &library, "")
             .env("THINKD_TEST_MEMORY__TRIES", 1)

@@ -172,7 +172,8 @@ pub(super) async fn found(app: &App, query: &str) -> (Vec<String>, Value) {
 on_sqlite!(
     d1_05_what_means_the_same_in_other_words_is_found_by_the_vectors_of_a_model,
     |medium| {
-        let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
+        let stub = trying().await;
+        let embedder = Embedder::start(Does::Embed(64)).await;
         let mut app = setup(medium, &stub, &embedder).start().await;
         tried(&app, PHYSICIAN, "surviving").await;
         tried(&app, SALT, "surviving").await;
@@ -220,7 +221,8 @@ on_sqlite!(
 on_sqlite!(
     d1_05_a_filler_that_was_killed_repeats_nothing_that_is_stored,
     |medium| {
-        let (stub, embedder) = (trying().await, Embedder::start(Does::Stall("Salt")).await);
+        let stub = trying().await;
+        let embedder = Embedder::start(Does::Stall("Salt")).await;
         let setup =
             setup(medium, &stub, &embedder).env("THINKD_TEST_MEMORY__VECTORS_WAIT_MS", 1500);
         let mut app = setup.start().await;
@@ -254,7 +256,8 @@ on_sqlite!(
 on_sqlite!(
     d1_05_a_recall_without_its_model_answers_by_words_and_says_why,
     |medium| {
-        let (stub, embedder) = (trying().await, Embedder::start(Does::Fail).await);
+        let stub = trying().await;
+        let embedder = Embedder::start(Does::Fail).await;
         let mut app = setup(medium, &stub, &embedder).start().await;
         tried(&app, PHYSICIAN, "surviving").await;
         let (texts, why) = found(
@@ -298,7 +301,8 @@ on_sqlite!(
 on_sqlite!(
     questions_about_another_time_are_answered_a_few_at_a_time_and_those_about_now_do_not_wait,
     |medium| {
-        let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
+        let stub = trying().await;
+        let embedder = Embedder::start(Does::Embed(64)).await;
         let app = setup(medium, &stub, &embedder)
             .env("THINKD_TEST_MEMORY__VECTORS_WAIT_MS", 20_000)
             .start()
@@ -349,7 +353,8 @@ pub(super) async fn reembed(app: &App, embedder: &Embedder) -> (Option<i32>, Str
 on_sqlite!(
     after_a_change_of_the_model_reembed_makes_the_vectors_and_the_refusal_is_gone,
     |medium| {
-        let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
+        let stub = trying().await;
+        let embedder = Embedder::start(Does::Embed(64)).await;
         let mut app = setup(medium, &stub, &embedder).start().await;
         for text in [PHYSICIAN, SALT] {
             tried(&app, text, "surviving").await;
@@ -431,7 +436,8 @@ on_sqlite!(
 on_sqlite!(
     a_server_goes_on_with_the_new_vectors_of_a_model_that_changed_while_it_ran,
     |medium| {
-        let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
+        let stub = trying().await;
+        let embedder = Embedder::start(Does::Embed(64)).await;
         let app = setup(medium, &stub, &embedder).start().await;
         if !app.is_postgres() {
             return;
@@ -455,7 +461,8 @@ on_sqlite!(
 );
 
 on_sqlite!(a_reembed_that_was_cut_off_goes_on_where_it_was, |medium| {
-    let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
+    let stub = trying().await;
+    let embedder = Embedder::start(Does::Embed(64)).await;
     let mut app = setup(medium, &stub, &embedder).start().await;
     assert!(app.stop().await.success());
     let texts: Vec<String> = (100..200)
@@ -496,7 +503,8 @@ on_sqlite!(a_reembed_that_was_cut_off_goes_on_where_it_was, |medium| {
 on_sqlite!(
     a_reembed_that_was_killed_goes_on_where_it_was_and_keeps_the_old_vectors_until_its_end,
     |medium| {
-        let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(32)).await);
+        let stub = trying().await;
+        let embedder = Embedder::start(Does::Embed(32)).await;
         let mut app = setup(medium, &stub, &embedder).start().await;
         tried(&app, PHYSICIAN, "surviving").await;
         assert_eq!(

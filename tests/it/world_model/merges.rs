@@ -19,7 +19,8 @@ on_sqlite!(
     d1_a_merge_is_undone_when_a_claim_that_its_statement_stands_on_is_joined_to_what_was_withdrawn,
     |medium| {
         let edge = ["The register", "is", "right"];
-        let (stub, gate) = (Stub::start().await, Gate::new());
+        let stub = Stub::start().await;
+        let gate = Gate::new();
         stub.on(
             deriving_from("One may trust the register."),
             derives(Some(edge), &["it shows"]).held(&gate),
@@ -66,10 +67,8 @@ on_sqlite!(
             (&before[ALMA_B.0], &before[SOTO_C.0])
         );
         let log = app.public_log().await;
-        let (undone, joined) = (
-            one(&log, &["entity", "unmerged"]),
-            one(&log, &["judged", "joined"]),
-        );
+        let undone = one(&log, &["entity", "unmerged"]);
+        let joined = one(&log, &["judged", "joined"]);
         assert!(
             seq(undone) < seq(joined),
             "in one append, and the word on the claim is the last"
@@ -92,10 +91,8 @@ on_sqlite!(
         // As a log has it in which the undoing is stored, and a statement was judged by the names of before when it was looked what follows.
         let store = stored::open_at(app.database()).await;
         let names = ["Alma Reyes", "A. Soto"].map(str::to_owned).to_vec();
-        let (merge, by) = (
-            merged["merges"][0]["id"].as_str().unwrap().to_owned(),
-            Some("ann".to_owned()),
-        );
+        let merge = merged["merges"][0]["id"].as_str().unwrap().to_owned();
+        let by = Some("ann".to_owned());
         let undone = Draft::unmerged(
             &ThreadId::default(),
             Unmerge {
@@ -127,7 +124,8 @@ async fn raced(apps: &[&App], all: &[(String, usize, usize)]) {
     for _ in 0..4 {
         let acts: Vec<(usize, Vec<usize>)> = (0..12)
             .map(|at| {
-                let (one, other) = (dice.below(PEOPLE.len()), dice.below(PEOPLE.len()));
+                let one = dice.below(PEOPLE.len());
+                let other = dice.below(PEOPLE.len());
                 (
                     at,
                     if dice.below(4) == 0 || one == other {

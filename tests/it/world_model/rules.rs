@@ -179,7 +179,8 @@ proptest! {
     // D1.43, D1.44: a yes for every prediction survives, any no falsifies, all else is undecided; and no reading is taken in vain.
     #[test]
     fn verdicts_follow_from_readings(count in 1usize..=3, two in any::<bool>(), answers in prop::collection::vec(answer(), 9)) {
-        let (mut trial, rules) = (begun(count), rules(two));
+        let mut trial = begun(count);
+        let rules = rules(two);
         let (found, read) = run(&mut trial, &rules, &mut answers.into_iter());
         let need = if two { 2 } else { 1 };
         let most = if two { 3 } else { 1 };
@@ -230,7 +231,8 @@ proptest! {
         two in any::<bool>(),
         answers in prop::collection::vec(any::<bool>(), 90),
     ) {
-        let (mut trial, mut rules) = (begun(predictions), rules(two));
+        let mut trial = begun(predictions);
+        let mut rules = rules(two);
         mean(&mut trial, &[[true, false, false]; 3]);
         rules.available.insert(Instrument::Knowledge);
         let mut answers = answers.into_iter().map(|is_yes| if is_yes { Answer::Yes } else { Answer::No });
@@ -257,7 +259,8 @@ proptest! {
     // A reading without an answer refutes nothing again, and a statement that fell keeps the yes that had carried it.
     #[test]
     fn a_reopened_trial_without_an_answer_goes_on_later(two in any::<bool>(), broke in any::<bool>()) {
-        let (mut trial, mut rules) = (begun(1), rules(two));
+        let mut trial = begun(1);
+        let mut rules = rules(two);
         mean(&mut trial, &[[true, true, false]]);
         rules.available = BTreeSet::from([Instrument::Knowledge]);
         let (found, _) = run(&mut trial, &rules, &mut std::iter::repeat(Answer::No));
@@ -278,7 +281,8 @@ proptest! {
 
     #[test]
     fn what_fell_keeps_the_yes_that_had_carried_it(answer in any::<bool>()) {
-        let (mut trial, mut rules) = (begun(1), rules(false));
+        let mut trial = begun(1);
+        let mut rules = rules(false);
         mean(&mut trial, &[[true, true, false]]);
         rules.available = BTreeSet::from([Instrument::Knowledge]);
         let (found, _) = run(&mut trial, &rules, &mut std::iter::repeat(Answer::Yes));
@@ -297,7 +301,8 @@ proptest! {
     // What is held falls only by another instrument than those that carried it.
     #[test]
     fn what_is_held_does_not_fall_by_what_carried_it(count in 1usize..=3, answers in prop::collection::vec(answer(), 9)) {
-        let (mut trial, rules) = (begun(count), rules(false));
+        let mut trial = begun(count);
+        let rules = rules(false);
         let (found, _) = run(&mut trial, &rules, &mut std::iter::repeat(Answer::Yes));
         let survived = trial.judged(&found, &rules, at(1));
         trial.apply(News::Judged(survived));
@@ -316,7 +321,8 @@ proptest! {
     // What an experiment has carried has one yes of the three: another one refutes it with two, and carries it on with one.
     #[test]
     fn what_was_carried_is_one_reading_of_three_when_it_is_tested_again(count in 1usize..=3, by_reflection in any::<bool>(), answers in prop::collection::vec(answer(), 9)) {
-        let (mut trial, mut rules) = (begun(count), rules(true));
+        let mut trial = begun(count);
+        let mut rules = rules(true);
         for prediction in &mut trial.derived.as_mut().unwrap().predictions {
             (prediction.search, prediction.code) = (Some("a".into()), Some("1".into()));
         }
@@ -388,9 +394,11 @@ proptest! {
         let carried = survived.carried.clone();
         trial.apply(News::Judged(survived.clone()));
         // The word that has it tested again.
-        let (due, retest) = (Some(at(2)), u64::from(is_retest));
+        let due = Some(at(2));
+        let retest = u64::from(is_retest);
         trial.apply(News::Judged(Judged { tried: false, due, retest, ..survived.clone() }));
-        let (mut steps, mut left) = (later.into_iter(), 0);
+        let mut steps = later.into_iter();
+        let mut left = 0;
         let mut by = Vec::new();
         loop {
             let Some((there, two, answer)) = steps.next() else { prop_assert!(false, "it goes on and on"); break };
@@ -424,7 +432,8 @@ proptest! {
     // No's that decide end a statement where one of them, at least, says what came later; in whatever order they are read.
     #[test]
     fn a_no_that_says_what_came_later_ends_it_beside_one_that_does_not(said in prop::collection::vec(0usize..3, 3), two in any::<bool>()) {
-        let (mut trial, rules) = (begun(1), rules(two));
+        let mut trial = begun(1);
+        let rules = rules(two);
         let mut no_later = Vec::new();
         for it in said {
             if !matches!(trial.next(&rules, at(9)), Step::Read { .. }) {
@@ -437,7 +446,8 @@ proptest! {
             trial.apply(News::Read(Reading { later, quote, ..reading(0, Instrument::Reflection, answer) }));
         }
         let Step::Judge(found) = trial.next(&rules, at(9)) else { panic!("it is over") };
-        let (is_refuted, is_ended) = (no_later.len() >= if two { 2 } else { 1 }, no_later.iter().any(Option::is_some));
+        let is_refuted = no_later.len() >= if two { 2 } else { 1 };
+        let is_ended = no_later.iter().any(Option::is_some);
         prop_assert_eq!(matches!(found, Found::Falsified(_)), is_refuted && !is_ended, "{:?}", found);
         prop_assert_eq!(matches!(found, Found::Ended(..)), is_refuted && is_ended, "{:?}", found);
         let valid = trial.judged(&found, &rules, at(9)).valid;
@@ -447,7 +457,8 @@ proptest! {
     // The trial is its events: cut anywhere and folded anew it goes on the same.
     #[test]
     fn a_trial_cut_anywhere_goes_on_the_same(count in 1usize..=3, two in any::<bool>(), answers in prop::collection::vec(answer(), 9)) {
-        let (mut whole, rules) = (begun(count), rules(two));
+        let mut whole = begun(count);
+        let rules = rules(two);
         let mut news = Vec::new();
         let mut answers = answers.into_iter();
         while let Step::Read(Reading { prediction, instrument, .. }) = whole.next(&rules, at(0)) {
@@ -553,7 +564,8 @@ proptest! {
     // Two times overlap exactly where some moment is in both.
     #[test]
     fn times_overlap_where_a_moment_is_in_both(a in prop::option::of(0i64..6), b in prop::option::of(0i64..6), c in prop::option::of(0i64..6), d in prop::option::of(0i64..6)) {
-        let (one, other) = (Valid { from: a.map(at), to: b.map(at) }, Valid { from: c.map(at), to: d.map(at) });
+        let one = Valid { from: a.map(at), to: b.map(at) };
+        let other = Valid { from: c.map(at), to: d.map(at) };
         let is_time = |valid: &Valid| valid.from.zip(valid.to).is_none_or(|(from, to)| from < to);
         prop_assume!(is_time(&one) && is_time(&other));
         let both = (-1..7).any(|time| one.is_at(at(time)) && other.is_at(at(time)));

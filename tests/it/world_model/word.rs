@@ -89,10 +89,8 @@ on_sqlite!(
         let mut app = App::start(medium, &stub).await;
         tell_as(&app, "clara", "I am allergic to peanuts, just so you know.").await;
         let log = app.public_log().await;
-        let (claimed, held) = (
-            with(&log, &["statement", "claimed"])[0],
-            with(&log, &["judged", "surviving"])[0],
-        );
+        let claimed = with(&log, &["statement", "claimed"])[0];
+        let held = with(&log, &["judged", "surviving"])[0];
         assert_eq!(seq(held), seq(claimed) + 1, "in the same append");
         assert_eq!(held["payload"]["judged"]["reason"], "said by clara");
         assert!(with(&log, &["recall"]).is_empty(), "nothing was held then");
@@ -100,7 +98,8 @@ on_sqlite!(
         // Marked in every view.
         let id = claimed["payload"]["statement"].as_str().unwrap();
         let it = statement(&app, id).await;
-        let (mark, none) = (json!("said by clara"), json!([]));
+        let mark = json!("said by clara");
+        let none = json!([]);
         assert_eq!((&it["label"], &it["tested_by"]), (&mark, &none), "{it}");
         assert_eq!(
             (&it["said_by"], &it["due_at"]),
@@ -318,7 +317,8 @@ on_sqlite!(what_a_word_alone_holds_is_no_ground, |medium| {
 
 on_sqlite!(a_word_falls_by_the_word_of_whoever_gave_it, |medium| {
     let stub = Stub::start().await;
-    let (cadiz, quote) = ("Clara lives in Cadiz.", "I live in Cadiz now");
+    let cadiz = "Clara lives in Cadiz.";
+    let quote = "I live in Cadiz now";
     stub.script(
         decision,
         [
@@ -359,7 +359,8 @@ on_sqlite!(a_word_falls_by_the_word_of_whoever_gave_it, |medium| {
 on_sqlite!(
     members_withdraw_their_own_word_and_may_give_it_again,
     |medium| {
-        let (stub, secret) = (Stub::start().await, "a-key-of-members-only");
+        let stub = Stub::start().await;
+        let secret = "a-key-of-members-only";
         let keys = format!("[[keys]]\nkey = \"{secret}\"\nrole = \"member\"\n");
         let mut app = Setup::new(medium, &stub)
             .file("thinkd.toml", &keys)
@@ -405,7 +406,8 @@ on_sqlite!(
             .env("THINKD_TEST_MEMORY__TRIES", 1)
             .start()
             .await;
-        let (mut ids, mut others) = (Vec::new(), Vec::new());
+        let mut ids = Vec::new();
+        let mut others = Vec::new();
         for said in [ALLERGIC, BERGEN] {
             let own = claim_as(&app, "clara", said).await;
             ids.push(own["id"].as_str().unwrap().to_owned());
@@ -486,7 +488,8 @@ on_sqlite!(
     |medium| {
         let stub = Stub::start().await;
         knows_no_more(&stub);
-        let (falcon, eagle) = ("The gate code is Falcon.", "The gate code is Eagle.");
+        let falcon = "The gate code is Falcon.";
+        let eagle = "The gate code is Eagle.";
         stub.script(
             decision,
             [

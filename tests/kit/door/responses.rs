@@ -162,7 +162,8 @@ pub async fn thread_of(app: &App, response: &Value) -> String {
 /// A server with a decision that repeats the last message; of one that begins with `slow` it looks
 /// something up, and then waits for the gate.
 pub async fn echo(medium: Medium) -> (Stub, Gate, App) {
-    let (stub, gate) = (Stub::start().await, Gate::new());
+    let stub = Stub::start().await;
+    let gate = Gate::new();
     let held = gate.clone();
     stub.on_each(decision, move |request| {
         let last = request.last_user();

@@ -16,7 +16,8 @@ pub fn results(request: &Request) -> Vec<String> {
 /// A decision that calls tools of its client, and tells their results.
 pub fn act(request: &Request) -> Answer {
     let results = results(request);
-    let (bern, rome) = (json!({ "city": "Bern" }), json!({ "city": "Rome" }));
+    let bern = json!({ "city": "Bern" });
+    let rome = json!({ "city": "Rome" });
     match request.last_user().as_str() {
         _ if !results.is_empty() => reply(&format!("got: {}", results.join(" | "))),
         "weather" => call("weather", bern),

@@ -206,7 +206,8 @@ fn looked_for(asked: &str) -> Option<(Claim, String)> {
 
 /// Returns the lines that the register shows: the truth, or where it errs the contrary.
 fn shown(world: &World, claim: &Claim, line: &str, now: u32, errs: bool) -> String {
-    let (subject, relation) = (&claim.subject, RELATIONS[claim.relation].name);
+    let subject = &claim.subject;
+    let relation = RELATIONS[claim.relation].name;
     match (world.truth(claim, now), errs) {
         (Truth::So, false) | (Truth::Not | Truth::Until(..), true) => line.to_owned(),
         (Truth::So | Truth::Not, _) => {

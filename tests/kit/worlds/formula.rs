@@ -51,10 +51,8 @@ pub struct Expected {
 impl Survival {
     /// Of so many true and false claims.
     pub fn of(self, of_true: usize, of_false: usize) -> Expected {
-        let (kept, believed) = (
-            of_true as f64 * self.of_true,
-            of_false as f64 * self.of_false,
-        );
+        let kept = of_true as f64 * self.of_true;
+        let believed = of_false as f64 * self.of_false;
         Expected {
             kept: interval(of_true, self.of_true),
             believed: interval(of_false, self.of_false),
@@ -94,7 +92,9 @@ fn interval(n: usize, p: f64) -> (usize, usize) {
         let all = if p >= 1.0 { n } else { 0 };
         return (all, all);
     }
-    let (mut log, mut below, mut least) = (n as f64 * (1.0 - p).ln(), 0.0, None);
+    let mut log = n as f64 * (1.0 - p).ln();
+    let mut below = 0.0;
+    let mut least = None;
     for k in 0..=n {
         below += log.exp();
         if least.is_none() && below > 0.005 {

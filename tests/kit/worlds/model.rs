@@ -63,7 +63,9 @@ pub fn claimed(text: &str) -> Option<Claim> {
 
 /// Returns the parts of a text at the places where a pattern has `{s}`, `{o}` and `{y}`.
 fn taken_apart(pattern: &str, text: &str) -> Option<[String; 3]> {
-    let (mut found, mut rest, mut pattern) = ([const { String::new() }; 3], text, pattern);
+    let mut found = [const { String::new() }; 3];
+    let mut rest = text;
+    let mut pattern = pattern;
     while let Some(at) = pattern.find('{') {
         rest = rest.strip_prefix(&pattern[..at])?;
         let which = ["{s}", "{o}", "{y}"]

@@ -190,7 +190,8 @@ impl Asked {
 
     /// All statements that a query asks for.
     pub async fn statements(&self, query: &str) -> Vec<Value> {
-        let (mut all, mut cursor) = (Vec::new(), String::new());
+        let mut all = Vec::new();
+        let mut cursor = String::new();
         loop {
             let mut page = self
                 .get(&format!("/world-model?limit=200{query}{cursor}"))
@@ -237,7 +238,8 @@ pub fn holds(row: &Value) -> bool {
 
 /// Takes all claims there, a year at a time.
 pub async fn run(server: &Asked, world: &World, door: &Door) -> Report {
-    let (mut report, mut held) = (Report::default(), HashSet::new());
+    let mut report = Report::default();
+    let mut held = HashSet::new();
     for (now, batch) in (FIRST_YEAR..).zip(&world.years) {
         door.year(now);
         let mut claimed = Vec::new();
@@ -260,10 +262,8 @@ pub async fn run(server: &Asked, world: &World, door: &Door) -> Report {
                 .claim
                 .as_ref()
                 .map_or(Truth::Not, |claim| world.truth(claim, now));
-            let (survived, status) = (
-                row["survived"].as_u64().unwrap() > 0,
-                row["status"].as_str().unwrap().to_owned(),
-            );
+            let survived = row["survived"].as_u64().unwrap() > 0;
+            let status = row["status"].as_str().unwrap().to_owned();
             report.tried.push(Tried {
                 said: said.clone(),
                 id,

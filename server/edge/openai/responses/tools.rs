@@ -69,7 +69,8 @@ pub fn read(kind: &str, mut item: Map<String, Value>, place: &str) -> Result<Ite
         .ok_or_else(|| Problem::at(Slug::InvalidFrame, &its, "a call has its id: call_id"));
     match kind {
         "function_call" => {
-            let (name, arguments) = (text("name"), text("arguments").unwrap_or_default());
+            let name = text("name");
+            let arguments = text("arguments").unwrap_or_default();
             let act = name.map(|name| format!("calls {name}: {arguments}"));
             Ok(Item::Call(call?, act))
         }

@@ -54,7 +54,8 @@ impl dyn Store + '_ {
     /// Returns the derivations of a space's statements from each other: a link for each that is
     /// derived from others.
     pub async fn derivations(&self, space: &Space) -> Stored<Vec<Link>> {
-        let (mut links, mut after) = (Vec::new(), 0);
+        let mut links = Vec::new();
+        let mut after = 0;
         loop {
             let select = Select::of(&TABLE, space)
                 .after("derived", after)
@@ -65,7 +66,8 @@ impl dyn Store + '_ {
                 .await?;
             for row in &rows {
                 after = row.integer("derived")?;
-                let (id, premises) = (row.text("id")?.to_owned(), row.json("premises")?);
+                let id = row.text("id")?.to_owned();
+                let premises = row.json("premises")?;
                 links.push(Link {
                     id,
                     premises,

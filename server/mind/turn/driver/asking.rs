@@ -67,7 +67,8 @@ impl Driver {
 
     /// The tasks of the submodules of this turn, none of which is asked yet.
     fn submodule_tasks(&self, when: When) -> SubmoduleTasks {
-        let (processors, tally) = (self.mind.processors.clone(), self.mind.tally.clone());
+        let processors = self.mind.processors.clone();
+        let tally = self.mind.tally.clone();
         SubmoduleTasks::new(processors, tally, self.place.clone(), when)
     }
 
@@ -156,7 +157,9 @@ impl Driver {
         purpose: Purpose,
         until: Until,
     ) -> impl Fn(Arc<PromptView>) -> SubmoduleRequest + Send + use<> {
-        let (mind, writer, place) = (self.mind.clone(), self.writer.clone(), self.place.clone());
+        let mind = self.mind.clone();
+        let writer = self.writer.clone();
+        let place = self.place.clone();
         let stop = self.stop.token().clone();
         move |view| SubmoduleRequest {
             client: mind.client.clone(),

@@ -96,7 +96,8 @@ impl Driver {
             ..Query::default()
         };
         let events = self.store().events(&self.place.space, &query).await?;
-        let (mut texts, mut room) = (Vec::new(), QUESTION_MAX);
+        let mut texts = Vec::new();
+        let mut room = QUESTION_MAX;
         let is_asked = |event: &&Event| batch.contains(&event.seq) && asks(event);
         for event in events.iter().filter(is_asked) {
             let text: String = event.text().trim().chars().take(room).collect();

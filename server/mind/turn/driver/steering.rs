@@ -97,7 +97,8 @@ impl Driver {
 
     async fn take_in_now(&mut self, round: u64) -> Result<bool, Lost> {
         let joining = self.joining().await?;
-        let (inputs, mail) = (joining.inputs, joining.mail);
+        let inputs = joining.inputs;
+        let mail = joining.mail;
         let offered = joining.offered.filter(|_| !self.settings.is_process());
         if inputs.is_empty() {
             self.mail = mail;
@@ -132,7 +133,8 @@ impl Driver {
 
     /// Returns the messages that join the turn now.
     async fn joining(&self) -> Result<Joining, StoreError> {
-        let (store, client) = (self.store(), &self.mind.client);
+        let store = self.store();
+        let client = &self.mind.client;
         let TurnPlace { space, thread, .. } = &self.place;
         let mut joining = Joining {
             up_to: self.turn.up_to(),

@@ -261,7 +261,8 @@ impl Word<'_> {
             parent: Some(heir.as_ref().map(ThreadId::as_str)),
             ..Thread::default()
         };
-        let (mut drafts, mut after) = (Vec::new(), None);
+        let mut drafts = Vec::new();
+        let mut after = None;
         loop {
             let page = store.descendants(space, &row.thread, after.as_ref(), ROWS);
             let page = page.await?;

@@ -17,7 +17,9 @@ impl Half {
     /// The event as JSON. None: it cannot be mended.
     pub fn mended(&mut self, event: &str) -> Option<String> {
         let mut mended = String::with_capacity(event.len());
-        let (mut at, mut in_string, mut begins) = (0, false, false);
+        let mut at = 0;
+        let mut in_string = false;
+        let mut begins = false;
         while let Some(letter) = event[at..].chars().next() {
             let rest = &event[at..];
             let mut length = letter.len_utf8();

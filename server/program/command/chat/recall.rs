@@ -47,7 +47,8 @@ impl Chat {
                 self.replied = Some(event.event_id);
                 self.screen.show(Manner::Reply, AGENT, event.text()).await?;
             } else {
-                let (who, what) = (who(event), what(event));
+                let who = who(event);
+                let what = what(event);
                 self.screen.show(Manner::Input, &who, &what).await?;
             }
         }

@@ -54,7 +54,8 @@ pub fn check(now: Timestamp, others: &[Clock]) -> anyhow::Result<String> {
     }
     let is_off = |it: &&Clock| !it.may_rest && it.ahead.abs() > it.fine;
     if let Some(Clock { whose, ahead, .. }) = others.iter().find(is_off) {
-        let (by, how) = (ahead.abs(), if *ahead > 0 { "ahead" } else { "behind" });
+        let by = ahead.abs();
+        let how = if *ahead > 0 { "ahead" } else { "behind" };
         bail!(
             "it says {now}, and {whose} is {by} s {how}: set the one that is wrong (timedatectl set-ntp true)"
         );

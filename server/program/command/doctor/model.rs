@@ -140,7 +140,8 @@ impl Asked<'_> {
 
     async fn tried(&self, model: &Arc<dyn Model>) -> anyhow::Result<(String, Option<Called>)> {
         let begin = Instant::now();
-        let (name, ms) = (model.name(), || begin.elapsed().as_millis());
+        let name = model.name();
+        let ms = || begin.elapsed().as_millis();
         if self.who != Who::Decision {
             self.ask(model, false).await?;
             return Ok((format!("{name} answers ({} ms)", ms()), None));

@@ -45,7 +45,8 @@ pub async fn check(
                 let alias = format!("{PREFIX}{name}__{}", offer.original);
                 offer.waits || marks.marks(&offer.name) || marks.marks(&alias)
             });
-            let (place, count) = (options.place(), offers.len());
+            let place = options.place();
+            let count = offers.len();
             let text = format!("{place}: {count} tools{unseen}{withheld}{lacks}");
             Ok((text, offers))
         };

@@ -154,7 +154,8 @@ impl Turn {
     }
 
     fn seconds(&self, settings: &Settings) -> String {
-        let (call, calls) = (shown(self.call), self.calls());
+        let call = shown(self.call);
+        let calls = self.calls();
         let after = match self.follow_ups {
             0 => String::new(),
             some => format!(
@@ -312,7 +313,8 @@ impl Processors {
 
     /// The share of time since then in which they were busy; none: it was too short.
     pub fn busy_since(before: Option<Self>, took: Duration) -> Option<f64> {
-        let (before, now) = (before?, Self::now()?);
+        let before = before?;
+        let now = Self::now()?;
         let all = now.all.checked_sub(before.all).filter(|all| *all > 0)?;
         let idle = now.idle.saturating_sub(before.idle);
         (took >= COUNTED).then(|| 1.0 - idle as f64 / all as f64)

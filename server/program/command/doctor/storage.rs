@@ -98,7 +98,8 @@ async fn write(settings: &Settings) -> anyhow::Result<(String, Tried)> {
     if stores[0].is_shared() {
         stores.push(open_store(settings, &Supervisor::default()).await?);
     }
-    let (writer, reader) = (stores[0].clone(), &stores[stores.len() - 1]);
+    let writer = stores[0].clone();
+    let reader = &stores[stores.len() - 1];
     let pages = Places::new("pages", 1, 1.0);
     let (follow, _) = Follow::start(reader, &pages, &space, Query::default(), None).await?;
     let begin = Instant::now();
@@ -156,7 +157,8 @@ async fn hear(mut follow: Follow, written: &Event, begin: Instant) -> anyhow::Re
         };
         let is_it = |event: Cow<'_, Event>| event.event_id == written.event_id;
         if events.iter().any(|told| told.event().is_ok_and(is_it)) {
-            let (seq, took) = (written.seq, begin.elapsed().as_millis());
+            let seq = written.seq;
+            let took = begin.elapsed().as_millis();
             return Ok(format!(
                 "a live client was told of event {seq} of the space {SPACE}, which was written to try this, after {took} ms"
             ));

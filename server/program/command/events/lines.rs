@@ -116,7 +116,8 @@ impl Lines {
             _ => &[BOLD, colour],
         };
         let position = format!("{} {:>6} {}", short(event), event.seq, event.thread);
-        let (position, name) = (paint(&[FAINT], &position), paint(look, &escaped(&name)));
+        let position = paint(&[FAINT], &position);
+        let name = paint(look, &escaped(&name));
         format!("{position} {name}: {}", escaped(&said))
     }
 }
@@ -142,7 +143,8 @@ fn answers(event: &Event) -> bool {
 
 /// The time of day (UTC, as in the log); with its date, if that is not today.
 fn short(event: &Event) -> String {
-    let (moment, now) = (event.ts.to_string(), thinkd_words::time::now().to_string());
+    let moment = event.ts.to_string();
+    let now = thinkd_words::time::now().to_string();
     let (date, time) = moment.split_at_checked(11).unwrap_or((&moment, ""));
     let time = time.get(..8).unwrap_or(time);
     if now.starts_with(date) {

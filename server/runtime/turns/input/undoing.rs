@@ -67,7 +67,8 @@ impl Turns {
             }
             Fact::Action(action) if is_own(action.turn) => {
                 if is_outside(tools, action.tool) {
-                    let (id, tool) = (action.call_id.to_owned(), action.tool.to_owned());
+                    let id = action.call_id.to_owned();
+                    let tool = action.tool.to_owned();
                     self.outside.insert(id, tool);
                 }
                 None
@@ -181,7 +182,8 @@ impl Inbox {
         input: Seq,
         tools: &Toolbox,
     ) -> Result<Turns, StoreError> {
-        let (mut turns, mut after) = (Turns::default(), input);
+        let mut turns = Turns::default();
+        let mut after = input;
         loop {
             let query = Query {
                 thread: Some(row.thread.clone()),

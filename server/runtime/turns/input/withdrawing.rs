@@ -67,7 +67,8 @@ impl Inbox {
             .await?
             .filter(|event| event.thread == *thread && event.wakes());
         let event = event.ok_or_else(not_found)?;
-        let (seq, fact) = (event.seq, event.fact());
+        let seq = event.seq;
+        let fact = event.fact();
         let (said_by, is_scheduled, has_answered) = match &fact {
             Fact::Input(input) => (input.user, false, input.answers.is_some()),
             Fact::Trigger(trigger) => (

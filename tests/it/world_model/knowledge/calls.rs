@@ -12,7 +12,8 @@ fn yes() -> Answer {
 
 /// The calls that a statement with two predictions takes until it survives, where these are the readings.
 async fn calls(medium: Medium, two_of_three: bool, readings: Vec<Answer>) -> usize {
-    let (stub, count) = (Stub::start().await, readings.len());
+    let stub = Stub::start().await;
+    let count = readings.len();
     let mut both = derived(
         None,
         true,

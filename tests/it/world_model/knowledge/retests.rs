@@ -160,7 +160,8 @@ on_sqlite!(
             .await;
         }
         let is = async |id: &str| statement(&app, id).await;
-        let (right, other) = (is(&ids[0]).await, is(&ids[1]).await);
+        let right = is(&ids[0]).await;
+        let other = is(&ids[1]).await;
         assert_eq!(
             (&right["status"], &right["tested_by"], &right["due_at"]),
             (&json!("surviving"), &json!(["code"]), &Value::Null)

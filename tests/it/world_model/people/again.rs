@@ -130,7 +130,8 @@ on_sqlite!(
         stub.on(deriving, knowable("it is so", "Is it so?"));
         let setup = Setup::new(medium, &stub).env("THINKD_TEST_MEMORY__TRIES", 1);
         let mut app = setup.env("THINKD_TEST_MEMORY__QUESTIONS", 0).start().await;
-        let (mut ids, mut tested) = (Vec::new(), Vec::new());
+        let mut ids = Vec::new();
+        let mut tested = Vec::new();
         for text in ["It is doubted.", "It is old.", "It is thought."] {
             let id = claim_as(&app, "ann", text).await;
             judged(&app, &id, 0, "surviving").await;
@@ -249,7 +250,8 @@ on_sqlite!(
             .env("THINKD_MEMORY__TWO_OF_THREE", true)
             .start()
             .await;
-        let (later, plain) = ("no: since 2024-03 it is C", "no: it is otherwise");
+        let later = "no: since 2024-03 it is C";
+        let plain = "no: it is otherwise";
         let cases = [
             ("A", [later, plain], "ended"),
             ("D", [plain, later], "ended"),

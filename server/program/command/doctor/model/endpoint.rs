@@ -99,7 +99,8 @@ impl<'a> Endpoint<'a> {
         // Its own words have the whole address, and what that hides.
         let unreached = |_| anyhow!("{name} could not be reached. {}", base_url_remedy());
         let answer = request.send().await.map_err(unreached)?;
-        let (status, body) = (answer.status(), answer.bytes().await);
+        let status = answer.status();
+        let body = answer.bytes().await;
         let body = body.map_err(|_| anyhow!("{name} broke its answer off"))?;
         if !status.is_success() {
             let veil = Veil::new(in_url(base_url).into_iter().chain(api_key.clone()));
