@@ -981,10 +981,12 @@ fn removed() -> Vec<String> {
 /// Returns the texts of a source that name one of the keys beside other words.
 fn naming<'s>(source: &'s str, keys: &[String]) -> Vec<&'s str> {
     let is_code = |line: &&str| !line.trim_start().starts_with("//");
-    let texts = source
-        .lines()
-        .filter(is_code)
-        .flat_map(|line| line.split('"').skip(1).step_by(2));
+    // A line behind a `\\` begins within a text.
+    let mut goes_on = false;
+    let texts = source.lines().filter(is_code).flat_map(move |line| {
+        let outside = usize::from(!std::mem::replace(&mut goes_on, line.ends_with('\\')));
+        line.split('"').skip(outside).step_by(2)
+    });
     let part = |c: char| !c.is_ascii_lowercase() && c != '.' && c != '_';
     let names = |text: &str, key: &String| text != key && text.split(part).any(|word| word == key);
     texts
@@ -1000,6 +1002,12 @@ fn no_text_of_the_server_names_a_setting_that_there_is_not() {
     let wrong =
         r#"format!("at most {most} (limits.schedule_interval_ms)"); ("limits.frame_bytes")"#;
     assert_eq!(naming(wrong, &keys).len(), 1, "control");
+    let split = "(\"none is free \\\n (limits.space_share)\")";
+    assert_eq!(
+        naming(split, &keys).len(),
+        1,
+        "control of a text of two lines"
+    );
     let mut all = Vec::new();
     for (name, source) in kit::imports::sources_of("server", "rs") {
         let own = name.starts_with("program/settings/");

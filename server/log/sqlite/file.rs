@@ -309,11 +309,15 @@ pub(crate) async fn open_backup(file: &Path) -> Result<SqliteConnection, NotCopi
             "{} is a database, not a backup; `thinkd backup` makes one of it",
             file.display()
         ))),
-        // No database, or one without the table of a log.
-        Err(sqlx::Error::Database(_)) => Err(NotCopied::refused(format!(
-            "{} is not a backup of thinkd; `thinkd backup FILE` makes one",
-            file.display()
-        ))),
+        // No database (26), or one without the table of a log (1).
+        Err(sqlx::Error::Database(error))
+            if matches!(error.code().as_deref(), Some("26" | "1")) =>
+        {
+            Err(NotCopied::refused(format!(
+                "{} is not a backup of thinkd; `thinkd backup FILE` makes one",
+                file.display()
+            )))
+        }
         Err(error) => Err(named(file, error).into()),
     }
 }
